@@ -1,0 +1,1 @@
+"""Sessions at work: the host of a session, its handoffs, their recovery."""

@@ -1,0 +1,1 @@
+"""The library faces use to reach sessions."""

@@ -1,0 +1,1 @@
+"""The per-user process that owns sessions."""

@@ -1,0 +1,103 @@
+"""What we know about one agent, as data: how it starts, is fed, leaves evidence and quits."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent_relay.domain.document import Strict
+
+
+class FileTemplate(Strict):
+    """A file written into the leg's folder before the agent starts, rendered from an adapter template."""
+
+    name: str
+    template: str
+
+
+class Launch(Strict):
+    """The argument vector and environment of a leg.
+
+    Arguments may hold `{native_id} {model} {leg_folder} {packet} {port} {password} {cwd}`; a list whose
+    placeholder has no value is left out whole. No packet text and no user text ever stands in `args`:
+    `ps` shows them to everybody.
+    """
+
+    program: str
+    args: tuple[str, ...] = ()
+    fresh_args: tuple[str, ...] = ()
+    resume_args: tuple[str, ...] = ()
+    model_args: tuple[str, ...] = ()
+    packet_args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    files: tuple[FileTemplate, ...] = ()
+    native_id: Literal["uuid4", "unknown"] = "unknown"
+    needs_port: bool = False
+
+
+class Deliver(Strict):
+    """How text reaches a ready agent.
+
+    `packet_by` "args" means `launch.packet_args` name the packet's file and only `opening` is typed;
+    "paste" means the packet's text and the opening are pasted (bracketed) and submitted.
+    """
+
+    packet_by: Literal["args", "paste"]
+    opening: str
+    submit: str = "\r"
+    submit_delay_ms: int = 100
+
+
+class QuitStep(Strict):
+    """One polite-to-firm step of ending the agent: keys, or a Unix signal to its group, then a wait."""
+
+    keys: str = ""
+    signal: Literal["", "SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] = ""
+    wait_s: float = Field(gt=0, le=30)
+    only_when: Literal["", "ready", "busy", "asking"] = ""
+
+
+class SourceSpec(Strict):
+    """One structured source of evidence.
+
+    `path` may hold `{leg_folder} {native_id} {home} {pid} {cwd} {cwd_slug} {NAME:-default}` environment
+    forms and `*`/`**` globs; the newest match born after the leg started counts. `framing` says how the
+    file becomes records: `jsonl`, `lines` (one record a line, continuation lines joined), `json-stream`
+    (concatenated objects), `json` (whole file, re-read on change), `sse` (`path` is a URL).
+    `role` names the record source for the detector's rules.
+    """
+
+    role: Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file"]
+    framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
+    path: str
+    user: str = ""
+    password: str = ""
+
+
+class Transcript(Strict):
+    """Where the agent keeps native sessions, and the named reader that understands them."""
+
+    reader: str
+    folder: str
+    pattern: str
+
+
+class Adapter(Strict):
+    """One agent."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")
+    letter: str = Field(min_length=1, max_length=1)
+    title: str
+    keys: tuple[str, ...] = ()
+    sign_in_files: tuple[str, ...] = ()
+    launch: Launch
+    deliver: Deliver
+    quit: tuple[QuitStep, ...]
+    terminal_reset: str = ""
+    sources: tuple[SourceSpec, ...] = ()
+    transcript: Transcript | None = None
+    budget_tokens: int = Field(default=6000, ge=500)
+    template: str = "resume.md.j2"
+    version_args: tuple[str, ...] = ("--version",)
+    tested_version: str = ""
+    capabilities: tuple[str, ...] = ()

@@ -1,0 +1,64 @@
+"""The one family of errors: a sentence for the user, one hint, and the exit code it becomes."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status means; the same for every face."""
+
+    DONE = 0
+    FAILED = 1
+    WRONG_USE = 2
+    NOBODY_AVAILABLE = 3
+    UNTRUSTED_DATA = 65
+    DAEMON_UNREACHABLE = 69
+    OUR_BUG = 70
+    CONFIGURATION = 78
+    INTERRUPTED = 130
+
+
+class RelayError(Exception):
+    """What could not be done, to what, and why, in one sentence; `hint` says what to try."""
+
+    code = ExitCode.FAILED
+
+    def __init__(self, sentence: str, *, hint: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.hint = hint
+
+
+class WrongUseError(RelayError):
+    """The command's words are off."""
+
+    code = ExitCode.WRONG_USE
+
+
+class NobodyAvailableError(RelayError):
+    """Every agent of the roster rests, is missing or is not signed in."""
+
+    code = ExitCode.NOBODY_AVAILABLE
+
+
+class UntrustedDataError(RelayError):
+    """A packet, journal, transcript or message is not what its format says."""
+
+    code = ExitCode.UNTRUSTED_DATA
+
+
+class DaemonUnreachableError(RelayError):
+    """The daemon does not answer and could not be started."""
+
+    code = ExitCode.DAEMON_UNREACHABLE
+
+
+class ConfigurationError(RelayError):
+    """A configuration file or adapter says something that cannot be meant."""
+
+    code = ExitCode.CONFIGURATION
+
+
+class StaleOwnerError(RelayError):
+    """A write came from a leg that no longer owns its session; nothing was written."""
+
+    code = ExitCode.UNTRUSTED_DATA

@@ -1,0 +1,321 @@
+"""The lines of a session's journal as types, and their form as JSON objects."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import ClassVar
+
+from agent_relay.domain.errors import UntrustedDataError
+
+JOURNAL_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCreated:
+    """A session began in `cwd`; `root` is the folder that holds its `.agent-relay`."""
+
+    name: ClassVar[str] = "session.created"
+    session: str
+    root: str
+    cwd: str
+    roster: tuple[str, ...] = ()
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LegStarting:
+    """A leg is about to be spawned; `generation` counts legs from 1 and is the session's lease."""
+
+    name: ClassVar[str] = "leg.starting"
+    leg: str
+    agent: str
+    generation: int
+    native_id: str = ""
+    handoff: str = ""
+    packet: str = ""
+    resumes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LegStarted:
+    """The leg's process lives. `child_born` is its start time in clock ticks, from /proc."""
+
+    name: ClassVar[str] = "leg.started"
+    leg: str
+    holder_pid: int
+    child_pid: int
+    child_born: int
+
+
+@dataclass(frozen=True, slots=True)
+class LegReady:
+    """The leg waits for a prompt."""
+
+    name: ClassVar[str] = "leg.ready"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegBusy:
+    """The leg works on a turn."""
+
+    name: ClassVar[str] = "leg.busy"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegAsking:
+    """The leg waits for an approval or an answer; nothing may be typed into it."""
+
+    name: ClassVar[str] = "leg.asking"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSeen:
+    """A detector's finding; `until` is ISO 8601 or empty."""
+
+    name: ClassVar[str] = "signal.seen"
+    leg: str
+    agent: str
+    kind: str
+    scope: str
+    source: str
+    text: str
+    decides: bool
+    until: str = ""
+    rule: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffBegun:
+    """A successor was chosen; `skipped` says why the others were not: `agent: reason`."""
+
+    name: ClassVar[str] = "handoff.begun"
+    handoff: str
+    from_leg: str
+    from_agent: str
+    to_agent: str
+    reason: str
+    why: str = ""
+    focus: str = ""
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PredecessorStopped:
+    """The old leg's processes are gone and its PTY was read to the end."""
+
+    name: ClassVar[str] = "handoff.stopped"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacketPublished:
+    """The packet is visible; paths are relative to the session's folder."""
+
+    name: ClassVar[str] = "packet.published"
+    handoff: str
+    packet: str
+    sequence: int
+    target: str
+    json_path: str
+    text_path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacketDelivered:
+    """The packet's text reached the successor."""
+
+    name: ClassVar[str] = "handoff.delivered"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffConfirmed:
+    """The successor works on it: the handoff is done."""
+
+    name: ClassVar[str] = "handoff.confirmed"
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffFailed:
+    """The handoff stopped at `step`; what had been reached stays as it is."""
+
+    name: ClassVar[str] = "handoff.failed"
+    handoff: str
+    step: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegEnded:
+    """The leg is over: `how` is exited, stopped or lost; `status` as the shell reports it, -1 unknown."""
+
+    name: ClassVar[str] = "leg.ended"
+    leg: str
+    how: str
+    status: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRested:
+    """Nobody is available; `until` is the earliest reset (ISO 8601) or empty."""
+
+    name: ClassVar[str] = "session.rested"
+    why: str
+    until: str = ""
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnOffered:
+    """A preferred agent's window has reset and was offered back, once per reset."""
+
+    name: ClassVar[str] = "return.offered"
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStopping:
+    """The user asked for the end."""
+
+    name: ClassVar[str] = "session.stopping"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """No leg runs; the session can be continued by a new one."""
+
+    name: ClassVar[str] = "session.ended"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A line of a newer version: carried, not lost."""
+
+    name: str
+    data: Mapping[str, object]
+
+
+Body = (
+    SessionCreated
+    | LegStarting
+    | LegStarted
+    | LegReady
+    | LegBusy
+    | LegAsking
+    | SignalSeen
+    | HandoffBegun
+    | PredecessorStopped
+    | PacketPublished
+    | PacketDelivered
+    | HandoffConfirmed
+    | HandoffFailed
+    | LegEnded
+    | SessionRested
+    | ReturnOffered
+    | SessionStopping
+    | SessionEnded
+    | Unknown
+)
+
+_KNOWN = (
+    SessionCreated,
+    LegStarting,
+    LegStarted,
+    LegReady,
+    LegBusy,
+    LegAsking,
+    SignalSeen,
+    HandoffBegun,
+    PredecessorStopped,
+    PacketPublished,
+    PacketDelivered,
+    HandoffConfirmed,
+    HandoffFailed,
+    LegEnded,
+    SessionRested,
+    ReturnOffered,
+    SessionStopping,
+    SessionEnded,
+)
+_BY_NAME = {kind.name: kind for kind in _KNOWN}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One journal line. `number` counts from 1; `generation` is the lease under which it was written."""
+
+    number: int
+    at: datetime
+    generation: int
+    body: Body
+
+
+def render_event(event: Event) -> dict[str, object]:
+    """The JSON object of one journal line."""
+    body = event.body
+    if isinstance(body, Unknown):
+        data = dict(body.data)
+    else:
+        data = {field.name: getattr(body, field.name) for field in fields(body)}
+    return {
+        "v": JOURNAL_VERSION,
+        "n": event.number,
+        "at": event.at.isoformat(),
+        "g": event.generation,
+        "event": body.name,
+        "data": data,
+    }
+
+
+def parse_event(line: Mapping[str, object]) -> Event:
+    """The event of one journal line.
+
+    Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
+    UntrustedDataError where the line is not an event at all or a known one lacks a field.
+    """
+    number, at, generation, name, data = (line.get(key) for key in ("n", "at", "g", "event", "data"))
+    if not (
+        isinstance(number, int)
+        and isinstance(at, str)
+        and isinstance(generation, int)
+        and isinstance(name, str)
+        and isinstance(data, dict)
+    ):
+        raise UntrustedDataError("a journal line is not an event")
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        raise UntrustedDataError("a journal line carries no valid time") from None
+    return Event(number, moment, generation, _parse_body(name, data))
+
+
+def _parse_body(name: str, data: Mapping[str, object]) -> Body:
+    kind = _BY_NAME.get(name)
+    if kind is None:
+        return Unknown(name, dict(data))
+    values: dict[str, object] = {}
+    for field in fields(kind):
+        if field.name not in data:
+            continue
+        value = data[field.name]
+        value = tuple(value) if isinstance(value, list) else value
+        wanted = field.type if isinstance(field.type, type) else tuple
+        if not isinstance(value, wanted):
+            raise UntrustedDataError(f"the journal's {name} event has a {field.name} of the wrong type")
+        values[field.name] = value
+    build: Callable[..., Body] = kind
+    try:
+        return build(**values)
+    except TypeError:
+        raise UntrustedDataError(f"the journal's {name} event lacks a field") from None

@@ -1,0 +1,103 @@
+"""What a native transcript says, in one shape for every agent; packets are built from it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message of the conversation, quoted. `turn` counts the user's prompts from 1."""
+
+    role: Literal["user", "assistant"]
+    text: str
+    turn: int
+    at: datetime | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandRun:
+    """One command the agent ran. `exit_code` is `None` where the transcript does not say."""
+
+    command: str
+    output: str
+    exit_code: int | None
+    turn: int
+    at: datetime | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file operation of the agent; `path` as the transcript has it, absolute or relative to cwd."""
+
+    path: str
+    action: Literal["created", "modified", "deleted", "renamed", "read"]
+    turn: int
+    added: int | None = None
+    removed: int | None = None
+    previous_path: str | None = None
+    at: datetime | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the agent's plan or todo list, in its last known status."""
+
+    text: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"]
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """A tool call that failed other than by an exit code."""
+
+    tool: str
+    text: str
+    turn: int
+    at: datetime | None = None
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Usage summed over the transcript, repeated records counted once."""
+
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything read from one native transcript.
+
+    `unprocessed_prompt` is the user's last message where no assistant answer followed it; an answer
+    that is only a limit or API error is no answer. `limit_text` is the agent's own words about the
+    limit that ended it, newest first record only.
+    """
+
+    agent: str
+    native_id: str = ""
+    cwd: str = ""
+    transcript: str = ""
+    model: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    conversation: tuple[Said, ...] = ()
+    commands: tuple[CommandRun, ...] = ()
+    files: tuple[FileChange, ...] = ()
+    plan: tuple[Step, ...] = ()
+    errors: tuple[ToolError, ...] = ()
+    unprocessed_prompt: Said | None = None
+    limit_text: str = ""
+    summary: str = ""
+    background: tuple[str, ...] = ()
+    tokens: Tokens = field(default_factory=Tokens)
+    context_window: int | None = None
+    skipped_lines: int = 0

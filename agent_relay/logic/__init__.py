@@ -1,0 +1,1 @@
+"""Decisions as pure functions: nothing here waits, reads, writes or asks the time."""

@@ -1,0 +1,1 @@
+"""One reader for each native transcript format: records in, facts out."""
