@@ -48,6 +48,16 @@ class LegStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class LegNamed:
+    """The agent's own session id and transcript became known."""
+
+    name: ClassVar[str] = "leg.named"
+    leg: str
+    native_id: str = ""
+    transcript: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LegReady:
     """The leg waits for a prompt."""
 
@@ -175,6 +185,14 @@ class SessionRested:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionWoke:
+    """The reset a resting session waited for has passed, and its leg still lives."""
+
+    name: ClassVar[str] = "session.woke"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnOffered:
     """A preferred agent's window has reset and was offered back, once per reset."""
 
@@ -210,6 +228,7 @@ Body = (
     SessionCreated
     | LegStarting
     | LegStarted
+    | LegNamed
     | LegReady
     | LegBusy
     | LegAsking
@@ -222,6 +241,7 @@ Body = (
     | HandoffFailed
     | LegEnded
     | SessionRested
+    | SessionWoke
     | ReturnOffered
     | SessionStopping
     | SessionEnded
@@ -232,6 +252,7 @@ _KNOWN = (
     SessionCreated,
     LegStarting,
     LegStarted,
+    LegNamed,
     LegReady,
     LegBusy,
     LegAsking,
@@ -244,6 +265,7 @@ _KNOWN = (
     HandoffFailed,
     LegEnded,
     SessionRested,
+    SessionWoke,
     ReturnOffered,
     SessionStopping,
     SessionEnded,

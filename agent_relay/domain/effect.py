@@ -1,0 +1,174 @@
+"""What the state machine asks the host to do, and what can happen to a session."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent_relay.domain.signal import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class StopLeg:
+    """End the leg's agent politely, then firmly; drain its PTY. Answered by LegGone."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishPacket:
+    """Gather facts and publish the packet of this handoff. Answered by Published or PublishFailed."""
+
+    handoff: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnLeg:
+    """Start the leg journalled under this id, or adopt its living holder. Answered by Spawned or LegGone."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverPacket:
+    """Get the packet's text into the leg, once. Answered by Delivered or DeliverFailed."""
+
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRest:
+    """Write a limit into the ledger; `until` is `None` where the reset is unknown."""
+
+    agent: str
+    scope: str
+    until: datetime | None
+    evidence: str
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Come back with ResetPassed at this moment."""
+
+    at: datetime
+
+
+Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | NoteRest | WakeAt
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A person or program asked for a handoff to `agent`; `force` overrides a rest."""
+
+    agent: str
+    reason: str = "manual"
+    focus: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """The leg's process lives."""
+
+    leg: str
+    holder_pid: int
+    child_pid: int
+    child_born: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenSays:
+    """The settled screen (or the agent's own state) reads ready, busy or asking."""
+
+    leg: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The detector found something about the leg."""
+
+    leg: str
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class LegGone:
+    """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user."""
+
+    leg: str
+    how: str
+    status: int = -1
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The packet is visible."""
+
+    handoff: str
+    packet: str
+    sequence: int
+    json_path: str
+    text_path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishFailed:
+    """The packet could not be published."""
+
+    handoff: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The packet's text is in the leg."""
+
+    handoff: str
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverFailed:
+    """The packet's text could not be put into the leg, which lives on."""
+
+    handoff: str
+    leg: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetPassed:
+    """A moment asked for by WakeAt has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Somebody asked for the session's end."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A new daemon took over; `leg_lives` is whether the newest leg's holder does."""
+
+    leg_lives: bool
+
+
+Happened = (
+    Asked
+    | Spawned
+    | ScreenSays
+    | Heard
+    | LegGone
+    | Published
+    | PublishFailed
+    | Delivered
+    | DeliverFailed
+    | ResetPassed
+    | StopAsked
+    | Restarted
+)

@@ -1,0 +1,137 @@
+"""A session as a value: which leg runs, in which state, and how far a handoff has come."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """A session's one condition."""
+
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    ASKING = "asking"
+    LIMITED = "limited"
+    HANDING_OFF = "handing-off"
+    RESTING = "resting"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Step(StrEnum):
+    """How far a handoff has come: the last thing the journal says is true."""
+
+    BEGUN = "begun"
+    STOPPED = "stopped"
+    PUBLISHED = "published"
+    SPAWNING = "spawning"
+    SPAWNED = "spawned"
+    DELIVERED = "delivered"
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt."""
+
+    id: str
+    agent: str
+    generation: int
+    starting_at: datetime
+    native_id: str = ""
+    transcript: str = ""
+    handoff: str = ""
+    packet: str = ""
+    resumes: bool = False
+    holder_pid: int = 0
+    child_pid: int = 0
+    child_born: int = 0
+    was_ready: bool = False
+    was_busy: bool = False
+    how: str = ""
+    status: int = -1
+    ended_at: datetime | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the leg's process is known to be gone."""
+        return bool(self.how)
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """A handoff under way; `leg` is the successor's once it is known."""
+
+    id: str
+    from_leg: str
+    from_agent: str
+    to_agent: str
+    reason: str
+    began_at: datetime
+    why: str = ""
+    focus: str = ""
+    skipped: tuple[str, ...] = ()
+    step: Step = Step.BEGUN
+    packet: str = ""
+    sequence: int = 0
+    json_path: str = ""
+    text_path: str = ""
+    leg: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The last limit that decided; `until` is ISO 8601 or empty."""
+
+    agent: str
+    scope: str
+    until: str
+    text: str
+    source: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The fold of a journal.
+
+    `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
+    handoff has been through since the last success. `failure` is the last failed handoff's reason.
+    """
+
+    id: str
+    root: str
+    cwd: str
+    created_at: datetime
+    updated_at: datetime
+    state: State = State.STARTING
+    roster: tuple[str, ...] = ()
+    task: str = ""
+    generation: int = 0
+    number: int = 0
+    legs: tuple[Leg, ...] = ()
+    handoff: Handoff | None = None
+    done: tuple[Handoff, ...] = ()
+    packets: int = 0
+    tried: tuple[str, ...] = ()
+    limit: Limit | None = None
+    rested_until: str = ""
+    skipped: tuple[str, ...] = ()
+    failure: str = ""
+    why: str = ""
+
+    @property
+    def leg(self) -> Leg | None:
+        """The newest leg, living or over."""
+        return self.legs[-1] if self.legs else None
+
+    @property
+    def living_leg(self) -> Leg | None:
+        """The newest leg while it is not known to be over."""
+        leg = self.leg
+        return None if leg is None or leg.is_over else leg
+
+    @property
+    def agent(self) -> str:
+        """The agent of the newest leg, empty before the first."""
+        return self.leg.agent if self.leg else ""

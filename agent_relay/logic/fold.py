@@ -1,0 +1,202 @@
+"""From a journal's events to the session they describe: the one table of state changes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from agent_relay.domain.event import (
+    Body,
+    Event,
+    HandoffBegun,
+    HandoffConfirmed,
+    HandoffFailed,
+    LegAsking,
+    LegBusy,
+    LegEnded,
+    LegNamed,
+    LegReady,
+    LegStarted,
+    LegStarting,
+    PacketDelivered,
+    PacketPublished,
+    PredecessorStopped,
+    ReturnOffered,
+    SessionCreated,
+    SessionEnded,
+    SessionRested,
+    SessionStopping,
+    SessionWoke,
+    SignalSeen,
+    Unknown,
+)
+from agent_relay.domain.session import Handoff, Leg, Limit, Session, State, Step
+
+S = State
+_LIVE = (S.STARTING, S.READY, S.BUSY, S.ASKING)
+
+
+def _to(target: State, *sources: State) -> dict[State, State]:
+    return dict.fromkeys(sources, target)
+
+
+def _stay(*sources: State) -> dict[State, State]:
+    return {source: source for source in sources}
+
+
+TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
+    {
+        LegStarting: _to(S.STARTING, S.STARTING, S.HANDING_OFF, S.RESTING, S.ENDED),
+        LegStarted: _stay(S.STARTING),
+        LegNamed: _stay(*S),
+        LegReady: _to(S.READY, *_LIVE),
+        LegBusy: _to(S.BUSY, *_LIVE),
+        LegAsking: _to(S.ASKING, *_LIVE),
+        SignalSeen: _stay(*S),
+        HandoffBegun: _to(S.HANDING_OFF, *_LIVE, S.LIMITED, S.RESTING, S.ENDED),
+        PredecessorStopped: _stay(S.HANDING_OFF),
+        PacketPublished: _stay(S.HANDING_OFF),
+        PacketDelivered: _stay(*_LIVE),
+        HandoffConfirmed: _stay(*_LIVE),
+        HandoffFailed: _stay(*_LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
+        LegEnded: _to(S.STOPPING, *_LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
+        SessionRested: _to(S.RESTING, *_LIVE, S.LIMITED, S.RESTING),
+        SessionWoke: _to(S.READY, S.RESTING),
+        ReturnOffered: _stay(*S),
+        SessionStopping: _to(S.STOPPING, *_LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
+        SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
+        Unknown: _stay(*S),
+    }
+)
+"""Where each event leads from each state; a deciding limit also leads from a live state to limited."""
+
+
+class ImpossibleEventError(AssertionError):
+    """An event arrived in a state it cannot follow: a bug, never the user's doing."""
+
+
+def fold_events(events: Iterable[Event]) -> Session | None:
+    """The session a whole journal describes; `None` for a journal without its first event."""
+    session: Session | None = None
+    for event in events:
+        session = fold_event(session, event)
+    return session
+
+
+def fold_event(session: Session | None, event: Event) -> Session | None:
+    """The session after one more event. Raises ImpossibleEventError where no arrow leads on."""
+    body = event.body
+    if session is None:
+        if not isinstance(body, SessionCreated):
+            if isinstance(body, Unknown):
+                return None
+            raise ImpossibleEventError(f"{body.name} before session.created")
+        return Session(
+            body.session,
+            body.root,
+            body.cwd,
+            event.at,
+            event.at,
+            roster=body.roster,
+            task=body.task,
+            number=event.number,
+        )
+    target = TRANSITIONS.get(type(body), {}).get(session.state)
+    if target is None:
+        raise ImpossibleEventError(f"{body.name} while {session.state}")
+    if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in _LIVE:
+        target = S.LIMITED
+    changed = replace(session, state=target, updated_at=event.at, number=event.number)
+    return _apply(changed, body, event)
+
+
+def is_limit(body: SignalSeen) -> bool:
+    """Whether a seen signal means that the agent will not answer until a reset."""
+    return body.kind in {"limit", "silent-limit"} and body.scope in {"model", "account", "billing"}
+
+
+def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901, PLR0911, PLR0912 - one arm an event
+    match body:
+        case LegStarting():
+            return _begin_leg(session, body, event)
+        case LegStarted(leg, holder_pid, child_pid, child_born):
+            handoff = _advance(session.handoff, Step.SPAWNED, leg=leg)
+            pids = {"holder_pid": holder_pid, "child_pid": child_pid, "child_born": child_born}
+            return replace(_with_leg(session, leg, pids), handoff=handoff)
+        case LegNamed(leg, native_id, transcript):
+            return _with_leg(session, leg, {"native_id": native_id, "transcript": transcript})
+        case LegReady(leg):
+            return _with_leg(session, leg, {"was_ready": True})
+        case LegBusy(leg):
+            return _with_leg(session, leg, {"was_busy": True})
+        case SignalSeen() if body.decides and is_limit(body):
+            limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at)
+            return replace(session, limit=limit)
+        case HandoffBegun():
+            return replace(session, handoff=_begin_handoff(body, event), why="", skipped=body.skipped)
+        case PredecessorStopped():
+            return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
+        case PacketPublished():
+            handoff = _advance(
+                session.handoff,
+                Step.PUBLISHED,
+                packet=body.packet,
+                sequence=body.sequence,
+                json_path=body.json_path,
+                text_path=body.text_path,
+            )
+            return replace(session, handoff=handoff, packets=max(session.packets, body.sequence))
+        case PacketDelivered():
+            return replace(session, handoff=_advance(session.handoff, Step.DELIVERED))
+        case HandoffConfirmed():
+            done = (*session.done, session.handoff) if session.handoff else session.done
+            return replace(session, handoff=None, done=done, tried=(), failure="")
+        case HandoffFailed():
+            tried = (*session.tried, session.handoff.to_agent) if session.handoff else session.tried
+            return replace(session, handoff=None, tried=tried, failure=body.why)
+        case LegEnded(leg, how, status):
+            return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
+        case SessionRested():
+            return replace(session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=())
+        case SessionEnded(why) | SessionStopping(why):
+            return replace(session, why=why or session.why, handoff=None, tried=())
+        case _:
+            return session
+
+
+def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
+    leg = Leg(
+        body.leg,
+        body.agent,
+        body.generation,
+        event.at,
+        native_id=body.native_id,
+        handoff=body.handoff,
+        packet=body.packet,
+        resumes=body.resumes,
+    )
+    legs = (*(known for known in session.legs if known.id != leg.id), leg)
+    handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
+    return replace(session, legs=legs, generation=body.generation, handoff=handoff, rested_until="")
+
+
+def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
+    return Handoff(
+        body.handoff,
+        body.from_leg,
+        body.from_agent,
+        body.to_agent,
+        body.reason,
+        event.at,
+        why=body.why,
+        focus=body.focus,
+        skipped=body.skipped,
+    )
+
+
+def _advance(handoff: Handoff | None, step: Step, **changes: str | int) -> Handoff | None:
+    return None if handoff is None else replace(handoff, step=step, **changes)  # type: ignore[arg-type]  # fields of one dataclass, named by the caller
+
+
+def _with_leg(session: Session, leg_id: str, changes: Mapping[str, object]) -> Session:
+    legs = tuple(replace(leg, **changes) if leg.id == leg_id else leg for leg in session.legs)  # type: ignore[arg-type]  # same
+    return replace(session, legs=legs)

@@ -1,0 +1,183 @@
+"""What a session does when something happens: the events to journal and the effects to perform."""
+
+from dataclasses import replace
+
+from agent_relay.domain.effect import (
+    Asked,
+    Delivered,
+    DeliverFailed,
+    DeliverPacket,
+    Happened,
+    Heard,
+    LegGone,
+    NoteRest,
+    Published,
+    PublishFailed,
+    ResetPassed,
+    Restarted,
+    ScreenSays,
+    Spawned,
+    StopAsked,
+    StopLeg,
+)
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.event import (
+    Body,
+    HandoffConfirmed,
+    HandoffFailed,
+    LegAsking,
+    LegBusy,
+    LegReady,
+    LegStarted,
+    PacketDelivered,
+    SessionEnded,
+    SessionStopping,
+    SessionWoke,
+    SignalSeen,
+)
+from agent_relay.domain.session import Session, State, Step
+from agent_relay.domain.signal import Kind, Scope, Signal
+from agent_relay.logic.outcome import NOTHING, Outcome, World
+from agent_relay.logic.policy import choose
+from agent_relay.logic.recovery import restarted
+from agent_relay.logic.succession import (
+    begin_handoff,
+    begin_leg,
+    is_current,
+    leg_gone,
+    published,
+    replace_agent,
+)
+
+_HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
+_LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
+
+
+def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
+    """What follows from `happened`. Late news of legs that are no longer the newest follows nothing.
+
+    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    """
+    match happened:
+        case Asked():
+            return _asked(session, happened, world)
+        case Heard(leg, signal):
+            return _heard(session, leg, signal, world)
+        case ScreenSays(leg, state):
+            return _screen_says(session, leg, state)
+        case LegGone():
+            return leg_gone(session, happened, world)
+        case Spawned():
+            return _spawned(session, happened)
+        case Published():
+            return published(session, happened, world)
+        case PublishFailed(handoff, why) if session.handoff and session.handoff.id == handoff:
+            end = Outcome((HandoffFailed(handoff, session.handoff.step, why), SessionEnded(why)))
+            return end if session.living_leg is None else Outcome(end.bodies[:1])
+        case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
+            confirmed = (HandoffConfirmed(handoff, leg),) if session.state is State.BUSY else ()
+            return Outcome((PacketDelivered(handoff, leg), *confirmed))
+        case DeliverFailed(handoff, _, why) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
+            return Outcome((HandoffFailed(handoff, "deliver", why),))
+        case ResetPassed() if session.state is State.RESTING:
+            return _reset_passed(session, world)
+        case StopAsked(why):
+            return _stop_asked(session, why)
+        case Restarted(leg_lives):
+            return restarted(session, world, leg_lives=leg_lives)
+        case _:
+            return NOTHING
+
+
+def _asked(session: Session, asked: Asked, world: World) -> Outcome:
+    living = session.living_leg
+    if living is not None and living.agent == asked.agent and session.handoff is None:
+        raise WrongUseError(f"{asked.agent} is already at work in this session")
+    if session.handoff is not None and session.handoff.step in (Step.BEGUN, Step.STOPPED, Step.PUBLISHED):
+        raise WrongUseError(f"a handoff to {session.handoff.to_agent} is under way")
+    state = world.availability.get(asked.agent)
+    roster = (asked.agent,)
+    known = world.availability
+    if asked.force and state is not None:
+        known = {**known, asked.agent: replace(state, resting=False)}
+    choice = choose(roster, known, current="", now=world.now)
+    if not choice.successor:
+        raise NobodyAvailableError(
+            f"{choice.skipped[0]}", hint=f"agent-relay {asked.agent} --yes hands over all the same"
+        )
+    if session.leg is None:
+        return begin_leg(session, asked.agent, world)
+    return begin_handoff(session, asked.agent, asked.reason, world, focus=asked.focus, why="asked for")
+
+
+def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or signal.kind is Kind.RETRY:
+        return NOTHING
+    seen = SignalSeen(
+        leg,
+        signal.agent,
+        signal.kind,
+        signal.scope,
+        signal.evidence.source,
+        signal.evidence.text,
+        signal.decides,
+        until=signal.resets_at.isoformat() if signal.resets_at else "",
+        rule=signal.rule,
+        model=signal.model,
+    )
+    acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
+    if not acts:
+        return Outcome((seen,))
+    if session.state not in (State.STARTING, State.READY, State.BUSY, State.ASKING):
+        return NOTHING
+    rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
+    after = replace_agent(session, world, reason="rate_limit", why=f"{signal.scope} limit")
+    return Outcome((seen,), (rest,)).then(after)
+
+
+def _screen_says(session: Session, leg: str, state: str) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or session.state.value == state:
+        return NOTHING
+    if session.state not in (State.STARTING, State.READY, State.BUSY, State.ASKING):
+        return NOTHING
+    handoff = session.handoff
+    match state:
+        case State.READY:
+            wanted = handoff is not None and handoff.leg == leg and handoff.step is Step.SPAWNED
+            effects = (DeliverPacket(handoff.id, leg),) if handoff is not None and wanted else ()
+            return Outcome((LegReady(leg),), effects)
+        case State.BUSY:
+            confirmed: tuple[Body, ...] = ()
+            if handoff is not None and handoff.step is Step.DELIVERED:
+                confirmed = (HandoffConfirmed(handoff.id, leg),)
+            return Outcome((LegBusy(leg), *confirmed))
+        case State.ASKING:
+            return Outcome((LegAsking(leg),))
+        case _:
+            return NOTHING
+
+
+def _spawned(session: Session, spawned: Spawned) -> Outcome:
+    leg = session.living_leg
+    if leg is None or leg.id != spawned.leg or session.state is not State.STARTING:
+        return NOTHING
+    return Outcome((LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born),))
+
+
+def _reset_passed(session: Session, world: World) -> Outcome:
+    if session.living_leg is not None:
+        return Outcome((SessionWoke("its limit has reset"),))
+    if world.resume_at_reset:
+        return replace_agent(session, world, reason="rate_limit", why="the first reset has passed")
+    return NOTHING
+
+
+def _stop_asked(session: Session, why: str) -> Outcome:
+    leg = session.living_leg
+    if session.state is State.ENDED:
+        return NOTHING
+    if leg is None:
+        return Outcome((SessionStopping(why), SessionEnded(why)))
+    return Outcome((SessionStopping(why),), (StopLeg(leg.id),))

@@ -1,0 +1,40 @@
+"""What the state machine may know and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_relay.domain.effect import Effect
+from agent_relay.domain.event import Body
+from agent_relay.logic.policy import Availability
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the machine may know beyond the session: the moment, who is available, fresh names.
+
+    `native_ids` holds a fresh native session id for agents that accept one. `resumes` is whether a
+    session all of whose agents rest may go on by itself at the first reset.
+    """
+
+    now: datetime
+    availability: Mapping[str, Availability]
+    handoff_id: str
+    leg_id: str
+    native_ids: Mapping[str, str] = field(default_factory=dict)
+    resume_at_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Events in the order they are to be journalled, then effects to perform."""
+
+    bodies: tuple[Body, ...] = ()
+    effects: tuple[Effect, ...] = ()
+
+    def then(self, other: "Outcome") -> "Outcome":
+        """Both, one after the other."""
+        return Outcome(self.bodies + other.bodies, self.effects + other.effects)
+
+
+NOTHING = Outcome()

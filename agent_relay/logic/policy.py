@@ -1,0 +1,78 @@
+"""The rule that picks the next agent, with a reason for everyone it skips."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """What is known about one agent now.
+
+    `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
+    known reset.
+    """
+
+    installed: bool
+    signed_in: bool = True
+    resting: bool = False
+    rests_until: datetime | None = None
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The policy's answer.
+
+    `successor` is empty where nobody can take over; `earliest` is the first reset of those resting.
+    """
+
+    successor: str
+    skipped: tuple[str, ...]
+    earliest: datetime | None
+
+
+def choose(
+    roster: Sequence[str],
+    availability: Mapping[str, Availability],
+    *,
+    current: str,
+    tried: Sequence[str] = (),
+    now: datetime,
+) -> Choice:
+    """The first agent of the roster, by preference, that can take over from `current` at `now`.
+
+    `current` is never its own successor. Reasons read `agent: why`, in the order considered.
+    """
+    skipped: list[str] = []
+    resets: list[datetime] = []
+    known = availability.get(current)
+    if known is not None and known.resting and known.rests_until is not None:
+        resets.append(known.rests_until)
+    successor = ""
+    for name in roster:
+        if name == current:
+            continue
+        why = _why_not(availability.get(name), tried=name in tried, now=now)
+        if not why:
+            successor = name
+            break
+        skipped.append(f"{name}: {why}")
+        state = availability.get(name)
+        if state is not None and state.resting and state.rests_until is not None:
+            resets.append(state.rests_until)
+    return Choice(successor, tuple(skipped), min(resets, default=None))
+
+
+def _why_not(state: Availability | None, *, tried: bool, now: datetime) -> str:
+    if state is None or not state.installed:
+        return "not installed"
+    if not state.signed_in:
+        return "not signed in"
+    if state.resting and (state.rests_until is None or state.rests_until > now):
+        if state.rests_until is None:
+            return f"rests ({state.scope or 'limit'}) until you say otherwise"
+        return f"rests until {state.rests_until.isoformat(timespec='minutes')}"
+    if tried:
+        return "could not take over just now"
+    return ""

@@ -1,0 +1,56 @@
+"""What a daemon that finds a session after a crash must do again."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from agent_relay.domain.effect import DeliverPacket, LegGone, PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.event import LegEnded, PredecessorStopped, SessionEnded
+from agent_relay.domain.session import Handoff, Leg, Session, State, Step
+from agent_relay.logic.outcome import NOTHING, Outcome, World
+from agent_relay.logic.succession import leg_gone, replace_agent, start_successor
+
+
+def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
+    """What follows from what the journal says and whether the newest leg's holder lives.
+
+    Every effect returned may have been performed before; performing it again changes nothing.
+    """
+    handoff, leg = session.handoff, session.living_leg
+    if leg is not None and not leg_lives and not (handoff and handoff.step is Step.SPAWNING):
+        return _leg_was_lost(session, leg, world)
+    match session.state:
+        case State.LIMITED:
+            return replace_agent(session, world, reason="rate_limit", why="limit")
+        case State.STOPPING:
+            return Outcome((), (StopLeg(leg.id),)) if leg else Outcome((SessionEnded(session.why),))
+        case State.RESTING if session.rested_until:
+            return Outcome((), (WakeAt(datetime.fromisoformat(session.rested_until)),))
+        case _:
+            return NOTHING if handoff is None else _go_on(session, handoff, world)
+
+
+def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
+    if session.state is State.LIMITED:
+        legs = (*session.legs[:-1], replace(leg, how="lost"))
+        after = replace_agent(replace(session, legs=legs), world, reason="rate_limit", why="limit")
+        return Outcome((LegEnded(leg.id, "lost"),)).then(after)
+    return leg_gone(session, LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"), world)
+
+
+def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa: PLR0911 - one arm a step
+    match handoff.step:
+        case Step.BEGUN if session.living_leg is not None:
+            return Outcome((), (StopLeg(session.living_leg.id),))
+        case Step.BEGUN:
+            stopped = PredecessorStopped(handoff.id, handoff.from_leg)
+            return Outcome((stopped,), (PublishPacket(handoff.id),))
+        case Step.STOPPED:
+            return Outcome((), (PublishPacket(handoff.id),))
+        case Step.PUBLISHED:
+            return start_successor(session, world, packet=handoff.packet)
+        case Step.SPAWNING:
+            return Outcome((), (SpawnLeg(handoff.leg),))
+        case Step.SPAWNED if session.state is State.READY:
+            return Outcome((), (DeliverPacket(handoff.id, handoff.leg),))
+        case _:
+            return NOTHING
