@@ -1,0 +1,69 @@
+"""How adapter data becomes a process: arguments, environment, whose keys go where."""
+
+import pytest
+
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.logic.launch import build_launch
+
+
+def make(**launch: object) -> Adapter:
+    return Adapter.model_validate(
+        {
+            "name": "ann",
+            "letter": "a",
+            "title": "Ann",
+            "keys": ["ANN_KEY", "SHARED_KEY"],
+            "launch": {"program": "ann", **launch},
+            "deliver": {"packet_by": "paste", "opening": "Go on."},
+            "quit": [{"signal": "SIGTERM", "wait_s": 1}],
+        }
+    )
+
+
+def test_arguments_with_values_are_filled_and_those_without_are_left_out_whole() -> None:
+    """A flag must never stand without its value."""
+    adapter = make(
+        fresh_args=["--session-id", "{native_id}"],
+        args=["--no-daemon"],
+        model_args=["--model", "{model}"],
+        packet_args=["--append", "{packet}"],
+    )
+    plan = build_launch(
+        adapter, "/bin/ann", values={"native_id": "N", "packet": "/p q.md"}, environ={}, extra=("-x", "{y}")
+    )
+    assert plan.argv == ("/bin/ann", "--session-id", "N", "--no-daemon", "--append", "/p q.md", "-x", "{y}")
+
+
+def test_a_resumed_leg_names_its_native_session_instead_of_a_new_one() -> None:
+    """Native resume keeps history and prompt cache."""
+    adapter = make(fresh_args=["--session-id", "{native_id}"], resume_args=["resume", "{native_id}"])
+    plan = build_launch(adapter, "/bin/ann", values={"native_id": "N"}, environ={}, resumes=True)
+    assert plan.argv == ("/bin/ann", "resume", "N")
+
+
+def test_an_agent_sees_its_own_keys_and_neither_others_nor_ours() -> None:
+    """The next vendor must not receive this vendor's key."""
+    adapter = make(unset=["ANN_WAITS"], env={"ANN_LOG": "{leg_folder}/log", "ANN_PORT": "{port}"})
+    environ = {
+        "PATH": "/bin",
+        "ANN_KEY": "1",
+        "SHARED_KEY": "2",
+        "BOB_KEY": "3",
+        "ANN_WAITS": "1",
+        "AGENT_RELAY_HOME": "/r",
+    }
+    plan = build_launch(
+        adapter,
+        "/bin/ann",
+        values={"leg_folder": "/l"},
+        environ=environ,
+        withheld={"BOB_KEY", "SHARED_KEY", "ANN_KEY"},
+    )
+    assert plan.env == {"PATH": "/bin", "ANN_KEY": "1", "SHARED_KEY": "2", "ANN_LOG": "/l/log"}
+
+
+def test_an_unknown_placeholder_is_a_configuration_error() -> None:
+    """A misspelt adapter must not start an agent with literal braces."""
+    with pytest.raises(ConfigurationError, match=r"unknown value \{nativeid\}"):
+        build_launch(make(args=["{nativeid}"]), "/bin/ann", values={}, environ={})
