@@ -1,0 +1,45 @@
+"""A working tree at one moment: what the git program says about it, in one shape."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFile:
+    """One path that differs from HEAD; relative to the root, undecodable bytes as surrogate escapes.
+
+    `added` and `removed` are lines, `None` for binary, untracked and conflicted files.
+    """
+
+    path: str
+    status: Literal["created", "modified", "deleted", "renamed", "untracked"]
+    added: int | None = None
+    removed: int | None = None
+    previous_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The state of the folder a session works in.
+
+    `root` is the git toplevel, or the folder itself where there is no work tree; then `is_git` is false
+    and `note` says why where that is worth knowing. `head` is `None` before the first commit, `branch`
+    is `None` when HEAD is detached. `fingerprint` is SHA-256 over HEAD, the index, the contents of
+    changed files and the names, sizes and times of untracked ones; empty without git. `omitted` counts
+    changed or untracked paths beyond the listed ones.
+    """
+
+    root: str
+    is_git: bool = False
+    branch: str | None = None
+    head: str | None = None
+    dirty: bool = False
+    fingerprint: str = ""
+    note: str = ""
+    files: tuple[TreeFile, ...] = ()
+    omitted: int = 0
+
+
+def render_path(path: str) -> str:
+    r"""`path` as documents carry it: undecodable bytes as `\xNN`, everything else as it is."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
