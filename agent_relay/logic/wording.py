@@ -1,0 +1,79 @@
+"""The lines a user reads about a session: what happened, who goes on, until when somebody rests."""
+
+import re
+from datetime import datetime, tzinfo
+
+from agent_relay.domain.session import Handoff, Limit, Session, State
+
+_NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
+_BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
+
+
+def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
+    """The one line between two agents on the same terminal.
+
+    `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
+    """
+    parts = [_render_cause(session, handoff, zone), f"Continuing with {handoff.to_agent}."]
+    if handoff.text_path:
+        parts.append(f"Packet: {session_folder(session)}/{handoff.text_path}")
+    return "→ " + " ".join(parts)
+
+
+def render_rest_line(session: Session, zone: tzinfo) -> str:
+    """Who rests until when, and that nobody can take over."""
+    limit = session.limit
+    cause = _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
+    until = _render_moment(session.rested_until, session.updated_at, zone)
+    earliest = f" The first reset is at {until}." if until else ""
+    reasons = "; ".join(session.skipped)
+    return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}"
+
+
+def render_end_line(session: Session) -> str:
+    """Why no leg runs any more, and how to go on."""
+    if session.failure:
+        return f"→ The handoff failed: {session.failure}. Go on: agent-relay <agent> --session {session.id}"
+    leg = session.leg
+    if leg is not None and leg.how == "lost":
+        return f"→ {leg.agent} was lost. Go on: agent-relay {leg.agent} --session {session.id}"
+    return ""
+
+
+def render_message(session: Session, zone: tzinfo) -> str:
+    """What an attached terminal should say now; empty where nothing needs saying."""
+    if session.state is State.RESTING:
+        return render_rest_line(session, zone)
+    if session.state is State.ENDED:
+        return render_end_line(session)
+    handoff = session.handoff or (session.done[-1] if session.done else None)
+    return render_handoff_line(session, handoff, zone) if handoff else ""
+
+
+def session_folder(session: Session) -> str:
+    """Where the session's journal and packets stand."""
+    return f"{session.root}/.agent-relay/sessions/{session.id}"
+
+
+def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
+    limit = session.limit
+    if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
+        return f"{_render_limit(limit, handoff.began_at, zone)}."
+    if handoff.reason == "failure":
+        return f"{handoff.why}."
+    return f"{handoff.from_agent} hands over."
+
+
+def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
+    named = _NAMED_LIMIT.search(limit.text)
+    what = f"its {named[1]}" if named else _BY_SCOPE.get(limit.scope, "a limit")
+    until = _render_moment(limit.until, now, zone)
+    return f"{limit.agent} hit {what}{f' (resets {until})' if until else ''}"
+
+
+def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:
+    if not text:
+        return ""
+    moment = datetime.fromisoformat(text).astimezone(zone)
+    same_day = moment.date() == now.astimezone(zone).date()
+    return moment.strftime("%H:%M" if same_day else "%b %-d, %H:%M")

@@ -1,0 +1,70 @@
+"""The one line a user reads when the agent on the terminal changes."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.session import Handoff, Leg, Limit, Session, State
+from agent_relay.logic.wording import render_message
+
+NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
+HANDOFF = Handoff("H", "L1", "ann", "bob", "rate_limit", NOW, text_path="resume/0001-bob.md")
+SESSION = Session("S", "/r", "/r", NOW, NOW, legs=(Leg("L1", "ann", 1, NOW),))
+
+
+def limit(text: str, until: str = "2026-11-21T21:00:00+00:00", scope: str = "account") -> Limit:
+    return Limit("ann", scope, until, text, "hook", NOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (
+            limit("You've hit your session limit · resets 9pm (UTC)"),
+            "→ ann hit its session limit (resets 21:00). Continuing with bob. "
+            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+        ),
+        (
+            limit("Retrying after 30548425ms", "2026-11-23T02:00:00+00:00"),
+            "→ ann hit its usage limit (resets Nov 23, 02:00). Continuing with bob. "
+            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+        ),
+        (
+            limit("Credit balance is too low", "", "billing"),
+            "→ ann hit its credit limit. Continuing with bob. "
+            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+        ),
+    ],
+)
+def test_the_handoff_line_names_the_limit_its_reset_the_successor_and_the_packet(
+    found: Limit, line: str
+) -> None:
+    """A tired user must see in one line why the screen changed."""
+    session = replace(SESSION, state=State.STARTING, handoff=HANDOFF, limit=found)
+    assert render_message(session, UTC) == line
+
+
+def test_a_resting_session_says_who_rests_and_when_the_first_is_back() -> None:
+    """Waiting needs a moment to wait for."""
+    session = replace(
+        SESSION,
+        state=State.RESTING,
+        limit=limit("You've hit your weekly limit"),
+        rested_until="2026-11-21T20:00:00+00:00",
+        skipped=("bob: rests until 2026-11-21T20:00+00:00", "cas: not installed"),
+    )
+    assert render_message(session, UTC) == (
+        "→ ann hit its weekly limit (resets 21:00). Nobody can take over "
+        "(bob: rests until 2026-11-21T20:00+00:00; cas: not installed). The first reset is at 20:00."
+    )
+
+
+def test_a_lost_agent_and_a_failed_handoff_say_how_to_go_on() -> None:
+    """Nothing to repair by hand, one command to type."""
+    lost = replace(SESSION, state=State.ENDED, legs=(Leg("L1", "ann", 1, NOW, how="lost"),))
+    assert render_message(lost, UTC) == "→ ann was lost. Go on: agent-relay ann --session S"
+    failed = replace(SESSION, state=State.ENDED, failure="the disk is full")
+    assert render_message(failed, UTC) == (
+        "→ The handoff failed: the disk is full. Go on: agent-relay <agent> --session S"
+    )
