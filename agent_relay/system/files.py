@@ -1,0 +1,137 @@
+"""Writing so that nobody ever reads half a file, and reading so that no file can hurt the reader."""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+
+_CREATE = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# Others hold the lock for one write; longer means that somebody is stopped.
+_APPEND_WAIT_S = 2.0
+_HINTS = {
+    errno.ENOSPC: "Free some space on that disk.",
+    errno.EDQUOT: "Your quota on that disk is used up.",
+    errno.EFBIG: "The file would be larger than this process may write.",
+    errno.EROFS: "That disk is read-only.",
+    errno.EACCES: "You may not write there.",
+}
+
+
+def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """`path` holds `data`, whole: a reader sees the old file or the new one, also after a crash.
+
+    A symlink at `path` is replaced, not followed. With `durable` it has also survived a power cut when
+    this returns (two fsyncs). Raises RelayError, and then the old file is untouched.
+    """
+    folder = os.path.dirname(path) or "."
+    temporary = os.path.join(folder, f".tmp-{os.getpid()}-{os.urandom(6).hex()}")
+    made = False
+    try:
+        handle = os.open(temporary, _CREATE | os.O_WRONLY | os.O_EXCL, mode)
+        made = True
+        try:
+            write_all(handle, data)
+            if durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.rename(temporary, path)
+        made = False
+        if durable:
+            sync_folder(folder)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if made:
+            os.unlink(temporary)
+
+
+def append_line(path: str, line: bytes) -> None:
+    """`line` (without a newline inside) stands at the end of `path` as a line of its own, in one write.
+
+    Safe for several writers. A line torn by somebody's full disk is closed first, so that it spoils only
+    itself. Raises RelayError; part of the line may then be in the file.
+    """
+    try:
+        handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
+        try:
+            _lock_for_append(handle)
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+            write_all(handle, (b"\n" if torn else b"") + line + b"\n")
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def _lock_for_append(handle: int) -> None:
+    """Waits at most `_APPEND_WAIT_S`: a writer stopped in the middle must not stop the others for ever."""
+    deadline = time.monotonic() + _APPEND_WAIT_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.002)
+        else:
+            return
+
+
+def read_bounded(path: str, *, limit_bytes: int) -> bytes:
+    """The contents of a regular file of at most `limit_bytes`.
+
+    Raises FileNotFoundError where there is none, UntrustedDataError where it is larger or is no regular
+    file (a FIFO would make the reader wait for ever), RelayError where it cannot be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return read_handle(handle, path, limit_bytes=limit_bytes)
+        finally:
+            os.close(handle)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RelayError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_handle(handle: int, path: str, *, limit_bytes: int) -> bytes:
+    """As `read_bounded`, from the start of an open descriptor; `path` is for messages. Raises OSError too."""
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        raise UntrustedDataError(f"{path} is not a regular file")
+    parts: list[bytes] = []
+    offset = 0
+    while offset <= limit_bytes:
+        part = os.pread(handle, min(1 << 20, limit_bytes + 1 - offset), offset)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        offset += len(part)
+    raise UntrustedDataError(f"{path} is larger than {limit_bytes} bytes")
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """All of `data` is written to a blocking descriptor. Raises OSError; part may then be written."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def sync_folder(path: str) -> None:
+    """The names in folder `path` survive a power cut. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def cannot_write(path: str, error: OSError) -> RelayError:
+    """The user's sentence for a write that failed."""
+    hint = _HINTS.get(error.errno or 0, "")
+    return RelayError(f"cannot write {path}: {error.strerror}", hint=hint)

@@ -1,0 +1,152 @@
+"""Leg folders: where a leg's lock, socket and exit status stand, and how to tell whether its holder lives."""
+
+import fcntl
+import json
+import os
+import shutil
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.ids import LegId, is_ulid
+from agent_relay.system.files import cannot_write, read_bounded
+from agent_relay.system.folders import PRIVATE_MODE, Folders, check_private, ensure_private
+
+_EXIT_LIMIT_BYTES = 64 << 10
+_LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A leg's folder, whether or not anybody holds it."""
+
+    id: LegId
+    folder: str
+
+    @property
+    def lock(self) -> str:
+        """Locked (flock) by the holder for as long as it lives."""
+        return f"{self.folder}/lock"
+
+    @property
+    def socket(self) -> str:
+        """Where the holder listens."""
+        return f"{self.folder}/sock"
+
+    @property
+    def exit_file(self) -> str:
+        """Written by the holder, whole, when the child is gone and its output was read to the end."""
+        return f"{self.folder}/exit.json"
+
+    @property
+    def hooks_file(self) -> str:
+        """Where the agent's hooks append what they were told."""
+        return f"{self.folder}/hooks.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a leg's child ended: `status` as the shell reports it (128 + number for a Unix signal).
+
+    `record` is the whole object the holder wrote.
+    """
+
+    status: int
+    record: dict[str, object]
+
+
+def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
+    """A new leg folder and the descriptor that holds its lock.
+
+    The folder appears already locked: nobody ever finds a new leg that seems dead. Hand the descriptor to
+    the holder (`pass_fds`) and close it here: from then on the lock is held exactly as long as the holder
+    lives. It is close-on-exec, so that no other program started meanwhile keeps it. Raises RelayError.
+    """
+    leg = _leg(folders, leg_id)
+    ensure_private(folders.runtime)
+    ensure_private(folders.legs)
+    fresh = f"{folders.legs}/.new-{leg_id}"
+    handle = -1
+    try:
+        os.mkdir(fresh, PRIVATE_MODE)
+        handle = os.open(f"{fresh}/lock", _LOCK_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.rename(fresh, leg.folder)
+    except OSError as error:
+        if handle >= 0:
+            os.close(handle)
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise cannot_write(leg.folder, error) from error
+    return leg, handle
+
+
+def find_legs(folders: Folders) -> list[Leg]:
+    """Every leg folder there is, oldest first; empty where there are none."""
+    try:
+        names = os.listdir(folders.legs)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RelayError(f"cannot read {folders.legs}: {error.strerror}") from error
+    legs = [Leg(LegId(name), f"{folders.legs}/{name}") for name in sorted(names) if is_ulid(name)]
+    return [leg for leg in legs if _is_private(leg.folder)]
+
+
+def try_lock(leg: Leg) -> int | None:
+    """The descriptor of the leg's lock, now ours; `None` where a holder lives.
+
+    Getting it means no holder lives and none can come: close it when done. Raises RelayError where the
+    lock cannot be opened for another reason than being gone, which counts as nobody's and is made anew.
+    """
+    try:
+        handle = os.open(leg.lock, _LOCK_FLAGS | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise cannot_write(leg.lock, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def read_exit(leg: Leg) -> Exit | None:
+    """How the leg's child ended; `None` where the holder has not said so (yet, or ever).
+
+    Raises UntrustedDataError where the file is not what a holder writes.
+    """
+    try:
+        data = read_bounded(leg.exit_file, limit_bytes=_EXIT_LIMIT_BYTES)
+    except FileNotFoundError:
+        return None
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError):
+        raise UntrustedDataError(f"{leg.exit_file} is not JSON") from None
+    status = record.get("status") if isinstance(record, dict) else None
+    if not isinstance(status, int):
+        raise UntrustedDataError(f"{leg.exit_file} does not say how the agent ended")
+    return Exit(status, record)
+
+
+def remove_leg(leg: Leg) -> None:
+    """The leg's folder is gone; harmless when it was already. Raises RelayError."""
+    try:
+        shutil.rmtree(leg.folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RelayError(f"cannot remove {leg.folder}: {error.strerror}") from error
+
+
+def _leg(folders: Folders, leg_id: LegId) -> Leg:
+    if not is_ulid(leg_id):
+        raise ValueError("a leg is named by a ULID")
+    return Leg(leg_id, f"{folders.legs}/{leg_id}")
+
+
+def _is_private(path: str) -> bool:
+    try:
+        check_private(path)
+    except (RelayError, OSError):
+        return False
+    return True
