@@ -1,0 +1,81 @@
+# agent-relay's commands for people who change it. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+PYTHON ?= $(shell .ci/find-python)
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTEST := $(BIN)/python -m pytest -q
+
+.PHONY: help check format lint types floors fast test real coverage bench demo wheel docs clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
+
+# The environment that only runs the product: what `make demo` needs.
+$(VENV)/.runtime: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --editable .
+	touch $@
+
+# The same environment with the tools of the house.
+$(VENV)/.dev: pyproject.toml
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --editable '.[dev]'
+	touch $(VENV)/.runtime $@
+
+check: format lint types floors fast ## format, lint, types, floors and the fast tests
+
+format: $(VENV)/.dev ## put every file into the one layout
+	$(BIN)/ruff format .
+
+lint: $(VENV)/.dev ## ruff, all rules
+	$(BIN)/ruff check .
+
+types: $(VENV)/.dev ## mypy, strict
+	$(BIN)/mypy
+
+floors: $(VENV)/.dev ## the import contracts
+	$(BIN)/lint-imports
+
+fast: $(VENV)/.dev ## the tests that take seconds
+	$(PYTEST) -n auto -m 'not slow and not real and not bench'
+
+test: $(VENV)/.dev ## everything; installs what it needs
+	.ci/system-packages
+	$(BIN)/python tests/support/install_clis.py
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(PYTEST) -n auto -m 'not real and not bench'
+	$(PYTEST) -m real
+
+real: $(VENV)/.dev ## the tests that drive the four real CLIs
+	$(BIN)/python tests/support/install_clis.py
+	$(PYTEST) -m real
+
+coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
+	$(PYTEST) -n auto -m 'not real and not bench' --cov --cov-report=
+	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/logic/*' --fail-under=100 --skip-covered
+	$(BIN)/coverage report --fail-under=90 --skip-covered
+
+bench: $(VENV)/.dev ## measure side by side with direct, script, dtach, tmux and screen
+	.ci/system-packages
+	$(PYTEST) -m bench -s
+
+demo: $(VENV)/.runtime ## a real failover between two scripted agents; no account
+	@$(BIN)/agent-relay demo
+
+wheel: $(VENV)/.dev ## build the wheel, install it on the oldest and newest Python here, run the demo
+	$(BIN)/python tests/support/try_wheel.py
+
+docs: $(VENV)/.dev ## write the generated pages again
+	$(BIN)/python docs/generate.py
+
+clean: ## remove what these commands made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks .coverage

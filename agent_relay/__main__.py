@@ -1,0 +1,20 @@
+"""The door of the `agent-relay` command: what is imported depends on the first word only."""
+
+import sys
+
+
+def main() -> int:
+    """The exit status of the command in `sys.argv`; what is imported depends on its first word only."""
+    words = sys.argv[1:]
+    if words in (["--version"], ["-V"]):
+        from agent_relay import __version__
+
+        sys.stdout.write(f"agent-relay {__version__}\n")
+        return 0
+    from agent_relay.faces.cli.dispatch import run
+
+    return run(words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

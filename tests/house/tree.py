@@ -1,0 +1,42 @@
+"""The files of the checkout as the house tests see them."""
+
+import ast
+import os
+import subprocess
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ADAPTERS = os.path.join(CHECKOUT, "adapters")
+
+
+def tracked_files() -> list[str]:
+    """Paths, relative to the checkout, of what git tracks or would track; all files where git is absent."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=CHECKOUT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    names = sorted({os.fsdecode(name) for name in listing.split(b"\0") if name})
+    return [name for name in names if os.path.isfile(os.path.join(CHECKOUT, name))]
+
+
+def python_files(*folders: str) -> list[str]:
+    """The tracked Python files below `folders`."""
+    starts = tuple(f"{folder}/" for folder in folders)
+    return [name for name in tracked_files() if name.endswith(".py") and name.startswith(starts)]
+
+
+def read_text(name: str) -> str:
+    """A tracked file's text; bytes that are no UTF-8 are kept as escapes."""
+    with open(os.path.join(CHECKOUT, name), encoding="utf-8", errors="surrogateescape") as stream:
+        return stream.read()
+
+
+def parse(name: str) -> ast.Module:
+    """A tracked Python file as a tree."""
+    return ast.parse(read_text(name), name)
+
+
+def agent_names() -> list[str]:
+    """The agents of the world, by their adapter folders; the scripted ones of the demo are ours."""
+    return [name for name in sorted(os.listdir(ADAPTERS)) if name not in {"demo", "understudy"}]
