@@ -22,18 +22,24 @@ def limit(text: str, until: str = "2026-11-21T21:00:00+00:00", scope: str = "acc
     [
         (
             limit("You've hit your session limit · resets 9pm (UTC)"),
-            "→ ann hit its session limit (resets 21:00). Continuing with bob. "
-            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+            (
+                "→ ann hit its session limit (resets 21:00). Continuing with bob. "
+                "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md"
+            ),
         ),
         (
             limit("Retrying after 30548425ms", "2026-11-23T02:00:00+00:00"),
-            "→ ann hit its usage limit (resets Nov 23, 02:00). Continuing with bob. "
-            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+            (
+                "→ ann hit its usage limit (resets Nov 23, 02:00). Continuing with bob. "
+                "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md"
+            ),
         ),
         (
             limit("Credit balance is too low", "", "billing"),
-            "→ ann hit its credit limit. Continuing with bob. "
-            "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md",
+            (
+                "→ ann hit its credit limit. Continuing with bob. "
+                "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md"
+            ),
         ),
     ],
 )
