@@ -1,13 +1,9 @@
-"""The lines of a session's journal as types, and their form as JSON objects."""
+"""The lines of a session's journal as types."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
-
-from agent_relay.domain.errors import UntrustedDataError
-
-JOURNAL_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +244,7 @@ Body = (
     | Unknown
 )
 
-_KNOWN = (
+KNOWN = (
     SessionCreated,
     LegStarting,
     LegStarted,
@@ -270,7 +266,7 @@ _KNOWN = (
     SessionStopping,
     SessionEnded,
 )
-_BY_NAME = {kind.name: kind for kind in _KNOWN}
+"""Every event this version knows; `Unknown` stands for the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,63 +277,3 @@ class Event:
     at: datetime
     generation: int
     body: Body
-
-
-def render_event(event: Event) -> dict[str, object]:
-    """The JSON object of one journal line."""
-    body = event.body
-    if isinstance(body, Unknown):
-        data = dict(body.data)
-    else:
-        data = {field.name: getattr(body, field.name) for field in fields(body)}
-    return {
-        "v": JOURNAL_VERSION,
-        "n": event.number,
-        "at": event.at.isoformat(),
-        "g": event.generation,
-        "event": body.name,
-        "data": data,
-    }
-
-
-def parse_event(line: Mapping[str, object]) -> Event:
-    """The event of one journal line.
-
-    Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
-    UntrustedDataError where the line is not an event at all or a known one lacks a field.
-    """
-    number, at, generation, name, data = (line.get(key) for key in ("n", "at", "g", "event", "data"))
-    if not (
-        isinstance(number, int)
-        and isinstance(at, str)
-        and isinstance(generation, int)
-        and isinstance(name, str)
-        and isinstance(data, dict)
-    ):
-        raise UntrustedDataError("a journal line is not an event")
-    try:
-        moment = datetime.fromisoformat(at)
-    except ValueError:
-        raise UntrustedDataError("a journal line carries no valid time") from None
-    return Event(number, moment, generation, _parse_body(name, data))
-
-
-def _parse_body(name: str, data: Mapping[str, object]) -> Body:
-    kind = _BY_NAME.get(name)
-    if kind is None:
-        return Unknown(name, dict(data))
-    values: dict[str, object] = {}
-    for field in fields(kind):
-        if field.name not in data:
-            continue
-        value = data[field.name]
-        value = tuple(value) if isinstance(value, list) else value
-        wanted = field.type if isinstance(field.type, type) else tuple
-        if not isinstance(value, wanted):
-            raise UntrustedDataError(f"the journal's {name} event has a {field.name} of the wrong type")
-        values[field.name] = value
-    build: Callable[..., Body] = kind
-    try:
-        return build(**values)
-    except TypeError:
-        raise UntrustedDataError(f"the journal's {name} event lacks a field") from None

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Self
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
-from agent_relay.domain.event import Body, Event, parse_event, render_event
+from agent_relay.domain.event import Body, Event
+from agent_relay.domain.event_json import parse_event, render_event
 from agent_relay.system.files import cannot_write, read_bounded, read_handle, sync_folder, write_all
 
 LIMIT_BYTES = 256 << 20
