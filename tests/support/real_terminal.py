@@ -1,0 +1,120 @@
+"""A user's terminal for tests: a PTY through pexpect, an emulator that shows and answers, and waits."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import pexpect
+import pyghostty
+
+ROWS, COLS = 40, 120
+READ_S = 0.05  # how long one look at the PTY waits for bytes before conditions are checked again
+
+
+class WaitedError(AssertionError):
+    """Something a test waited for did not come in time; the message shows the screen."""
+
+
+class Terminal:
+    """One program in one terminal. Output is only read while something is waited for."""
+
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> None:
+        self._emulator = pyghostty.Terminal(COLS, ROWS)
+        self._emulator.on_reply(self._answer)
+        self.raw = bytearray()
+        # its own answers and keys pass through `send`: pexpect would sleep 50 ms before each write
+        self._child = pexpect.spawn(
+            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=(ROWS, COLS), echo=False
+        )
+        self._child.delaybeforesend = None
+
+    @property
+    def pid(self) -> int:
+        """The process id of the program (of the program that joined the namespace, then became it)."""
+        return int(self._child.pid)
+
+    @property
+    def screen(self) -> str:
+        """The text grid shown now."""
+        return str(self._emulator.text())
+
+    def _answer(self, reply: bytes) -> None:
+        self.send(reply)
+
+    def pump(self, wait_s: float = READ_S) -> bool:
+        """Read what is there, waiting up to `wait_s`; whether the PTY is still open."""
+        try:
+            data = self._child.read_nonblocking(size=65536, timeout=wait_s)
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        self.raw += data
+        self._emulator.feed(data)
+        return True
+
+    def send(self, data: bytes | str) -> None:
+        """Type `data` at once; nothing happens once the program is gone."""
+        raw = data.encode() if isinstance(data, str) else data
+        while raw:
+            try:
+                written = os.write(self._child.child_fd, raw)
+            except OSError:
+                return
+            raw = raw[written:]
+
+    def paste(self, text: str) -> None:
+        """Paste `text` in brackets, in pieces the PTY's buffer takes, reading the echo in between."""
+        data = b"\x1b[200~" + text.encode() + b"\x1b[201~"
+        for at in range(0, len(data), 1024):
+            self.send(data[at : at + 1024])
+            self.pump(0)
+
+    def wait_until(self, holds: Callable[[], bool], what: str, *, limit_s: float = 30) -> None:
+        """Return as soon as `holds()`; raise `WaitedError` with the screen after `limit_s`."""
+        end = time.monotonic() + limit_s
+        while not holds():
+            if time.monotonic() > end:
+                raise WaitedError(f"waited {limit_s} s for {what}; the screen:\n{self.screen}")
+            if not self.pump():
+                if holds():
+                    return
+                raise WaitedError(f"the program ended before {what}; the screen:\n{self.screen}")
+
+    def wait_for(self, pattern: str, *, limit_s: float = 30) -> None:
+        """Return as soon as the screen matches `pattern`."""
+        found = re.compile(pattern)
+        self.wait_until(lambda: found.search(self.screen) is not None, f"/{pattern}/", limit_s=limit_s)
+
+    def wait_quiet(self, quiet_s: float = 0.7, *, limit_s: float = 20) -> None:
+        """Return once nothing was painted for `quiet_s`."""
+        end, last, seen = time.monotonic() + limit_s, time.monotonic(), len(self.raw)
+        while time.monotonic() - last < quiet_s and time.monotonic() < end and self.pump():
+            if len(self.raw) != seen:
+                seen, last = len(self.raw), time.monotonic()
+
+    def wait_exit(self, limit_s: float = 10) -> int:
+        """The exit status as a shell reports it; raise `WaitedError` after `limit_s`."""
+        end = time.monotonic() + limit_s
+        while self.pump() and time.monotonic() < end:
+            pass
+        while self._child.isalive():
+            if time.monotonic() > end:
+                raise WaitedError(f"waited {limit_s} s for the program to end; the screen:\n{self.screen}")
+            time.sleep(READ_S)
+        if self._child.signalstatus is not None:
+            return 128 + int(self._child.signalstatus)
+        return int(self._child.exitstatus)
+
+    def is_alive(self) -> bool:
+        """Whether the program has not ended yet."""
+        return bool(self._child.isalive())
+
+    def close(self) -> None:
+        """End whatever is left of the program's group and free the terminal."""
+        if self._child.isalive():
+            os.killpg(self._child.pid, signal.SIGKILL)
+        self._child.close(force=True)
+        self._emulator.close()
