@@ -1,0 +1,87 @@
+"""A resume packet as JSON and back: canonical bytes, fingerprint, and the versions we can read."""
+
+import hashlib
+import json
+
+from pydantic import BaseModel, ValidationError
+
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.packet import SCHEMA, VERSION, ResumePacket
+
+
+def render_document(packet: ResumePacket) -> dict[str, object]:
+    """The packet's JSON object. What is unknown or empty is left out; fields we do not know stay in."""
+    data: dict[str, object] = packet.model_dump(mode="json", by_alias=True)
+    _leave_out_unknown(packet, data)
+    return data
+
+
+def render_json(document: dict[str, object]) -> str:
+    """The document as people read and edit it: indented, fields in their order, a line feed at the end."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def fingerprint(document: dict[str, object]) -> str:
+    """SHA-256 of the document's canonical bytes: the same however it is indented or ordered."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, object]:
+    """The JSON object in `data`, unchecked except for being one. `name` says in errors what was read.
+
+    Raises UntrustedDataError.
+    """
+    try:
+        document: object = json.loads(data)
+    except (ValueError, RecursionError) as problem:
+        raise UntrustedDataError(f"{name} is not valid JSON") from problem
+    if not isinstance(document, dict):
+        raise UntrustedDataError(f"{name} is not a JSON object")
+    return document
+
+
+def parse_packet(document: dict[str, object], *, name: str = "the packet") -> ResumePacket:
+    """The packet in a JSON object of version 1 to ours.
+
+    Raises UntrustedDataError where the object is something else, of a newer version, or incomplete. The
+    message names the field, never its contents.
+    """
+    if document.get("schema") != SCHEMA:
+        raise UntrustedDataError(f"{name} is not a resume packet: its schema is not {SCHEMA}")
+    version = document.get("version")
+    if type(version) is int and version > VERSION:
+        raise UntrustedDataError(
+            f"{name} has version {version}, this agent-relay reads up to {VERSION}",
+            hint="Upgrade agent-relay.",
+        )
+    try:
+        return ResumePacket.model_validate(document)
+    except (ValidationError, RecursionError) as problem:
+        raise UntrustedDataError(f"{name} is not a valid resume packet{_where(problem)}") from None
+
+
+def _where(problem: Exception) -> str:
+    if not isinstance(problem, ValidationError):
+        return ""
+    first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f": {'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
+    """Drops from `data`, the dump of `model`, every declared field that says nothing."""
+    for name, field in type(model).model_fields.items():
+        key = field.alias or name
+        value: object = getattr(model, name)
+        if value is None or value in ("", ()):
+            del data[key]
+        elif isinstance(value, BaseModel):
+            inner = data[key]
+            if isinstance(inner, dict):
+                _leave_out_unknown(value, inner)
+        elif isinstance(value, tuple):
+            inners = data[key]
+            if isinstance(inners, list):
+                for one, inner in zip(value, inners, strict=True):
+                    if isinstance(one, BaseModel) and isinstance(inner, dict):
+                        _leave_out_unknown(one, inner)

@@ -1,0 +1,99 @@
+"""The successor is told what is no longer as the packet says."""
+
+from datetime import UTC, datetime
+
+from agent_relay.domain.packet import GitState, Reason, ResumePacket, TouchedFile
+from agent_relay.domain.tree import Tree, TreeFile
+from agent_relay.logic.freshness import verify_freshness
+
+
+def build(git: GitState | None, *files: TouchedFile) -> ResumePacket:
+    """A packet that was made for this tree."""
+    return ResumePacket(
+        packet_id="P",
+        session_id="S",
+        sequence=1,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        previous_agent="alpha",
+        target_agent="beta",
+        checkpoint_reason=Reason.MANUAL,
+        git=git,
+        touched_files=files,
+    )
+
+
+THEN = GitState(root="/r", branch="main", head="a" * 40, dirty=True, fingerprint="f1")
+EDITED = TouchedFile(path="a.py", status="modified", added=3, removed=1)
+NOW = Tree("/r", is_git=True, branch="main", head="a" * 40, dirty=True, fingerprint="f2")
+
+
+def with_files(*files: TreeFile, fingerprint: str = "f2") -> Tree:
+    """The same commit with these changes."""
+    return Tree(
+        "/r", is_git=True, branch="main", head="a" * 40, dirty=True, fingerprint=fingerprint, files=files
+    )
+
+
+def test_an_equal_fingerprint_means_nothing_changed() -> None:
+    """It covers the contents, so the lists need not be compared."""
+    assert verify_freshness(build(THEN, EDITED), with_files(fingerprint="f1")) == ()
+
+
+def test_changed_files_are_counted_and_named() -> None:
+    """New, gone and further edited files; what was only read does not count."""
+    packet = build(
+        THEN,
+        EDITED,
+        TouchedFile(path="gone.py", status="created", added=1, removed=0),
+        TouchedFile(path="read.py", status="read"),
+        TouchedFile(path="removed.py", status="deleted"),
+        TouchedFile(path="caf\\xe9", status="untracked"),
+    )
+    tree = with_files(
+        TreeFile("a.py", "modified", 5, 1),
+        TreeFile("new.py", "untracked"),
+        TreeFile("caf\udce9", "untracked"),
+    )
+    assert verify_freshness(packet, tree) == ("3 files changed since: a.py, gone.py, new.py",)
+
+
+def test_one_file_is_one_file() -> None:
+    """Sentences are read by people."""
+    assert verify_freshness(build(THEN), with_files(TreeFile("x", "untracked"))) == (
+        "1 file changed since: x",
+    )
+
+
+def test_many_names_are_cut_after_five() -> None:
+    """The count says the rest."""
+    tree = with_files(*(TreeFile(f"{n}", "untracked") for n in range(7)))
+    assert verify_freshness(build(THEN), tree) == ("7 files changed since: 0, 1, 2, 3, 4, …",)
+
+
+def test_an_edit_that_keeps_all_counts_is_still_seen() -> None:
+    """The fingerprint knows better than the line counts."""
+    assert verify_freshness(build(THEN, EDITED), with_files(TreeFile("a.py", "modified", 3, 1))) == (
+        "the contents of changed files are not what they were",
+    )
+
+
+def test_a_moved_head_and_another_branch_are_said() -> None:
+    """Somebody committed or switched in the meantime."""
+    tree = Tree("/r", is_git=True, branch=None, head="b" * 40, fingerprint="f1")
+    assert verify_freshness(build(THEN), tree) == (
+        "HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",
+        "the branch was main, now it is (detached)",
+    )
+    unborn = GitState(root="/r", branch=None, head=None)
+    assert verify_freshness(build(unborn), NOW) == (
+        "HEAD was nothing (no commits), now it is aaaaaaaaaaaa",
+        "the branch was (detached), now it is main",
+    )
+
+
+def test_without_git_there_is_nothing_to_compare() -> None:
+    """Plain folders are not stale, a repository that vanished is."""
+    assert verify_freshness(build(None), NOW) == ()
+    assert verify_freshness(build(None), Tree("/r")) == ()
+    assert verify_freshness(build(GitState(root="/r")), Tree("/r")) == ()
+    assert verify_freshness(build(THEN), Tree("/r")) == ("the tree is no longer a git work tree",)

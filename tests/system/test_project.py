@@ -1,0 +1,174 @@
+"""The `.agent-relay` folder is made once, kept private, and never taken from somebody else."""
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.system.project import find_project, open_project, session_folder
+
+SESSION = "01JD0000000000000000000000"
+
+
+def mode(path: Path) -> int:
+    """The permission bits of `path`."""
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def test_a_new_project_is_private_ignored_and_marked(tmp_path: Path) -> None:
+    """A packet must never be committed or read by others by accident."""
+    project = open_project(str(tmp_path))
+    folder = tmp_path / ".agent-relay"
+    assert (project.root, project.folder) == (str(tmp_path), str(folder))
+    assert mode(folder) == 0o700
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert json.loads((folder / "agent-relay.json").read_text()) == {
+        "schema": "agent-relay/project",
+        "version": 1,
+    }
+    assert mode(folder / "agent-relay.json") == 0o600
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    """The second session of a repository finds the first one's folder, the user's own rules included."""
+    open_project(str(tmp_path))
+    (tmp_path / ".agent-relay" / ".gitignore").write_text("*\n!keep\n")
+    before = (tmp_path / ".agent-relay").stat().st_mtime_ns
+    open_project(str(tmp_path))
+    assert (tmp_path / ".agent-relay").stat().st_mtime_ns == before
+    assert (tmp_path / ".agent-relay" / ".gitignore").read_text() == "*\n!keep\n"
+
+
+def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) -> None:
+    """`connection.json` and `step-outputs/` belong to somebody else: they survive byte for byte."""
+    folder = tmp_path / ".agent-relay"
+    (folder / "step-outputs").mkdir(parents=True)
+    (folder / "connection.json").write_text("{}")
+    (folder / ".gitignore").write_text("connection.json\n")
+    folder.chmod(0o755)
+    project = open_project(str(tmp_path))
+    session_folder(project, SESSION)
+    assert (folder / "connection.json").read_text() == "{}"
+    assert (folder / ".gitignore").read_text() == "connection.json\n"
+    assert mode(folder) == 0o755
+    assert (folder / "sessions" / ".gitignore").read_text() == "*\n"
+    assert mode(folder / "sessions") == 0o700
+    assert find_project(str(tmp_path)) is not None
+
+
+def test_a_folder_without_our_mark_is_not_our_project(tmp_path: Path) -> None:
+    """Read-only commands must not mistake the other product's folder for ours."""
+    assert find_project(str(tmp_path)) is None
+    (tmp_path / ".agent-relay").mkdir()
+    (tmp_path / ".agent-relay" / "connection.json").write_text("{}")
+    assert find_project(str(tmp_path)) is None
+
+
+def test_a_symlink_is_refused(tmp_path: Path) -> None:
+    """A cloned repository could make us write anywhere."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".agent-relay").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RelayError, match="is a symlink"):
+        open_project(str(tmp_path))
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+@pytest.mark.parametrize("name", ["sessions", f"sessions/{SESSION}", f"sessions/{SESSION}/resume"])
+def test_a_symlink_further_down_is_refused(tmp_path: Path, name: str) -> None:
+    """Same at every level we walk through."""
+    project = open_project(str(tmp_path))
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / ".agent-relay" / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RelayError, match="is a symlink"):
+        session_folder(project, SESSION)
+    assert os.listdir(tmp_path / "elsewhere") == []
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    """It is the user's file, so it stays."""
+    (tmp_path / ".agent-relay").write_text("mine")
+    with pytest.raises(RelayError, match="is a file where relay needs a folder"):
+        open_project(str(tmp_path))
+    assert (tmp_path / ".agent-relay").read_text() == "mine"
+
+
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner could exchange packets under our hands."""
+    owner = os.geteuid()
+    (tmp_path / ".agent-relay").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(RelayError, match=f"belongs to user {owner}, not to you"):
+        open_project(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["not json", "[]", '{"schema": "other/thing", "version": 1}', "[" * 60_000, "\udcff"],
+)
+def test_a_mark_that_is_not_ours_is_refused(tmp_path: Path, mark: str) -> None:
+    """Whatever wrote it may own the rest as well."""
+    (tmp_path / ".agent-relay").mkdir()
+    (tmp_path / ".agent-relay" / "agent-relay.json").write_bytes(mark.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UntrustedDataError, match="is not relay's"):
+        open_project(str(tmp_path))
+
+
+def test_a_mark_that_is_a_symlink_is_refused(tmp_path: Path) -> None:
+    """We never make one."""
+    (tmp_path / ".agent-relay").mkdir()
+    (tmp_path / ".agent-relay" / "agent-relay.json").symlink_to("/etc/hostname")
+    with pytest.raises(UntrustedDataError, match="is a symlink"):
+        open_project(str(tmp_path))
+
+
+def test_a_project_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    """An old program writing into a new format would spoil both."""
+    (tmp_path / ".agent-relay").mkdir()
+    (tmp_path / ".agent-relay" / "agent-relay.json").write_text(
+        '{"schema": "agent-relay/project", "version": 2}'
+    )
+    with pytest.raises(UntrustedDataError, match="newer agent-relay"):
+        open_project(str(tmp_path))
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    """/proc refuses everybody, root included, as a read-only disk does."""
+    with pytest.raises(RelayError, match=r"cannot write /proc/self/\.agent-relay: No such file"):
+        open_project("/proc/self")
+    missing = tmp_path / "missing"
+    with pytest.raises(RelayError, match=os.strerror(errno.ENOENT)):
+        open_project(str(missing))
+
+
+def test_a_crash_after_any_step_of_making_it_is_healed(tmp_path: Path) -> None:
+    """The folder alone, or the folder and its ignore file, are finished by the next start."""
+    (tmp_path / ".agent-relay").mkdir()
+    open_project(str(tmp_path))
+    (tmp_path / ".agent-relay" / "agent-relay.json").unlink()
+    open_project(str(tmp_path))
+    assert find_project(str(tmp_path)) is not None
+    assert (tmp_path / ".agent-relay" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_session_has_a_private_folder_of_its_own(tmp_path: Path) -> None:
+    """Journal and packets live there; a restored backup with open permissions is closed again."""
+    project = open_project(str(tmp_path))
+    folder = Path(session_folder(project, SESSION))
+    assert folder == tmp_path / ".agent-relay" / "sessions" / SESSION
+    assert (folder / "resume").is_dir()
+    folder.chmod(0o755)
+    assert session_folder(project, SESSION) == str(folder)
+    assert mode(folder) == 0o700
+
+
+@pytest.mark.parametrize("name", ["", "..", "../../etc", "01jd0000000000000000000000", "a" * 26 + "/.."])
+def test_a_session_name_cannot_lead_elsewhere(tmp_path: Path, name: str) -> None:
+    """Session ids come over a socket."""
+    with pytest.raises(UntrustedDataError):
+        session_folder(open_project(str(tmp_path)), name)
