@@ -1,0 +1,78 @@
+"""What a user, and more narrowly a project, may decide: the models of the two `config.toml` files."""
+
+from typing import Literal
+
+from pydantic import Field, field_validator
+
+from agent_relay.domain.document import Strict
+from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
+
+
+class AgentConfig(Strict):
+    """The user's wishes for one agent: arguments for every launch, a model, and a packet size in tokens."""
+
+    args: tuple[str, ...] = ()
+    model: str = ""
+    budget_tokens: int | None = Field(default=None, ge=500)
+
+
+class UserConfig(Strict):
+    """The user's `config.toml`.
+
+    `order` is the roster, preferred first; empty means every agent we have an adapter for, except the
+    scripted ones. `patience_s` is how long an agent may plan to wait before that counts as a limit.
+    `return` is what happens when a preferred agent's window resets; `model_remedy` what a limit of one
+    model leads to.
+    """
+
+    order: tuple[str, ...] = ()
+    patience_s: float = Field(default=300, gt=0, le=86400)
+    return_: Literal["offer", "auto", "off"] = Field(default="offer", alias="return")
+    resume_at_reset: bool = False
+    relay_key: str = DEFAULT_RELAY_KEY
+    model_remedy: Literal["handoff", "model"] = "handoff"
+    agents: dict[str, AgentConfig] = Field(default_factory=dict)
+
+    @field_validator("relay_key")
+    @classmethod
+    def _relay_key_is_a_key(cls, text: str) -> str:
+        parse_relay_key(text)
+        return text
+
+    @field_validator("order")
+    @classmethod
+    def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
+        return _check_order(order)
+
+    def get_agent(self, name: str) -> AgentConfig:
+        """The wishes for one agent; the defaults where the file has none."""
+        return self.agents.get(name, AgentConfig())
+
+
+class ProjectConfig(Strict):
+    """A project's `.agent-relay/config.toml`: it comes with a clone, so it may only order and leave out."""
+
+    order: tuple[str, ...] = ()
+
+    @field_validator("order")
+    @classmethod
+    def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
+        return _check_order(order)
+
+
+def build_roster(known: tuple[str, ...], user: UserConfig, project: ProjectConfig) -> tuple[str, ...]:
+    """The agents allowed here, preferred first.
+
+    `known` are those asked when nobody says anything. A project reorders and leaves out; an agent the
+    user did not allow stays out, and a project that leaves nobody is not listened to.
+    """
+    allowed = user.order or known
+    narrowed = tuple(name for name in project.order if name in allowed)
+    return narrowed or allowed
+
+
+def _check_order(order: tuple[str, ...]) -> tuple[str, ...]:
+    twice = sorted({name for name in order if order.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)} is there twice")
+    return order

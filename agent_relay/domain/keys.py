@@ -1,0 +1,29 @@
+"""The relay key as people write it, and the byte a terminal sends for it."""
+
+DEFAULT_RELAY_KEY = "ctrl-]"
+
+_PREFIX = "ctrl-"
+_TAKEN = {
+    "c": "interrupts",
+    "i": "is Tab",
+    "j": "is Enter",
+    "m": "is Enter",
+    "[": "is Escape",
+    "z": "suspends",
+}
+_LOWEST, _HIGHEST = 0x40, 0x5F
+
+
+def parse_relay_key(text: str) -> int:
+    """The control byte (0-31) of a key written `ctrl-]`.
+
+    Raises ValueError for anything but Ctrl with one character that terminals send as its own byte, and
+    for the keys without which no terminal program can be used.
+    """
+    key = text.strip().lower()
+    letter = key.removeprefix(_PREFIX)
+    if letter == key or len(letter) != 1 or not _LOWEST <= ord(letter.upper()) <= _HIGHEST:
+        raise ValueError(f"{text!r} is not a key like {DEFAULT_RELAY_KEY!r}")
+    if letter in _TAKEN:
+        raise ValueError(f"{text!r} {_TAKEN[letter]}; choose another key")
+    return ord(letter.upper()) - _LOWEST

@@ -1,0 +1,148 @@
+"""Adapters on disk: found, checked, trusted; and whether their agents are installed and signed in here."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.ids import AgentName
+from agent_relay.system.documents import parse_document, read_toml
+from agent_relay.system.folders import Folders
+from agent_relay.system.trust import find_trusted
+
+ADAPTER_FILE = "adapter.toml"
+RULES_FILE = "rules.toml"
+SCRIPTED = "scripted"
+"""The capability of agents that only play a screenplay; nobody is handed to them unasked."""
+
+Origin = Literal["built-in", "user", "project"]
+_NESTING = 3
+"""How deep defaults may nest; a bound, because the values filled in are not ours."""
+_FORM = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAdapter:
+    """An adapter with the folder its templates and rules are read from."""
+
+    adapter: Adapter
+    folder: str
+    rules_path: str
+    origin: Origin
+
+
+def find_builtin_folder() -> str:
+    """The adapters shipped with this installation: the wheel's, else the checkout's.
+
+    Raises ConfigurationError where the installation has none.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for folder in (os.path.join(package, "_adapters"), os.path.join(os.path.dirname(package), "adapters")):
+        if os.path.isdir(folder):
+            return folder
+    raise ConfigurationError("this installation carries no adapters", hint="Install agent-relay again.")
+
+
+def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, LoadedAdapter]:
+    """Every adapter by its agent's name, sorted; a later place replaces an earlier one whole.
+
+    The places: built-in, the user's config folder, and `<root>/.agent-relay/adapters/` where the user
+    trusted exactly what stands there. Raises ConfigurationError naming file and key.
+    """
+    places: list[tuple[Origin, str]] = [
+        ("built-in", find_builtin_folder()),
+        ("user", os.path.join(folders.config, "adapters")),
+    ]
+    if root:
+        trusted = find_trusted(project_adapters(root), state=folders.state)
+        if trusted:
+            places.append(("project", trusted))
+    found: dict[AgentName, LoadedAdapter] = {}
+    for origin, place in places:
+        for name in _list_folders(place):
+            found[AgentName(name)] = load_adapter(os.path.join(place, name), origin=origin)
+    return dict(sorted(found.items()))
+
+
+def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
+    """The adapter in one folder, whose name is the agent's. Raises ConfigurationError."""
+    path = os.path.join(folder, ADAPTER_FILE)
+    try:
+        adapter = parse_document(read_toml(path), Adapter, path)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{folder} is no adapter: it has no {ADAPTER_FILE}") from None
+    if adapter.name != os.path.basename(folder):
+        raise ConfigurationError(f"{path}: name: {adapter.name!r} is not the name of its folder")
+    return LoadedAdapter(adapter, folder, os.path.join(folder, RULES_FILE), origin)
+
+
+def project_adapters(root: str) -> str:
+    """Where a project keeps adapters of its own."""
+    return os.path.join(root, ".agent-relay", "adapters")
+
+
+def list_default_roster(adapters: Mapping[AgentName, LoadedAdapter]) -> tuple[str, ...]:
+    """Who is asked when neither user nor project says anything: all but the scripted agents, by name."""
+    return tuple(name for name, found in adapters.items() if SCRIPTED not in found.adapter.capabilities)
+
+
+def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | None:
+    """The absolute path of the agent's program, `None` where it is not installed.
+
+    A program written `./name` lies in the adapter's own folder; any other is looked up on `PATH`.
+    """
+    program = loaded.adapter.launch.program
+    if program.startswith("./"):
+        program = os.path.join(loaded.folder, program[2:])
+    found = shutil.which(program, path=environ.get("PATH", os.defpath))
+    return os.path.abspath(found) if found else None
+
+
+def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> bool:
+    """Whether the agent can be expected to reach its provider: a key is set, or its sign-in file exists.
+
+    Only names are looked at; no credential is read. An agent that names neither needs neither.
+    """
+    if not adapter.keys and not adapter.sign_in_files:
+        return True
+    if any(environ.get(name) for name in adapter.keys):
+        return True
+    return any(os.path.exists(_fill(path, environ, home)) for path in adapter.sign_in_files)
+
+
+def _fill(path: str, environ: Mapping[str, str], home: str) -> str:
+    """`path` with `~/`, `{home}` and `{NAME:-default}` filled in; relative paths are the home's."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "home":
+            return home
+        return environ.get(match[1], "") or match[2] or ""
+
+    filled = path
+    for _ in range(_NESTING):
+        filled = _FORM.sub(value, filled)
+    return os.path.join(home, filled.removeprefix("~/"))
+
+
+def _list_folders(place: str) -> list[str]:
+    try:
+        with os.scandir(place) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry.path)
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"cannot list the adapters in {place}: {error.strerror}") from error
+
+
+def _has_files(folder: str) -> bool:
+    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error."""
+    with os.scandir(folder) as entries:
+        return any(not entry.name.startswith(".") for entry in entries)

@@ -1,0 +1,76 @@
+"""The configuration files on disk: the user's, and the little a project may say."""
+
+import os
+import re
+import tomllib
+
+from agent_relay.domain.config import ProjectConfig, UserConfig
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.documents import parse_document, read_toml
+from agent_relay.system.files import write_atomic
+from agent_relay.system.folders import ensure_private
+
+FILE_NAME = "config.toml"
+_ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+
+
+def read_user_config(folder: str) -> UserConfig:
+    """The user's wishes from `<folder>/config.toml`; the defaults where there is no file.
+
+    Raises ConfigurationError naming file and key.
+    """
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        return parse_document(read_toml(path), UserConfig, path)
+    except FileNotFoundError:
+        return UserConfig()
+
+
+def read_project_config(root: str) -> ProjectConfig:
+    """What `<root>/.agent-relay/config.toml` says; nothing where there is no file.
+
+    Raises ConfigurationError naming file and key, also for keys only the user may set.
+    """
+    path = os.path.join(root, ".agent-relay", FILE_NAME)
+    try:
+        return parse_document(read_toml(path), ProjectConfig, path)
+    except FileNotFoundError:
+        return ProjectConfig()
+
+
+def write_order(folder: str, order: tuple[str, ...]) -> None:
+    """The user's `config.toml` names `order`; every other line of it stays as the user wrote it.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    path = os.path.join(folder, FILE_NAME)
+    line = f"order = [{', '.join(_quote(name) for name in order)}]"
+    try:
+        with open(path, encoding="utf-8") as stream:
+            before = stream.read()
+    except FileNotFoundError:
+        before = ""
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError(f"cannot read {path}") from None
+    wanted = {**(read_toml(path) if before else {}), "order": list(order)}
+    after, found = _ORDER.subn(lambda _: line, before, count=1)
+    if not found:
+        after = f"{line}\n{before}"
+    if _parse(after) != wanted:
+        raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
+    parse_document(wanted, UserConfig, path)
+    ensure_private(folder)
+    write_atomic(path, after.encode())
+
+
+def _parse(text: str) -> dict[str, object] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _quote(name: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise ConfigurationError(f"{name!r} is no agent's name")
+    return f'"{name}"'

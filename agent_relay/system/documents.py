@@ -1,0 +1,39 @@
+"""Reading what people wrote by hand: a TOML file becomes a model, or a sentence naming file and key."""
+
+import tomllib
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from agent_relay.domain.document import Strict
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.system.files import read_bounded
+
+LIMIT_BYTES = 1 << 20
+Model = TypeVar("Model", bound=Strict)
+
+
+def read_toml(path: str) -> dict[str, object]:
+    """The tables of a TOML file.
+
+    Raises FileNotFoundError where there is none, ConfigurationError where it is no TOML in UTF-8.
+    """
+    try:
+        return tomllib.loads(read_bounded(path, limit_bytes=LIMIT_BYTES).decode())
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{path} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is not TOML: {error}") from None
+    except RelayError as error:
+        raise ConfigurationError(error.sentence, hint=error.hint) from error
+
+
+def parse_document(tables: dict[str, object], model: type[Model], path: str) -> Model:
+    """The tables as a `model`. Raises ConfigurationError naming `path` and the first key that is off."""
+    try:
+        return model.model_validate(tables)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"]) or "the file as a whole"
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"{path}: {key}: {message}", hint="See docs/adapters.md.") from None

@@ -1,0 +1,64 @@
+from datetime import timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from agent_relay.domain.config import ProjectConfig, UserConfig, build_roster
+from agent_relay.domain.keys import parse_relay_key
+
+KNOWN = ("ada", "bob", "cyd")
+
+
+def test_an_empty_file_means_the_documented_defaults() -> None:
+    """Most people never write a configuration; these values are what they live with."""
+    config = UserConfig()
+    assert timedelta(seconds=config.patience_s) == timedelta(minutes=5)
+    assert (config.return_, config.resume_at_reset, config.model_remedy) == ("offer", False, "handoff")
+    assert (config.order, config.relay_key) == ((), "ctrl-]")
+
+
+def test_a_misspelt_key_is_an_error() -> None:
+    """A wish that silently does nothing is found out at the worst moment."""
+    with pytest.raises(ValidationError, match="patience"):
+        UserConfig.model_validate({"patience": 10})
+
+
+def test_the_roster_is_the_users_order_else_everybody_known() -> None:
+    """The user's order is also the list of who may be asked."""
+    assert build_roster(KNOWN, UserConfig(), ProjectConfig()) == KNOWN
+    assert build_roster(KNOWN, UserConfig(order=("cyd", "ada")), ProjectConfig()) == ("cyd", "ada")
+
+
+def test_a_project_reorders_and_leaves_out_but_never_adds() -> None:
+    """A cloned repository must not bring an agent into play that its user left out."""
+    user = UserConfig(order=("ada", "bob"))
+    assert build_roster(KNOWN, user, ProjectConfig(order=("bob", "ada"))) == ("bob", "ada")
+    assert build_roster(KNOWN, user, ProjectConfig(order=("cyd", "bob"))) == ("bob",)
+    assert build_roster(KNOWN, user, ProjectConfig(order=("cyd",))) == ("ada", "bob")
+
+
+def test_a_project_may_set_nothing_else() -> None:
+    """Arguments or a relay key from a clone would be a way to run things."""
+    with pytest.raises(ValidationError, match="agents"):
+        ProjectConfig.model_validate({"agents": {"ada": {"args": ["--yes-to-all"]}}})
+
+
+def test_an_agent_named_twice_is_an_error() -> None:
+    """Two places in one order cannot both be meant."""
+    with pytest.raises(ValidationError, match="ada is there twice"):
+        UserConfig(order=("ada", "bob", "ada"))
+
+
+@pytest.mark.parametrize(("text", "byte"), [("ctrl-]", 29), ("Ctrl-A", 1), ("ctrl-\\", 28), ("ctrl-_", 31)])
+def test_a_relay_key_is_the_byte_terminals_send(text: str, byte: int) -> None:
+    """The attach loop looks for this one byte in what the user types."""
+    assert parse_relay_key(text) == byte
+
+
+@pytest.mark.parametrize(
+    "text", ["", "]", "ctrl-", "ctrl-ab", "alt-x", "ctrl-é", "ctrl-c", "ctrl-m", "ctrl-["]
+)
+def test_a_key_that_cannot_be_or_must_not_be_taken_is_refused(text: str) -> None:
+    """Taking Enter or Escape from the agent would make it unusable."""
+    with pytest.raises(ValueError, match=r"key"):
+        parse_relay_key(text)

@@ -1,0 +1,174 @@
+import os
+import shutil
+
+import pytest
+
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.adapters import (
+    LoadedAdapter,
+    find_builtin_folder,
+    find_program,
+    is_signed_in,
+    list_default_roster,
+    load_adapter,
+    load_adapters,
+    project_adapters,
+)
+from agent_relay.system.folders import Folders
+from agent_relay.system.trust import find_trusted, trust_folder
+
+ADAPTER = """
+name = "{name}"
+letter = "z"
+title = "{title}"
+quit = [{{ signal = "SIGTERM", wait_s = 1 }}]
+[launch]
+program = "{program}"
+[deliver]
+packet_by = "paste"
+opening = "go on"
+"""
+
+
+@pytest.fixture
+def folders(tmp_path: os.PathLike[str]) -> Folders:
+    """A user's private folders, empty."""
+    os.chmod(tmp_path, 0o700)
+    return Folders(f"{tmp_path}/run", f"{tmp_path}/state", f"{tmp_path}/config")
+
+
+def _write_adapter(place: str, name: str, *, title: str = "Zed", program: str = "zed") -> str:
+    folder = os.path.join(place, name)
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write(ADAPTER.format(name=name, title=title, program=program))
+    return folder
+
+
+def _build(**changes: object) -> Adapter:
+    plain = {
+        "name": "zed",
+        "letter": "z",
+        "title": "Zed",
+        "quit": [{"signal": "SIGTERM", "wait_s": 1}],
+        "launch": {"program": "zed"},
+        "deliver": {"packet_by": "paste", "opening": "go on"},
+    }
+    return Adapter.model_validate({**plain, **changes})
+
+
+def test_the_shipped_adapters_all_load(folders: Folders) -> None:
+    """One misspelt key in one of them would stop every command."""
+    found = load_adapters(folders)
+    assert set(found) == set(os.listdir(find_builtin_folder()))
+    assert {"demo", "understudy"} & set(list_default_roster(found)) == set()
+
+
+def test_a_users_adapter_stands_beside_and_above_the_shipped_ones(folders: Folders) -> None:
+    """Teaching relay an agent takes a folder, and so does correcting one."""
+    _write_adapter(f"{folders.config}/adapters", "zed")
+    _write_adapter(f"{folders.config}/adapters", "demo", title="Mine")
+    found = load_adapters(folders)
+    assert found["zed"].origin == "user"
+    assert (found["demo"].origin, found["demo"].adapter.title) == ("user", "Mine")
+
+
+def test_a_projects_adapter_is_ignored_until_trusted(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """Cloning a repository and starting an agent in it must not run what the repository names."""
+    root = f"{tmp_path}/project"
+    place = project_adapters(root)
+    _write_adapter(place, "zed")
+    assert "zed" not in load_adapters(folders, root=root)
+    trust_folder(place, state=folders.state)
+    assert load_adapters(folders, root=root)["zed"].origin == "project"
+
+
+def test_trust_ends_with_the_first_changed_byte(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """The next pull may bring another program under the trusted name."""
+    root = f"{tmp_path}/project"
+    place = project_adapters(root)
+    folder = _write_adapter(place, "zed")
+    trust_folder(place, state=folders.state)
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as stream:
+        stream.write("# new\n")
+    assert "zed" not in load_adapters(folders, root=root)
+
+
+def test_what_is_used_is_the_copy_that_was_trusted(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """Between the check and the start somebody could exchange the file."""
+    root = f"{tmp_path}/project"
+    place = project_adapters(root)
+    _write_adapter(place, "zed")
+    trust_folder(place, state=folders.state)
+    assert load_adapters(folders, root=root)["zed"].folder.startswith(f"{folders.state}/trusted/")
+
+
+def test_a_symlink_cannot_be_trusted(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """What it points at is not part of what was looked at."""
+    place = f"{tmp_path}/adapters"
+    folder = _write_adapter(place, "zed")
+    os.symlink("/etc/hostname", f"{folder}/more")
+    with pytest.raises(ConfigurationError, match="neither a file nor a folder"):
+        trust_folder(place, state=folders.state)
+
+
+def test_a_torn_trust_file_trusts_nobody(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """The safe reading of damage is no."""
+    place = f"{tmp_path}/adapters"
+    _write_adapter(place, "zed")
+    trust_folder(place, state=folders.state)
+    assert find_trusted(place, state=folders.state) is not None
+    with open(f"{folders.state}/trust.json", "w", encoding="utf-8") as stream:
+        stream.write('{"')
+    assert find_trusted(place, state=folders.state) is None
+
+
+def test_an_error_names_the_adapters_file_and_key(tmp_path: os.PathLike[str]) -> None:
+    """Adapters are written by hand, by people who never read this code."""
+    folder = _write_adapter(f"{tmp_path}", "zed")
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as stream:
+        stream.write('submit_delay = "soon"\n')
+    with pytest.raises(ConfigurationError, match=r"zed/adapter\.toml: deliver\.submit_delay: "):
+        load_adapter(folder)
+
+
+def test_a_folder_and_its_adapter_have_one_name(tmp_path: os.PathLike[str]) -> None:
+    """Two names for one agent would be two agents in every list."""
+    folder = _write_adapter(f"{tmp_path}", "zed")
+    shutil.move(folder, f"{tmp_path}/other")
+    with pytest.raises(ConfigurationError, match="not the name of its folder"):
+        load_adapter(f"{tmp_path}/other")
+
+
+def test_a_program_is_found_on_the_given_path_or_beside_the_adapter(tmp_path: os.PathLike[str]) -> None:
+    """The daemon's own PATH is not the user's."""
+    program = f"{tmp_path}/zed"
+    with open(program, "w", encoding="utf-8") as stream:
+        stream.write("#!/bin/sh\n")
+    os.chmod(program, 0o700)
+    loaded = LoadedAdapter(_build(), f"{tmp_path}", "", "user")
+    assert find_program(loaded, {"PATH": f"{tmp_path}"}) == program
+    assert find_program(loaded, {"PATH": "/nonexistent"}) is None
+    beside = LoadedAdapter(_build(launch={"program": "./zed"}), f"{tmp_path}", "", "user")
+    assert find_program(beside, {"PATH": "/nonexistent"}) == program
+
+
+def test_signed_in_means_a_key_or_the_agents_own_file(tmp_path: os.PathLike[str]) -> None:
+    """A handoff to an agent that asks for a password stops the work."""
+    adapter = _build(keys=["ZED_KEY"], sign_in_files=["{ZED_HOME:-{home}/.zed}/auth.json", "~/.zedrc"])
+    home = f"{tmp_path}"
+    assert not is_signed_in(adapter, {}, home)
+    assert not is_signed_in(adapter, {"ZED_KEY": ""}, home)
+    assert is_signed_in(adapter, {"ZED_KEY": "x"}, home)
+    os.mkdir(f"{home}/.zed")
+    with open(f"{home}/.zed/auth.json", "w", encoding="utf-8"):
+        pass
+    assert is_signed_in(adapter, {}, home)
+    assert not is_signed_in(adapter, {"ZED_HOME": f"{home}/elsewhere"}, home)
+    assert is_signed_in(adapter, {"ZED_HOME": f"{home}/.zed"}, home)
+
+
+def test_an_agent_that_names_no_sign_in_needs_none() -> None:
+    """The demo agents have no account."""
+    assert is_signed_in(_build(), {}, "/nonexistent")
