@@ -1,1 +1,1 @@
-"""One reader for each native transcript format: records in, facts out."""
+"""Readers of the agents' native transcripts; the one place in code that knows the agents by name."""
