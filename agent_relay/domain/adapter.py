@@ -8,10 +8,16 @@ from agent_relay.domain.document import Strict
 
 
 class FileTemplate(Strict):
-    """A file written into the leg's folder before the agent starts, rendered from an adapter template."""
+    """A file written into the leg's folder before the agent starts, rendered from an adapter template.
+
+    The template sees `hook_command` (words for a shell), the launch values, a filter `shell` that quotes,
+    and for each of `reads` the JSON object in that file, `{}` where there is none: so that what the user
+    set for themselves can be wrapped instead of replaced. Paths of `reads` are forms like a source's.
+    """
 
     name: str
     template: str
+    reads: dict[str, str] = Field(default_factory=dict)
 
 
 class Launch(Strict):
@@ -40,12 +46,15 @@ class Deliver(Strict):
 
     `packet_by` "args" means `launch.packet_args` name the packet's file and only `opening` is typed;
     "paste" means the packet's text and the opening are pasted (bracketed) and submitted.
+    `packet_escapes` are replacements made in a pasted packet only, for agents that act on marks inside
+    pasted text. The user's own task is pasted as it is.
     """
 
     packet_by: Literal["args", "paste"]
     opening: str
     submit: str = "\r"
     submit_delay_ms: int = 100
+    packet_escapes: dict[str, str] = Field(default_factory=dict)
 
 
 class QuitStep(Strict):
