@@ -1,0 +1,57 @@
+"""What an agent says about itself in its output: the payloads of OSC 7501, caught from the byte stream."""
+
+_MARK = b"\x1b]7501;"
+_BEL = b"\x07"
+_ST = b"\x1b\\"
+# Payloads are `state=...:app=...`, some 30 bytes; anything longer is not one.
+_LONGEST = 512
+_KEPT = 64
+
+
+class AgentStateScanner:
+    r"""Feeds on output cut anywhere; `state` is the last payload (`state=working:app=codex`), or empty.
+
+    Source: the OSC 7501 emitted by agents as `ESC ] 7501 ; payload ESC \` or ended by BEL. Text an agent
+    prints cannot hold it, because agents strip escape characters from text.
+    """
+
+    __slots__ = ("_seen", "_tail", "state")
+
+    def __init__(self) -> None:
+        self.state = ""
+        self._seen: list[str] = []
+        self._tail = b""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of output."""
+        if self._tail:
+            data = self._tail + data
+            self._tail = b""
+        start = data.find(_MARK)
+        while start >= 0:
+            end = start + len(_MARK)
+            while end < min(len(data), start + _LONGEST + 1) and data[end] not in b"\x07\x1b":
+                end += 1
+            if end - start > _LONGEST:
+                start = data.find(_MARK, start + 1)
+                continue
+            if data[end : end + 2] in (b"", b"\x1b"):
+                self._tail = data[start:]
+                return
+            if data.startswith((_BEL, _ST), end):
+                self._keep(data[start + len(_MARK) : end])
+            start = data.find(_MARK, end)
+        escape = data.rfind(b"\x1b", -len(_MARK) + 1)
+        if escape >= 0 and _MARK.startswith(data[escape:]):
+            self._tail = data[escape:]
+
+    def _keep(self, payload: bytes) -> None:
+        self.state = payload.decode("utf-8", "replace")
+        self._seen.append(self.state)
+        del self._seen[:-_KEPT]
+
+    def take_seen(self) -> tuple[str, ...]:
+        """Every payload since the last call, oldest first, at most 64: short-lived states are not missed."""
+        seen = tuple(self._seen)
+        self._seen.clear()
+        return seen
