@@ -93,11 +93,12 @@ def list_default_roster(adapters: Mapping[AgentName, LoadedAdapter]) -> tuple[st
 def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | None:
     """The absolute path of the agent's program, `None` where it is not installed.
 
-    A program written `./name` lies in the adapter's own folder; any other is looked up on `PATH`.
+    A program written `./name` or `../other/name` is found from the adapter's own folder; any other is
+    looked up on `PATH`.
     """
     program = loaded.adapter.launch.program
-    if program.startswith("./"):
-        program = os.path.join(loaded.folder, program[2:])
+    if program.startswith(("./", "../")):
+        program = os.path.normpath(os.path.join(loaded.folder, program))
     found = shutil.which(program, path=environ.get("PATH", os.defpath))
     return os.path.abspath(found) if found else None
 

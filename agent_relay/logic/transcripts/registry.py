@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from agent_relay.logic.transcripts.claude import peek_claude, read_claude
 from agent_relay.logic.transcripts.codex import peek_codex, read_codex
+from agent_relay.logic.transcripts.demo import peek_demo, read_demo
 from agent_relay.logic.transcripts.shape import Reader
 
 READERS: Mapping[str, Reader] = {
@@ -20,5 +21,12 @@ READERS: Mapping[str, Reader] = {
         read=read_codex,
         peek=peek_codex,
         patterns=("sessions/**/rollout-*.jsonl",),
+    ),
+    "demo-jsonl": Reader(
+        agent="demo",
+        storage="lines",
+        read=read_demo,
+        peek=peek_demo,
+        patterns=("*.jsonl",),
     ),
 }
