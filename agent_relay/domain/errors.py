@@ -62,3 +62,9 @@ class StaleOwnerError(RelayError):
     """A write came from a leg that no longer owns its session; nothing was written."""
 
     code = ExitCode.UNTRUSTED_DATA
+
+
+class OurBugError(RelayError):
+    """Something of ours broke; a crash report without contents was written, and the hint says where."""
+
+    code = ExitCode.OUR_BUG

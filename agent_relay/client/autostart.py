@@ -1,0 +1,151 @@
+"""Starting the daemon when it is needed, however many clients need it at once, and ending it."""
+
+import os
+import select
+import signal
+import sys
+import time
+
+from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
+from agent_relay.domain.wire import parse_line, parse_refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_relay.system.folders import Folders
+
+START_LIMIT_S = 30.0
+STOP_LIMIT_S = 15.0
+_ATTEMPTS = 5
+_ANSWER_LIMIT_BYTES = 1 << 16
+_READY = b"ready\n"
+_KEPT = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP")
+_KEPT_PREFIXES = ("LC_", "XDG_", "AGENT_RELAY_")
+_LOOK = "See: agent-relay daemon logs"
+
+
+def connect_or_start(
+    folders: "Folders", *, limit_s: float = START_LIMIT_S, command: "Sequence[str] | None" = None
+) -> Connection:
+    """A greeted connection to the user's one daemon, started where none runs.
+
+    `command` replaces what is started, for other applications of the same daemon. Raises
+    DaemonUnreachableError where it cannot be started or does not get ready within `limit_s`, and its own
+    error where it says why not.
+    """
+    deadline = time.monotonic() + limit_s
+    for _ in range(_ATTEMPTS):
+        try:
+            return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
+        except NobodyListensError:
+            start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()))
+    return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
+
+
+def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = START_LIMIT_S) -> None:
+    """A daemon of this user answers requests, this one or another that was faster.
+
+    Waits on the pipe the new daemon reports on, so neither side polls. Raises DaemonUnreachableError.
+    """
+    heard, told = os.pipe()
+    try:
+        try:
+            pid = _spawn(command or _daemon_command(), told)
+        finally:
+            os.close(told)
+        answer = _read_answer(heard, limit_s=limit_s)
+    finally:
+        os.close(heard)
+    # The child left at once; its own child is the daemon.
+    os.waitpid(pid, 0 if answer is not None else os.WNOHANG)
+    if answer is None:
+        raise DaemonUnreachableError(f"the daemon did not get ready within {limit_s:.0f} s", hint=_LOOK)
+    if answer and not answer.endswith(_READY):
+        raise _why(answer)
+
+
+def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S) -> int | None:
+    """The pid of the daemon that was stopped and is gone; `None` where none ran. Holders run on.
+
+    Works with a daemon of any version: it is asked by SIGTERM. Raises DaemonUnreachableError where it is
+    still there after `limit_s`.
+    """
+    pid = find_daemon_pid(folders)
+    if pid is None:
+        return None
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return pid
+    try:
+        # The descriptor pins the process; that it is the one that listens is seen by asking again.
+        if find_daemon_pid(folders) != pid:
+            return pid
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        if not poll.poll(int(limit_s * 1000)):
+            raise DaemonUnreachableError(f"the daemon (pid {pid}) does not end", hint=f"Run: kill -9 {pid}")
+    except ProcessLookupError:
+        return pid
+    finally:
+        os.close(handle)
+    return pid
+
+
+def _daemon_command() -> list[str]:
+    """Isolated Python runs our own package by its path: no PYTHON* variable and no folder can change it."""
+    if not sys.executable:
+        raise DaemonUnreachableError("this Python does not know where it is, so no daemon can be started")
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return [sys.executable, "-I", os.path.join(package, "daemon", "__main__.py"), "--detached"]
+
+
+def _spawn(command: "Sequence[str]", told: int) -> int:
+    """The daemon keeps only what says where things are: it outlives the terminal it was started from."""
+    environment = {
+        name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    }
+    defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
+    try:
+        return os.posix_spawn(
+            command[0],
+            list(command),
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_DUP2, told, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=defaults,
+        )
+    except OSError as error:
+        raise DaemonUnreachableError(f"cannot start the daemon: {error.strerror}") from error
+
+
+def _read_answer(heard: int, *, limit_s: float) -> bytes | None:
+    """What the daemon reported before it closed the pipe; `None` where it did not within `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    answer = b""
+    while len(answer) < _ANSWER_LIMIT_BYTES and not answer.endswith(_READY):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not select.select([heard], [], [], left_s)[0]:
+            return None
+        part = os.read(heard, 4096)
+        if not part:
+            break
+        answer += part
+    return answer
+
+
+def _why(answer: bytes) -> RelayError:
+    last = answer.strip().split(b"\n")[-1]
+    try:
+        return parse_refusal(parse_line(last))
+    except UntrustedDataError:
+        said = last.decode("utf-8", "replace")[:200]
+        return DaemonUnreachableError(f"the daemon could not start: {said}", hint="Run: agent-relay doctor")

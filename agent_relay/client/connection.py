@@ -1,0 +1,227 @@
+"""A connection to the daemon: ask, be told, and never wait without a limit.
+
+Hot commands import this module: what it loads beyond Python itself is json and the C socket.
+"""
+
+import os
+import select
+import time
+
+from agent_relay import __version__
+from agent_relay.domain.errors import DaemonUnreachableError, UntrustedDataError
+from agent_relay.domain.wire import (
+    LINE_LIMIT_BYTES,
+    NOTICE_STOPPING,
+    OP_SUBSCRIBE,
+    build_hello,
+    parse_line,
+    parse_refusal,
+    render_line,
+)
+from agent_relay.system.sockets import connect, peer_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import _socket
+    from collections.abc import Iterator
+    from typing import Self
+
+    from agent_relay.system.folders import Folders
+
+HELLO_LIMIT_S = 10.0
+"""A daemon that is starting answers only when it has taken up its sessions."""
+ANSWER_LIMIT_S = 30.0
+_PART_BYTES = 1 << 16
+_RESTART = "Run: agent-relay daemon restart"
+
+
+class NobodyListensError(DaemonUnreachableError):
+    """No daemon runs, or the one that did is on its way out; starting one may help."""
+
+
+class Connection:
+    """One greeted connection. `daemon` is its version, `pid` its process. Not for several threads.
+
+    Notices that arrive while an answer is awaited are kept for `notices` and `take_notices`.
+    """
+
+    __slots__ = ("_buffer", "_lost", "_notices", "_number", "_sock", "daemon", "pid")
+
+    def __init__(self, sock: "_socket.socket") -> None:
+        self._sock = sock
+        self._buffer = bytearray()
+        self._notices: list[dict[str, object]] = []
+        self._number = 0
+        self._lost = ""
+        self.daemon = ""
+        self.pid = 0
+
+    @classmethod
+    def open(cls, folders: "Folders", *, limit_s: float = HELLO_LIMIT_S) -> "Self":
+        """A connection that said hello.
+
+        Raises NobodyListensError where no daemon runs, DaemonUnreachableError where it does not answer
+        within `limit_s` or speaks another protocol, ConfigurationError where its folder is not private.
+        """
+        deadline = time.monotonic() + limit_s
+        try:
+            sock = connect(folders.daemon_socket, timeout_s=limit_s)
+        except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+            raise NobodyListensError("no daemon runs", hint="Run: agent-relay daemon start") from None
+        except (TimeoutError, OSError) as error:
+            raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
+        found = cls(sock)
+        try:
+            found._hello(deadline)
+        except BaseException:
+            found.close()
+            raise
+        return found
+
+    def request(self, op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object) -> dict[str, object]:
+        """The answer to one operation.
+
+        Raises the RelayError the daemon answered with, its class, sentence and hint kept; or
+        DaemonUnreachableError where no answer comes within `limit_s` or the daemon goes away, after
+        which this connection is of no more use.
+        """
+        self._number += 1
+        deadline = time.monotonic() + limit_s
+        self._send(render_line({"op": op, "id": self._number, **fields}), deadline)
+        while True:
+            message = self._next(deadline, f"{op} was not answered")
+            if message.get("id") in (self._number, None) and "ok" in message:
+                break
+            if "notice" in message:
+                self._notices.append(message)
+        if message["ok"] is not True:
+            raise parse_refusal(message)
+        return message
+
+    def subscribe(self) -> None:
+        """From now on the daemon sends notices here."""
+        self.request(OP_SUBSCRIBE)
+
+    def notices(self, *, limit_s: float | None = None) -> "Iterator[dict[str, object]]":
+        """Notices as they come, `{"notice": "session", "session": id}`, `*` meaning any session.
+
+        Ends after `limit_s` seconds without one (`None`: waits as long as the daemon lives) and when the
+        daemon stops. Raises DaemonUnreachableError where it dies. Call `subscribe` first.
+        """
+        while True:
+            if not self._notices:
+                ready = select.select([self._sock], [], [], 0 if self._has_line() else limit_s)[0]
+                if not ready and not self._has_line():
+                    return
+            for notice in self.take_notices():
+                if notice.get("notice") == NOTICE_STOPPING:
+                    return
+                yield notice
+
+    def take_notices(self) -> list[dict[str, object]]:
+        """The notices that are here, without waiting; for loops that watch `fileno` themselves.
+
+        Raises DaemonUnreachableError where the daemon went away.
+        """
+        while self._has_line() or select.select([self._sock], [], [], 0)[0]:
+            if not self._has_line():
+                self._receive()
+                continue
+            message = self._next(time.monotonic(), "a notice did not come")
+            if "notice" in message:
+                self._notices.append(message)
+        taken, self._notices = self._notices, []
+        return taken
+
+    def fileno(self) -> int:
+        """The descriptor to watch for notices."""
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        """The connection is given up; harmless when repeated."""
+        self._lost = self._lost or "the connection is closed"
+        self._sock.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _hello(self, deadline: float) -> None:
+        self._send(render_line(build_hello(__version__)), deadline)
+        answer = self._next(deadline, "the daemon did not say hello")
+        if answer.get("notice") == NOTICE_STOPPING:
+            raise self._gone()
+        if answer.get("ok") is not True:
+            raise parse_refusal(answer)
+        version, pid = answer.get("daemon"), answer.get("pid")
+        self.daemon = version if isinstance(version, str) else ""
+        self.pid = pid if isinstance(pid, int) else peer_of(self._sock)[0]
+
+    def _has_line(self) -> bool:
+        return b"\n" in self._buffer
+
+    def _send(self, line: bytes, deadline: float) -> None:
+        self._check()
+        self._sock.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            self._sock.sendall(line)
+        except TimeoutError:
+            raise self._late("the daemon takes no more requests") from None
+        except OSError:
+            # A daemon that turned us away has closed its side, but its reason can still be read.
+            if not self._has_line():
+                self._receive()
+
+    def _next(self, deadline: float, what: str) -> dict[str, object]:
+        self._check()
+        while (end := self._buffer.find(b"\n")) < 0:
+            if len(self._buffer) > LINE_LIMIT_BYTES:
+                self.close()
+                raise UntrustedDataError("the daemon's answer has no end", hint=_RESTART)
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not select.select([self._sock], [], [], left_s)[0]:
+                raise self._late(what)
+            self._receive()
+        line = bytes(self._buffer[: end + 1])
+        del self._buffer[: end + 1]
+        return parse_line(line)
+
+    def _receive(self) -> None:
+        try:
+            part = self._sock.recv(_PART_BYTES)
+        except OSError:
+            part = b""
+        if not part:
+            raise self._gone()
+        self._buffer += part
+
+    def _check(self) -> None:
+        if self._lost:
+            raise DaemonUnreachableError(self._lost)
+
+    def _late(self, what: str) -> DaemonUnreachableError:
+        self.close()
+        self._lost = f"{what} in time"
+        return DaemonUnreachableError(self._lost, hint="See: agent-relay daemon logs")
+
+    def _gone(self) -> NobodyListensError:
+        self.close()
+        self._lost = "the daemon went away"
+        return NobodyListensError(self._lost, hint="Try again; see: agent-relay daemon logs")
+
+
+def find_daemon_pid(folders: "Folders", *, limit_s: float = 2.0) -> int | None:
+    """The process that listens, as the kernel says, whatever protocol it speaks; `None` where nobody does."""
+    try:
+        sock = connect(folders.daemon_socket, timeout_s=limit_s)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return None
+    except TimeoutError as error:
+        raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
+    try:
+        pid, _ = peer_of(sock)
+    finally:
+        sock.close()
+    return pid if os.path.exists(f"/proc/{pid}") else None

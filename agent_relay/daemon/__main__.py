@@ -1,0 +1,183 @@
+"""`python -m agent_relay.daemon`: become the user's one daemon, or leave quietly where there is one."""
+
+import importlib
+import os
+import sys
+
+if not __package__:
+    # Started by its path in isolated mode: run the very package this file belongs to, and let it hide
+    # nothing else that lies beside it.
+    _root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.insert(0, _root)
+    importlib.import_module("agent_relay")
+    sys.path.remove(_root)
+    sys.path.append(_root)
+
+import contextlib
+import logging
+import socket
+from typing import TYPE_CHECKING
+
+from agent_relay import __version__
+from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugError, RelayError
+from agent_relay.domain.wire import build_refusal, render_line
+from agent_relay.system.folders import Folders, ensure_private, get_folders
+from agent_relay.system.locks import take_lock
+from agent_relay.system.sockets import connect, listen
+
+if TYPE_CHECKING:
+    from agent_relay.daemon.run import OpenApp
+
+DETACHED = "--detached"
+"""Leave the starter, and report readiness or the reason of failure on standard error, which then closes."""
+START_LIMIT_S = 15.0
+"""How long to wait for another daemon that is starting or stopping."""
+
+
+def main(arguments: list[str] | None = None, *, open_app: "OpenApp | None" = None) -> int:
+    """The exit code: 0 after an orderly stop and where another daemon serves already."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments not in ([], [DETACHED]):
+        sys.stderr.write(f"usage: python -m agent_relay.daemon [{DETACHED}]\n")
+        return ExitCode.WRONG_USE
+    if arguments:
+        _detach()
+    starter = _Starter()
+    try:
+        return _serve(starter, open_app)
+    except RelayError as error:
+        starter.tell(render_line(build_refusal(error)))
+        return int(error.code)
+    except Exception as error:  # noqa: BLE001 - the root of the process
+        path = _write_crash(error)
+        hint = f"A crash report without contents is in {path}" if path else ""
+        starter.tell(
+            render_line(build_refusal(OurBugError("the daemon made a mistake and ended", hint=hint)))
+        )
+        return ExitCode.OUR_BUG
+
+
+class _Starter:
+    """Whoever started us, on what was standard error before the log took over; told one thing."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self) -> None:
+        self._handle = os.dup(2)
+
+    def tell(self, line: bytes) -> None:
+        """Told, and the descriptor closed; a starter that went away does not matter."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            with contextlib.suppress(OSError):
+                os.write(handle, line)
+            os.close(handle)
+
+
+def _serve(starter: _Starter, open_app: "OpenApp | None") -> int:
+    folders = get_folders()
+    ensure_private(folders.runtime)
+    ensure_private(folders.state)
+    owned = _own(folders)
+    if owned is None:
+        return ExitCode.DONE
+    listening, lock = owned
+    # What follows is dear to import; whoever connects meanwhile waits in the socket's queue.
+    import asyncio
+
+    from agent_relay.daemon.log import open_log
+    from agent_relay.daemon.run import run
+    from agent_relay.system.clock import SystemClock
+
+    try:
+        open_log(folders.daemon_log)
+    except OSError as error:
+        raise RelayError(f"cannot write the log {folders.daemon_log}: {error.strerror}") from error
+    chosen = open_app or _default_app()
+    asyncio.run(
+        run(
+            folders,
+            SystemClock(),
+            open_app=chosen,
+            listening=listening,
+            ready=lambda: starter.tell(b"ready\n"),
+        )
+    )
+    os.close(lock)
+    return ExitCode.DONE
+
+
+def _own(folders: Folders) -> tuple[socket.socket, int] | None:
+    """The listening socket and the lock that makes it ours; `None` where another daemon serves.
+
+    The start lock is held until we listen: who gets it next either finds somebody listening, or a daemon
+    that is on its way out, whose end is worth waiting for.
+    """
+    start = take_lock(folders.start_lock, limit_s=START_LIMIT_S)
+    if start is None:
+        raise _busy("another daemon has been starting for too long")
+    try:
+        lock = take_lock(folders.daemon_lock)
+        if lock is None and _somebody_listens(folders):
+            return None
+        if lock is None:
+            lock = take_lock(folders.daemon_lock, limit_s=START_LIMIT_S)
+        if lock is None:
+            raise _busy("the daemon before this one does not end")
+        try:
+            return listen(folders.daemon_socket), lock
+        except OSError as error:
+            raise RelayError(f"cannot listen at {folders.daemon_socket}: {error.strerror}") from error
+    finally:
+        os.close(start)
+
+
+def _somebody_listens(folders: Folders) -> bool:
+    try:
+        connect(folders.daemon_socket, timeout_s=1.0).close()
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except TimeoutError:
+        return True
+    return True
+
+
+def _busy(sentence: str) -> DaemonUnreachableError:
+    return DaemonUnreachableError(sentence, hint="Look at it with: agent-relay daemon status")
+
+
+def _default_app() -> "OpenApp":
+    application = importlib.import_module("agent_relay.app")
+    chosen: OpenApp = application.open_app
+    return chosen
+
+
+def _detach() -> None:
+    """A child that leads no session goes on; whatever the starter's shell had open is closed.
+
+    The starter reaps its child at once, and no pipe of the user's waits for the daemon's end.
+    """
+    if os.fork():
+        os._exit(0)
+    os.chdir("/")
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:  # noqa: PLR2004 - the standard descriptors
+            with contextlib.suppress(OSError):
+                os.close(int(name))
+
+
+def _write_crash(error: Exception) -> str:
+    from agent_relay.system.clock import SystemClock
+    from agent_relay.system.crashes import write_crash
+
+    try:
+        folder = get_folders().crashes
+    except RelayError:
+        return ""
+    path = write_crash(folder, error, at=SystemClock().now(), version=__version__, doing="serving")
+    logging.getLogger("agent_relay.daemon").error("crash error=%s report=%s", type(error).__name__, path)
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The daemon's life once it owns its socket: serve until asked to stop, then let go of everything."""
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from functools import partial
+
+from agent_relay import __version__
+from agent_relay.daemon.handlers import Daemon, build_handlers
+from agent_relay.daemon.notices import Notices
+from agent_relay.daemon.server import CONNECTION_LIMIT, Server
+from agent_relay.domain.serving import App, Teller
+from agent_relay.system.clock import Clock
+from agent_relay.system.crashes import write_crash
+from agent_relay.system.folders import Folders
+
+_log = logging.getLogger("agent_relay.daemon.run")
+
+STOP_LIMIT_S = 10.0
+"""How long the application may take to let go; then the daemon leaves as if it had been killed."""
+
+OpenApp = Callable[[Folders, Clock, Teller], App]
+
+
+async def run(
+    folders: Folders, clock: Clock, *, open_app: OpenApp, listening: socket.socket, ready: Callable[[], None]
+) -> None:
+    """Serves until SIGTERM, SIGINT or the stop operation; `ready` is called when requests are answered.
+
+    Raises what the application's start raises. Holders run on afterwards.
+    """
+    named = _identity(folders.daemon_socket)
+    loop = asyncio.get_running_loop()
+    report = partial(_report, folders, clock)
+    loop.set_exception_handler(partial(_report_task, report))
+    asked = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    notices = Notices()
+    app = open_app(folders, clock, notices)
+    await app.start()
+    daemon = Daemon(
+        folders,
+        clock.now(),
+        count_connections=lambda: server.connections,
+        count_subscribers=lambda: len(notices),
+        stop=asked.set,
+    )
+    server = Server(
+        build_handlers(daemon, app.handlers()),
+        notices,
+        uid=os.geteuid(),
+        report=report,
+        connection_limit=min(CONNECTION_LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
+    )
+    await server.start(listening)
+    ready()
+    _log.info("started pid=%d version=%s", os.getpid(), __version__)
+    await asked.wait()
+    _log.info("stopping connections=%d", server.connections)
+    # Those who come now must find nobody, and start the next daemon, which waits for our lock.
+    server.stop_listening()
+    if _identity(folders.daemon_socket) == named:
+        os.unlink(folders.daemon_socket)
+    await server.stop()
+    try:
+        async with asyncio.timeout(STOP_LIMIT_S):
+            await app.stop()
+    except TimeoutError:
+        _log.warning("hurried limit_s=%g", STOP_LIMIT_S)
+    _log.info("stopped pid=%d", os.getpid())
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file has this name; another daemon's socket stands there where somebody removed ours."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _report(folders: Folders, clock: Clock, error: BaseException, doing: str) -> str:
+    path = write_crash(folders.crashes, error, at=clock.now(), version=__version__, doing=doing)
+    _log.error("crash doing=%s error=%s report=%s", doing.replace(" ", "-"), type(error).__name__, path)
+    return path
+
+
+def _report_task(
+    report: Callable[[BaseException, str], str], _loop: asyncio.AbstractEventLoop, context: dict[str, object]
+) -> None:
+    """For tasks nobody awaited. The context's message may quote values, so it is not logged."""
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        report(error, "a background task")
+    else:
+        _log.error("loop-trouble")

@@ -1,0 +1,245 @@
+"""The daemon's socket: greets, reads one request a line, answers, and lets no client harm another."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Callable, Mapping
+
+from agent_relay import __version__
+from agent_relay.daemon.notices import Notices, Subscription
+from agent_relay.domain.errors import (
+    DaemonUnreachableError,
+    OurBugError,
+    RelayError,
+    UntrustedDataError,
+    WrongUseError,
+)
+from agent_relay.domain.serving import Handler, Peer, Request
+from agent_relay.domain.wire import (
+    LINE_LIMIT_BYTES,
+    NOTICE_SESSION,
+    NOTICE_STOPPING,
+    OP_HELLO,
+    OP_SUBSCRIBE,
+    WIRE_VERSION,
+    build_refusal,
+    parse_line,
+    render_line,
+)
+from agent_relay.system.sockets import peer_of
+
+_log = logging.getLogger("agent_relay.daemon.server")
+
+CONNECTION_LIMIT = 400
+"""Far above what faces open, and below half of the usual 1024 descriptors."""
+HELLO_LIMIT_S = 5.0
+"""How long a connection may take to say hello; afterwards it may be silent for ever."""
+_ID_LIMIT = 64
+_OTHER_VERSION = "It may be of another version. Run: agent-relay daemon restart"
+_BACKLOG = 512
+
+Report = Callable[[BaseException, str], str]
+"""Writes a crash report about an error and what was being done; returns its path or empty."""
+
+
+class Server:
+    """Serves `handlers` on a listening socket; `report` is told what no handler was meant to raise."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        notices: Notices,
+        *,
+        uid: int,
+        report: Report,
+        hello_limit_s: float = HELLO_LIMIT_S,
+        connection_limit: int = CONNECTION_LIMIT,
+    ) -> None:
+        self._handlers = handlers
+        self._notices = notices
+        self._uid = uid
+        self._report = report
+        self._hello_limit_s = hello_limit_s
+        self._connection_limit = connection_limit
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listener: asyncio.Server | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._tasks)
+
+    async def start(self, listening: socket.socket) -> None:
+        """Serves from now on; those who connected before are served first."""
+        self._listener = await asyncio.start_server(
+            self._accept, sock=listening, limit=LINE_LIMIT_BYTES, backlog=_BACKLOG
+        )
+
+    def stop_listening(self) -> None:
+        """Nobody new gets in."""
+        if self._listener is not None:
+            self._listener.close()
+
+    async def stop(self, *, limit_s: float = 2.0) -> None:
+        """Every connection is told and closed; one that does not take it within `limit_s` is cut off."""
+        self.stop_listening()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=limit_s)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - asyncio runs this as a task
+        self._tasks.add(task)
+        line = _Line(reader, writer)
+        try:
+            await self._serve(line)
+        except asyncio.CancelledError:
+            line.say({"notice": NOTICE_STOPPING})
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client went away, which is its right at any byte
+        except Exception as error:  # noqa: BLE001 - the root of one connection's task
+            self._report(error, "serving a connection")
+        finally:
+            line.close()
+            self._tasks.discard(task)
+
+    async def _serve(self, line: "_Line") -> None:
+        try:
+            peer = await self._greet(line)
+        except RelayError as error:
+            await line.send(render_line({"id": None, **build_refusal(error), **_introduction()}))
+            return
+        sender: asyncio.Task[None] | None = None
+        subscription: Subscription | None = None
+        try:
+            while True:
+                try:
+                    message = parse_line(await line.read())
+                except UntrustedDataError as error:
+                    await line.send(render_line({"id": None, **build_refusal(error)}))
+                    return
+                if message.get("op") == OP_SUBSCRIBE and subscription is None:
+                    subscription = self._notices.subscribe()
+                    sender = asyncio.create_task(_send_notices(line, subscription))
+                await line.send(await self._answer(message, peer))
+                # A client with a full buffer of requests must let the others have their turn.
+                await asyncio.sleep(0)
+        finally:
+            if sender is not None and subscription is not None:
+                self._notices.drop(subscription)
+                sender.cancel()
+
+    async def _greet(self, line: "_Line") -> Peer:
+        """The peer, after a hello of our version; a stranger and one too many are turned away first."""
+        pid, uid = line.credentials()
+        if uid != self._uid:
+            _log.warning("stranger uid=%d", uid)
+            raise DaemonUnreachableError("this daemon serves another user")
+        if len(self._tasks) > self._connection_limit:
+            _log.warning("crowded connections=%d", len(self._tasks))
+            raise DaemonUnreachableError(
+                f"the daemon already serves {self._connection_limit} connections",
+                hint="Close some terminals, or run: agent-relay daemon restart",
+            )
+        try:
+            async with asyncio.timeout(self._hello_limit_s):
+                message = parse_line(await line.read())
+        except TimeoutError:
+            raise UntrustedDataError(f"no hello came within {self._hello_limit_s:g} s") from None
+        if message.get("op") != OP_HELLO:
+            raise WrongUseError("the first message of a connection must be hello")
+        if message.get("version") != WIRE_VERSION:
+            raise DaemonUnreachableError(
+                f"the running daemon ({__version__}) speaks protocol {WIRE_VERSION}, not the one asked for",
+                hint="Run: agent-relay daemon restart",
+            )
+        client = message.get("client")
+        await line.send(render_line({"id": _id_of(message), "ok": True, **_introduction()}))
+        return Peer(pid, uid, client if isinstance(client, str) else "")
+
+    async def _answer(self, message: dict[str, object], peer: Peer) -> bytes:
+        """The answer's line; whatever goes wrong becomes a refusal."""
+        op, number = message.get("op"), _id_of(message)
+        try:
+            answer = {**await self._perform(op, message, peer), "id": number, "ok": True}
+            return render_line(answer)
+        except RelayError as error:
+            refusal = build_refusal(error)
+        except Exception as error:  # noqa: BLE001 - the root of one request; the daemon lives on
+            path = self._report(error, f"answering {op}")
+            hint = f"A crash report without contents is in {path}" if path else ""
+            refusal = build_refusal(OurBugError(f"the daemon made a mistake while answering {op}", hint=hint))
+        return render_line({"id": number, **refusal})
+
+    async def _perform(self, op: object, message: dict[str, object], peer: Peer) -> Mapping[str, object]:
+        if op == OP_SUBSCRIBE:
+            return {}
+        handler = self._handlers.get(op) if isinstance(op, str) else None
+        if handler is None or not isinstance(op, str):
+            raise WrongUseError("the daemon does not know this operation", hint=_OTHER_VERSION)
+        fields = {name: value for name, value in message.items() if name not in ("op", "id")}
+        return await handler(Request(op, fields), peer)
+
+
+class _Line:
+    """One connection's stream: whole lines in, whole lines out, one writer at a time.
+
+    What waits to be sent is bounded: whoever sends waits until the client took nearly all of it.
+    """
+
+    __slots__ = ("_reader", "_turn", "_writer")
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._turn = asyncio.Lock()
+
+    def credentials(self) -> tuple[int, int]:
+        sock = self._writer.get_extra_info("socket")
+        return peer_of(sock)
+
+    async def read(self) -> bytes:
+        try:
+            return await self._reader.readuntil(b"\n")
+        except asyncio.LimitOverrunError:
+            raise UntrustedDataError(f"a line is longer than {LINE_LIMIT_BYTES} bytes") from None
+
+    async def send(self, line: bytes) -> None:
+        async with self._turn:
+            self._writer.write(line)
+            await self._writer.drain()
+
+    def say(self, message: Mapping[str, object]) -> None:
+        """Sent if it can be at once: for those who are being closed."""
+        if not self._turn.locked():
+            self._writer.write(render_line(message))
+
+    def close(self) -> None:
+        """What was written already still goes out; a client that does not read gets no more."""
+        transport = self._writer.transport
+        if transport.get_write_buffer_size():
+            transport.abort()
+        else:
+            transport.close()
+
+
+async def _send_notices(line: _Line, subscription: Subscription) -> None:
+    with contextlib.suppress(ConnectionError):
+        while True:
+            for session in await subscription.wait():
+                await line.send(render_line({"notice": NOTICE_SESSION, "session": session}))
+
+
+def _introduction() -> dict[str, object]:
+    return {"version": WIRE_VERSION, "daemon": __version__, "pid": os.getpid()}
+
+
+def _id_of(message: Mapping[str, object]) -> int | str | None:
+    number = message.get("id")
+    if isinstance(number, str):
+        return number[:_ID_LIMIT]
+    return number if isinstance(number, int) and abs(number) < 1 << 63 else None

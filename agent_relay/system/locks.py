@@ -1,0 +1,47 @@
+"""File locks that die with their process: who is the one daemon, and who is starting it."""
+
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+from agent_relay.system.files import cannot_write
+
+
+def take_lock(path: str, *, limit_s: float = 0.0) -> int | None:
+    """The descriptor whose life is the lock's; `None` where another process kept it for `limit_s`.
+
+    It is close-on-exec: no child inherits the lock. Waiting uses an alarm, so `limit_s` above zero is for
+    the main thread of a process that has no event loop yet. Raises RelayError where the file cannot be
+    opened.
+    """
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        if limit_s > 0:
+            with _alarm(limit_s):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, TimeoutError):
+        os.close(handle)
+        return None
+    return handle
+
+
+@contextlib.contextmanager
+def _alarm(limit_s: float) -> Iterator[None]:
+    def ring(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

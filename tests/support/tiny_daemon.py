@@ -1,0 +1,65 @@
+"""The real daemon around a tiny application, for tests: `python tiny_daemon.py [--detached]`."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from collections.abc import Mapping
+
+from agent_relay.daemon.__main__ import main
+from agent_relay.domain.errors import NobodyAvailableError
+from agent_relay.domain.serving import Handler, Peer, Request, Teller
+from agent_relay.system.clock import Clock
+from agent_relay.system.files import append_line
+from agent_relay.system.folders import Folders
+
+SECRET = "sk-planted-secret"
+
+
+class TinyApp:
+    """Echoes, refuses, breaks and tells, as the tests ask."""
+
+    def __init__(self, folders: Folders, notices: Teller) -> None:
+        self._folders = folders
+        self._notices = notices
+
+    async def start(self) -> None:
+        """Starts, or fails in the way AGENT_RELAY_TINY names; leaves a mark that it started."""
+        way = os.environ.get("AGENT_RELAY_TINY", "")
+        if way == "refuses":
+            raise NobodyAvailableError("the tiny app refuses to start", hint="Ask it nicely.")
+        if way == "breaks":
+            raise KeyError(SECRET)
+        append_line(f"{self._folders.state}/started", b"%d" % os.getpid())
+
+    async def stop(self) -> None:
+        """Leaves a mark that it stopped."""
+        append_line(f"{self._folders.state}/stopped", b"%d" % os.getpid())
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What the tests ask for."""
+        return {"echo": self._echo, "refuse": self._refuse, "break": self._break, "tell": self._tell}
+
+    async def _echo(self, request: Request, peer: Peer) -> Mapping[str, object]:
+        return {"fields": dict(request.fields), "client": peer.client, "peer": peer.pid}
+
+    async def _refuse(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        raise NobodyAvailableError("everybody rests", hint="Wait until 21:00.")
+
+    async def _break(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        raise KeyError(request.text("secret"))
+
+    async def _tell(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        for session in request.texts("sessions"):
+            self._notices.tell(session)
+        return {}
+
+
+def open_app(folders: Folders, _clock: Clock, notices: Teller) -> TinyApp:
+    """The application of this daemon."""
+    return TinyApp(folders, notices)
+
+
+if __name__ == "__main__":
+    sys.exit(main(open_app=open_app))
