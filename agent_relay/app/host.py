@@ -28,6 +28,7 @@ from agent_relay.logic.machine import step
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.system.clock import Clock
 from agent_relay.system.journal import Journal
+from agent_relay.system.pause import pause_at
 
 _log = logging.getLogger(__name__)
 
@@ -166,13 +167,17 @@ class Host:
         at = self._clock.now()
         # Folded before it is written: an impossible event must be loud here, not on every later start.
         folded = fold_event(self.session, Event(self.session.number + 1, at, generation, body))
+        pause_at(f"before {body.name}")
         await asyncio.to_thread(self._journal.append, body, at=at, generation=generation, durable=durable)
+        pause_at(f"after {body.name}")
         if folded is not None:
             self.session = folded
 
     async def _do(self, effect: Effect) -> None:
         try:
+            pause_at(f"before {type(effect).__name__}")
             happened = await self._perform(effect)
+            pause_at(f"after {type(effect).__name__}")
         except Exception as error:
             self.trouble = f"{type(effect).__name__} failed inside agent-relay"
             self._report(error)

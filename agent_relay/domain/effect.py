@@ -36,6 +36,13 @@ class DeliverPacket:
 
 
 @dataclass(frozen=True, slots=True)
+class DeliverTask:
+    """Get the session's task into its first leg, once. Nothing answers: the leg turns busy."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoteRest:
     """Write a limit into the ledger; `until` is `None` where the reset is unknown."""
 
@@ -53,7 +60,7 @@ class WakeAt:
     at: datetime
 
 
-Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | NoteRest | WakeAt
+Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | NoteRest | WakeAt
 
 
 @dataclass(frozen=True, slots=True)

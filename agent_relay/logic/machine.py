@@ -6,7 +6,6 @@ from agent_relay.domain.effect import (
     Asked,
     Delivered,
     DeliverFailed,
-    DeliverPacket,
     Happened,
     Heard,
     LegGone,
@@ -43,6 +42,7 @@ from agent_relay.logic.recovery import restarted
 from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
+    find_delivery,
     is_current,
     leg_gone,
     published,
@@ -145,9 +145,7 @@ def _screen_says(session: Session, leg: str, state: str) -> Outcome:
     handoff = session.handoff
     match state:
         case State.READY:
-            wanted = handoff is not None and handoff.leg == leg and handoff.step is Step.SPAWNED
-            effects = (DeliverPacket(handoff.id, leg),) if handoff is not None and wanted else ()
-            return Outcome((LegReady(leg),), effects)
+            return Outcome((LegReady(leg),), find_delivery(session, living))
         case State.BUSY:
             confirmed: tuple[Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:

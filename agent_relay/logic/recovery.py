@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
-from agent_relay.domain.effect import DeliverPacket, LegGone, PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg, WakeAt
 from agent_relay.domain.event import LegEnded, PredecessorStopped, SessionEnded
 from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
-from agent_relay.logic.succession import leg_gone, replace_agent, start_successor
+from agent_relay.logic.succession import find_delivery, leg_gone, replace_agent, start_successor
 
 
 def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
@@ -26,7 +26,10 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
         case State.RESTING if session.rested_until:
             return Outcome((), (WakeAt(datetime.fromisoformat(session.rested_until)),))
         case _:
-            return NOTHING if handoff is None else _go_on(session, handoff, world)
+            if handoff is not None:
+                return _go_on(session, handoff, world)
+            ready = leg is not None and session.state is State.READY
+            return Outcome((), find_delivery(session, leg)) if leg and ready else NOTHING
 
 
 def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
@@ -50,7 +53,7 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
             return start_successor(session, world, packet=handoff.packet)
         case Step.SPAWNING:
             return Outcome((), (SpawnLeg(handoff.leg),))
-        case Step.SPAWNED if session.state is State.READY:
-            return Outcome((), (DeliverPacket(handoff.id, handoff.leg),))
+        case Step.SPAWNED if session.state is State.READY and session.living_leg is not None:
+            return Outcome((), find_delivery(session, session.living_leg))
         case _:
             return NOTHING

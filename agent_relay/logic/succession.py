@@ -2,7 +2,17 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effect import LegGone, Published, PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.effect import (
+    DeliverPacket,
+    DeliverTask,
+    Effect,
+    LegGone,
+    Published,
+    PublishPacket,
+    SpawnLeg,
+    StopLeg,
+    WakeAt,
+)
 from agent_relay.domain.event import (
     Body,
     HandoffBegun,
@@ -14,7 +24,7 @@ from agent_relay.domain.event import (
     SessionEnded,
     SessionRested,
 )
-from agent_relay.domain.session import Session, State, Step
+from agent_relay.domain.session import Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 
@@ -151,3 +161,14 @@ def start_successor(session: Session, world: World, *, packet: str) -> Outcome:
         resumes=bool(native_id),
     )
     return Outcome((starting,), (SpawnLeg(world.leg_id),))
+
+
+def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
+    """What a leg that has become ready is still to be given: its packet, or the session's task."""
+    handoff = session.handoff
+    if handoff is not None:
+        waits = handoff.leg == leg.id and handoff.step is Step.SPAWNED
+        return (DeliverPacket(handoff.id, leg.id),) if waits else ()
+    if session.task and leg.generation == 1 and not leg.was_busy:
+        return (DeliverTask(leg.id),)
+    return ()

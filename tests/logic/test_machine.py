@@ -9,6 +9,7 @@ from agent_relay.domain.effect import (
     Asked,
     Delivered,
     DeliverPacket,
+    DeliverTask,
     Effect,
     Happened,
     Heard,
@@ -45,13 +46,13 @@ HERE = Availability(installed=True)
 class Story:
     """A session driven by hand: every event numbered and folded, every effect kept."""
 
-    def __init__(self, roster: tuple[str, ...] = ("ann", "bob", "cas")) -> None:
+    def __init__(self, roster: tuple[str, ...] = ("ann", "bob", "cas"), task: str = "") -> None:
         self.events: list[Event] = []
         self.effects: list[Effect] = []
         self.session: Session | None = None
         self.ids = 0
         self.availability = dict.fromkeys(roster, HERE)
-        self._journal(Outcome((SessionCreated("S", "/r", "/r", roster),)))
+        self._journal(Outcome((SessionCreated("S", "/r", "/r", roster, task),)))
 
     def world(self, **changes: object) -> World:
         self.ids += 1
@@ -311,6 +312,15 @@ def test_a_crash_after_any_journal_line_leads_on_to_one_successor(kept: int, *, 
     if story.now.handoff is not None:
         assert story.now.handoff.step in (Step.SPAWNED, Step.DELIVERED)
         assert living
+
+
+def test_the_task_is_given_once_to_the_first_leg_when_it_is_ready() -> None:
+    """`--task` must reach the agent exactly once, also when the daemon dies in between."""
+    story = Story(task="fix it")
+    story.start()
+    assert story.effects == [DeliverTask("L1")]
+    assert story.happens(Restarted(leg_lives=True)).effects == [DeliverTask("L1")]
+    assert story.says("busy").says("ready").effects == []
 
 
 def test_an_event_no_arrow_allows_is_a_loud_bug() -> None:

@@ -1,0 +1,13 @@
+"""Named points at which this process freezes when told to: how crashes between two steps are rehearsed."""
+
+import os
+import signal
+
+VARIABLE = "AGENT_RELAY_PAUSE_AT"
+"""Names the point: `before handoff.begun`, `after StopLeg`. Agents never see it: it is one of ours."""
+
+
+def pause_at(point: str) -> None:
+    """The process stops itself (SIGSTOP) where `point` is the one named."""
+    if os.environ.get(VARIABLE) == point:
+        os.kill(os.getpid(), signal.SIGSTOP)
