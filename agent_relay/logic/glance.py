@@ -1,0 +1,83 @@
+"""What `status` shows of a session, read off its journal's lines without building the whole session.
+
+`logic.fold` is the truth; this is its short form for commands that must start as fast as Python does, so
+it imports nothing. A test walks both through the same histories.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+LIVE = ("starting", "ready", "busy", "asking")
+_LEADS_TO = {
+    "session.created": "starting",
+    "leg.starting": "starting",
+    "leg.ready": "ready",
+    "leg.busy": "busy",
+    "leg.asking": "asking",
+    "handoff.begun": "handing-off",
+    "session.rested": "resting",
+    "session.woke": "ready",
+    "session.stopping": "stopping",
+    "session.ended": "ended",
+}
+_FALLS_TO = {
+    "leg.ended": ("stopping", (*LIVE, "stopping")),
+    "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
+}
+_LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
+
+
+def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None":
+    """One session in short; `None` where the rows do not begin with one.
+
+    Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
+    (relative path of the newest packet's text), why, and limit (`None`, or agent, scope, until, text).
+    """
+    view: dict[str, object] | None = None
+    for row in rows:
+        name, data, at = row.get("event"), row.get("data"), row.get("at")
+        if not isinstance(name, str) or not isinstance(data, dict):
+            continue
+        if view is None:
+            if name != "session.created":
+                continue
+            view = _begin(data, at)
+        _note_state(view, name, data, at)
+        _note_rest(view, name, data)
+        view["updated_at"] = at
+    return view
+
+
+def _begin(data: "Mapping[str, object]", at: object) -> "dict[str, object]":
+    known = {key: data.get(key, "") for key in ("session", "root", "cwd", "task")}
+    unknown: dict[str, object] = {"state": "", "agent": "", "leg": "", "since": at, "updated_at": at}
+    return known | unknown | {"handoffs": 0, "packet": "", "why": "", "limit": None}
+
+
+def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:
+    state = _LEADS_TO.get(name)
+    if state is None and name in _FALLS_TO:
+        target, sources = _FALLS_TO[name]
+        state = target if view["state"] in sources else None
+    if name == "signal.seen" and _is_limit(data):
+        view["limit"] = {key: data.get(key, "") for key in ("agent", "scope", "until", "text")}
+        state = "limited" if view["state"] in LIVE else None
+    if state is not None and state != view["state"]:
+        view["state"], view["since"] = state, at
+
+
+def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    if name == "leg.starting":
+        view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
+    elif name == "packet.published":
+        view["packet"] = data.get("text_path", "")
+    elif name == "handoff.confirmed":
+        view["handoffs"] = int(str(view["handoffs"])) + 1
+    elif name in {"session.rested", "session.ended", "session.stopping", "handoff.failed"}:
+        view["why"] = data.get("why") or view["why"]
+
+
+def _is_limit(data: "Mapping[str, object]") -> bool:
+    kinds, scopes = _LIMITS
+    return bool(data.get("decides")) and data.get("kind") in kinds and data.get("scope") in scopes

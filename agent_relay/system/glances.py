@@ -1,0 +1,102 @@
+"""Sessions and resting agents as short views from files, for commands that need no daemon and start fast."""
+
+import json
+import os
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.ids import is_ulid
+from agent_relay.logic.glance import glance
+from agent_relay.system.files import read_bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JOURNAL_BYTES = 256 << 20
+_INDEX_BYTES = 64 << 10
+
+
+def find_near_root(cwd: str) -> str:
+    """The folder whose `.agent-relay` belongs to `cwd`: the work tree around it, else `cwd` itself.
+
+    Looks at names only: asking git would cost more than the rest of the command. Links are resolved.
+    """
+    start = folder = os.path.realpath(cwd)
+    while True:
+        mark = os.path.join(folder, ".git")
+        if os.path.isfile(mark) or os.path.isfile(os.path.join(mark, "HEAD")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+
+
+def read_sessions_at(root: str) -> "list[dict[str, object]]":
+    """The sessions of one working tree, newest change first; a journal that cannot be read says so."""
+    place = os.path.join(root, ".agent-relay", "sessions")
+    try:
+        names = [name for name in os.listdir(place) if is_ulid(name)]
+    except OSError:
+        return []
+    return _sort([read_session(root, name) for name in names])
+
+
+def read_all_sessions(index: str) -> "list[dict[str, object]]":
+    """The sessions of every working tree the user's `index` folder names, newest change first."""
+    return _sort([read_session(root, session) for session, root in list_index(index)])
+
+
+def read_session(root: str, session: str) -> "dict[str, object]":
+    """One session in short, as `logic.glance` has it; `state` is `unreadable` or `gone` where it is so."""
+    folder = os.path.join(root, ".agent-relay", "sessions", session)
+    empty: dict[str, object] = {
+        "session": session, "root": root, "cwd": "", "task": "", "agent": "", "leg": "", "since": "",
+        "updated_at": "", "handoffs": 0, "packet": "", "why": "", "limit": None, "folder": folder,
+    }  # fmt: skip
+    try:
+        data = read_bounded(os.path.join(folder, "journal.jsonl"), limit_bytes=JOURNAL_BYTES)
+    except FileNotFoundError:
+        return empty | {"state": "gone", "why": "its journal is gone"}
+    except RelayError as error:
+        return empty | {"state": "unreadable", "why": error.sentence}
+    view = glance(_read_rows(data))
+    if view is None:
+        return empty | {"state": "unreadable", "why": "its journal does not begin with a session"}
+    # A folder that was moved since says where it is now.
+    return view | {"root": root, "folder": folder}
+
+
+def list_index(index: str) -> list[tuple[str, str]]:
+    """(session, root) of every entry of the user's index that can be read."""
+    found = []
+    try:
+        names = sorted(os.listdir(index))
+    except OSError:
+        return []
+    for name in names:
+        session = name.removesuffix(".json")
+        if not is_ulid(session):
+            continue
+        try:
+            entry = json.loads(read_bounded(os.path.join(index, name), limit_bytes=_INDEX_BYTES))
+        except (RelayError, OSError, ValueError):
+            continue
+        if isinstance(entry, dict) and isinstance(entry.get("root"), str):
+            found.append((session, entry["root"]))
+    return found
+
+
+def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
+    """The lines that were written whole; one that is no object is history somebody damaged, and skipped."""
+    for line in data[: data.rfind(b"\n") + 1].splitlines():
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row
+
+
+def _sort(views: "list[dict[str, object]]") -> "list[dict[str, object]]":
+    return sorted(views, key=lambda view: str(view["updated_at"]), reverse=True)

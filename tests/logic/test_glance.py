@@ -1,0 +1,83 @@
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_relay.domain import event as words
+from agent_relay.domain.event import Event
+from agent_relay.domain.event_json import render_event
+from agent_relay.logic.fold import TRANSITIONS, fold_event
+from agent_relay.logic.glance import glance
+
+START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
+BODIES = (
+    words.LegStarting("L1", "ada", 1),
+    words.LegStarting("L2", "bob", 2, handoff="H1"),
+    words.LegStarted("L1", 10, 11, 12),
+    words.LegNamed("L1", "n", "t"),
+    words.LegReady("L1"),
+    words.LegBusy("L1"),
+    words.LegAsking("L1"),
+    words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until=""),
+    words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),
+    words.SignalSeen("L1", "ada", "near-limit", "warning", "hook", "92%", decides=True),
+    words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
+    words.PredecessorStopped("H1", "L1"),
+    words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
+    words.PacketDelivered("H1", "L2"),
+    words.HandoffConfirmed("H1", "L2"),
+    words.HandoffFailed("H1", "spawned", "no"),
+    words.LegEnded("L1", "exited", 0),
+    words.SessionRested("all rest"),
+    words.SessionWoke(),
+    words.ReturnOffered("ada"),
+    words.SessionStopping("by hand"),
+    words.SessionEnded("over"),
+    words.Unknown("later.event", {"x": 1}),
+)
+
+
+@given(st.lists(st.sampled_from(BODIES), max_size=60))
+def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Body]) -> None:
+    """`status` and the daemon must never disagree about what a session is doing."""
+    events = [Event(1, START, 0, words.SessionCreated("S", "/r", "/r/c", ("ada",), "fix it"))]
+    session = fold_event(None, events[0])
+    for body in wanted:
+        assert session is not None
+        if session.state not in TRANSITIONS[type(body)]:
+            continue
+        number = session.number + 1
+        events.append(Event(number, START + timedelta(seconds=number), session.generation, body))
+        session = fold_event(session, events[-1])
+    view = glance([render_event(event) for event in events])
+    assert session is not None
+    assert view is not None
+    assert (view["session"], view["cwd"], view["task"]) == ("S", "/r/c", "fix it")
+    assert (view["state"], view["agent"]) == (session.state.value, session.agent)
+    assert view["updated_at"] == session.updated_at.isoformat()
+    assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
+    assert (view["limit"] is None) == (session.limit is None)
+
+
+def events_of(events: list[Event], kind: type[words.Body]) -> list[Event]:
+    """The events of one kind."""
+    return [event for event in events if isinstance(event.body, kind)]
+
+
+def test_the_state_is_as_old_as_its_first_moment() -> None:
+    """`limited since 18:20` is about the limit, not about the last line written."""
+    rows = [
+        render_event(Event(1, START, 0, words.SessionCreated("S", "/r", "/r"))),
+        render_event(Event(2, START + timedelta(seconds=5), 1, words.LegStarting("L1", "ada", 1))),
+        render_event(Event(3, START + timedelta(seconds=6), 1, words.LegReady("L1"))),
+        render_event(Event(4, START + timedelta(seconds=9), 1, words.LegNamed("L1", "n"))),
+    ]
+    view = glance(rows)
+    assert view is not None
+    assert (view["since"], view["updated_at"]) == ("2026-11-20T18:00:06+00:00", "2026-11-20T18:00:09+00:00")
+
+
+def test_rows_that_are_no_session_are_nothing() -> None:
+    """A torn or foreign file must not become a session."""
+    assert glance([]) is None
+    assert glance([{"event": "leg.ready", "data": {}}, {"event": 7}, {"data": []}]) is None
