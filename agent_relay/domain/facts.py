@@ -64,7 +64,10 @@ class ToolError:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Usage summed over the transcript, repeated records counted once."""
+    """Usage summed over the transcript, repeated records counted once.
+
+    The same for every agent: `input` is without `cached` and `cache_write`, `output` with `reasoning`.
+    """
 
     input: int = 0
     cached: int = 0
@@ -101,3 +104,19 @@ class Facts:
     tokens: Tokens = field(default_factory=Tokens)
     context_window: int | None = None
     skipped_lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NativeSession:
+    """A session an agent keeps itself, as adoption lists it.
+
+    `path` is the file to read it from (a database may hold many: `native_id` tells them apart). `title`
+    is the user's first prompt or the agent's own title, `changed_at` the file's or row's last change.
+    """
+
+    path: str
+    native_id: str
+    cwd: str
+    title: str
+    changed_at: datetime
+    started_at: datetime | None = None

@@ -5,28 +5,40 @@ from collections.abc import Mapping
 from agent_relay.logic.transcripts.claude import peek_claude, read_claude
 from agent_relay.logic.transcripts.codex import peek_codex, read_codex
 from agent_relay.logic.transcripts.demo import peek_demo, read_demo
+from agent_relay.logic.transcripts.gemini import peek_gemini, read_gemini
+from agent_relay.logic.transcripts.opencode import TABLES, peek_opencode, read_opencode, unpack_export
 from agent_relay.logic.transcripts.shape import Reader
+
+_OPENCODE = Reader(
+    agent="opencode",
+    read=read_opencode,
+    peek=peek_opencode,
+    patterns=("**/opencode*.db", "**/export-*.json"),
+    tables=TABLES,
+    unpack=unpack_export,
+)
 
 READERS: Mapping[str, Reader] = {
     "claude-jsonl": Reader(
         agent="claude",
-        storage="lines",
         read=read_claude,
         peek=peek_claude,
-        patterns=("projects/*/*.jsonl",),
+        patterns=("**/projects/*/*.jsonl", "*.jsonl"),
     ),
     "codex-rollout": Reader(
         agent="codex",
-        storage="lines",
         read=read_codex,
         peek=peek_codex,
-        patterns=("sessions/**/rollout-*.jsonl",),
+        patterns=("**/rollout-*.jsonl",),
     ),
-    "demo-jsonl": Reader(
-        agent="demo",
-        storage="lines",
-        read=read_demo,
-        peek=peek_demo,
-        patterns=("*.jsonl",),
+    "gemini-jsonl": Reader(
+        agent="gemini",
+        read=read_gemini,
+        peek=peek_gemini,
+        patterns=("**/chats/session-*.jsonl", "session-*.jsonl", "**/logs.json"),
+        root_mark=".project_root",
+        prompt_log="logs.json",
     ),
+    "opencode-db": _OPENCODE,
+    "demo-jsonl": Reader(agent="demo", read=read_demo, peek=peek_demo, patterns=("*.jsonl", "**/*.jsonl")),
 }

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from agent_relay.domain.facts import Facts
 
@@ -62,19 +61,36 @@ class Peek:
 
 
 @dataclass(frozen=True, slots=True)
+class Tables:
+    """The queries that read a session from a database.
+
+    Each but `newest` takes the session's id. `columns` names the session row's columns that hold
+    `native_id`, `cwd`, `title` and `updated` (epoch in seconds or milliseconds).
+    """
+
+    session: str
+    newest: str
+    messages: str
+    parts: str
+    todos: str
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Reader:
     """One native format: how it is stored, and the functions that understand it.
 
-    `storage` says what the floor below hands over: `lines` of a file, or `tables` of a database (or
-    its export). `root_mark` is a file in the session's grandparent folder that holds the working
-    folder, for formats whose records do not; `prompt_log` is a file there that outlives sessions.
-    `exports` are name patterns under which copies of a session may lie.
+    Formats with `tables` are databases; `unpack` understands their exported JSON. All others are files
+    of lines. `root_mark` is a file in the grandparent folder of a session's file that holds the
+    working folder, for formats whose records may not; `prompt_log` is a file there that outlives
+    sessions. `patterns` are file names below any folder under which sessions of this format lie.
     """
 
     agent: str
-    storage: Literal["lines", "tables"]
     read: Callable[[Source], Facts]
     peek: Callable[[Iterable[bytes]], Peek]
     patterns: tuple[str, ...]
+    tables: Tables | None = None
+    unpack: Callable[[object], Source] | None = None
     root_mark: str = ""
     prompt_log: str = ""

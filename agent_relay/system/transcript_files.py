@@ -1,0 +1,153 @@
+"""Reads the files transcripts are kept in, with bounded memory and without ever writing to them."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import TypeVar
+from urllib.parse import quote
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.logic.transcripts.shape import LINE_BYTES, Source, Tables
+
+Answer = TypeVar("Answer")
+
+# Above this nothing is read: it is no session, and would not fit into memory as facts.
+MAX_BYTES = 2 << 30
+_DATABASE_MARK = b"SQLite format 3\x00"
+# A database that can only be opened by copying it is copied up to this size.
+_COPY_BYTES = 512 << 20
+_BUSY_S = 2.0
+
+
+def iterate_lines(path: str) -> Iterator[bytes]:
+    """The lines of `path` up to the size it has now; it may grow meanwhile.
+
+    A line longer than readers take is cut to just above that size, so that it is counted as skipped.
+    Raises RelayError where the file cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            left = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
+            while left > 0:
+                line = file.readline(min(left, LINE_BYTES + 1))
+                if not line:
+                    return
+                left -= len(line)
+                yield line
+                while left > 0 and len(line) > LINE_BYTES and not line.endswith(b"\n"):
+                    line = file.readline(min(left, LINE_BYTES + 1))
+                    left -= len(line)
+                    if not line:
+                        return
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def read_small(path: str, *, limit_bytes: int) -> bytes | None:
+    """The bytes of a small file, `None` where it is missing, unreadable or larger than `limit_bytes`."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(limit_bytes + 1)
+    except OSError:
+        return None
+    return data if len(data) <= limit_bytes else None
+
+
+def is_database(path: str) -> bool:
+    """Whether `path` is a SQLite database."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_DATABASE_MARK)) == _DATABASE_MARK
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def read_tables(path: str, tables: Tables, native_id: str) -> Source:
+    """The session `native_id` of the database `path`, the newest one where it is empty.
+
+    Raises RelayError where there is no such session, UntrustedDataError where it is no such database.
+    """
+
+    def read(database: sqlite3.Connection) -> Source | None:
+        wanted = native_id
+        if not wanted:
+            newest = _fetch(database, tables.newest)
+            wanted = str(newest[0][tables.columns["native_id"]]) if newest else ""
+        sessions = _fetch(database, tables.session, wanted)
+        if not sessions:
+            return None
+        return Source(
+            place=path,
+            native_id=wanted,
+            session=sessions[0],
+            messages=tuple(_fetch(database, tables.messages, wanted)),
+            parts=tuple(_fetch(database, tables.parts, wanted)),
+            todos=tuple(_fetch(database, tables.todos, wanted)),
+        )
+
+    source = _query(path, read)
+    if source is None:
+        raise RelayError(f"there is no session {native_id or 'at all'} in {path}")
+    return source
+
+
+def list_rows(path: str, tables: Tables) -> list[Mapping[str, object]]:
+    """The newest sessions of the database `path`, newest first."""
+    return _query(path, lambda database: _fetch(database, tables.newest))
+
+
+def cannot_read(path: str, error: OSError) -> RelayError:
+    """The error to raise for a transcript that cannot be opened."""
+    return RelayError(f"cannot read the transcript {path}: {error.strerror}")
+
+
+def _query(path: str, read: Callable[[sqlite3.Connection], Answer]) -> Answer:
+    """What `read` finds over a read-only connection.
+
+    Reading a database in WAL mode needs its shared-memory file, which cannot be made in a folder we may
+    not write to; then a private copy is read.
+    """
+    try:
+        with closing(_connect(path)) as database:
+            return read(database)
+    except sqlite3.OperationalError as error:
+        if os.path.getsize(path) > _COPY_BYTES:
+            raise _cannot_query(path, error) from error
+    except sqlite3.Error as error:
+        raise _cannot_query(path, error) from error
+    with tempfile.TemporaryDirectory(prefix="agent-relay-") as folder:
+        copy = os.path.join(folder, "copy.db")
+        try:
+            shutil.copyfile(path, copy)
+            if os.path.exists(f"{path}-wal"):
+                shutil.copyfile(f"{path}-wal", f"{copy}-wal")
+            with closing(_connect(copy)) as database:
+                return read(database)
+        except sqlite3.Error as error:
+            raise _cannot_query(path, error) from error
+        except OSError as error:
+            raise cannot_read(path, error) from error
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=_BUSY_S)
+    database.row_factory = sqlite3.Row
+    database.text_factory = _decode
+    # Opening is lazy: the first statement is what fails.
+    database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    return database
+
+
+def _decode(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _fetch(database: sqlite3.Connection, query: str, *values: str) -> list[Mapping[str, object]]:
+    return [dict(row) for row in database.execute(query, values)]
+
+
+def _cannot_query(path: str, error: sqlite3.Error) -> UntrustedDataError:
+    return UntrustedDataError(f"cannot read sessions from {path}: {error}")
