@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
-from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "iso"]
+from agent_relay.domain.rules import ResetForm
 
 # A reset is printed with minute resolution and read a little later: one that has just passed is meant,
 # not the same minute of tomorrow or next year.

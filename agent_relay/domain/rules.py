@@ -1,0 +1,210 @@
+"""What an agent's screens and records mean, as data: the model of an adapter's `rules.toml`."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from agent_relay.domain.document import Strict
+from agent_relay.domain.signal import Kind, Scope, Source
+
+ScreenState = Literal["starting", "ready", "busy", "asking"]
+ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "iso"]
+Plain = str | int | bool
+
+
+def _check_pattern(pattern: str) -> str:
+    re.compile(pattern)
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+
+
+class Where(Strict):
+    """Which structured records are meant.
+
+    Paths step through objects and lists by `/` (`error/data/statusCode`, `content/0/text`); a key may
+    hold dots. `equals` compares values, `matches` searches a pattern in the value as text, `absent`
+    names paths that must not be there or be null, and `present` paths that must have a value.
+    """
+
+    equals: dict[str, Plain] = Field(default_factory=dict)
+    matches: dict[str, Pattern] = Field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
+
+
+class Near(Strict):
+    """A row that must stand within `rows` rows of another one."""
+
+    pattern: Pattern
+    rows: int = Field(ge=1, le=60)
+
+
+class ScreenPlace(Strict):
+    """Where on the screen an agent's own notices stand, which is what tells them from its prose.
+
+    `starts` opens the notice's first row; up to `join` rows below it, until an empty one or one that
+    `stops`, are its wrapped continuation and are joined by one space each. `colour` (any of
+    `rgb:rrggbb`, `palette:n`) is the foreground of the row's first letter or digit. `blanks` are
+    characters painted over gaps. The row right above matches `above`; `followed` rows come below;
+    nothing below matches `unless_below`. `under` is a row whose last match the notice stands below.
+    """
+
+    starts: Pattern
+    stops: Pattern = ""
+    join: int = Field(default=1, ge=1, le=12)
+    colour: tuple[str, ...] = ()
+    blanks: str = ""
+    above: Pattern = ""
+    followed: tuple[Near, ...] = ()
+    unless_below: Pattern = ""
+    under: Near | None = None
+
+
+class Feed(Strict):
+    """A stream of an agent's own words that limit rules read.
+
+    Structured feeds take the value at `text` of records that satisfy `where` (the whole record, as
+    compact JSON, where `text` is `.`). Screen feeds take what stands at `place`.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    source: Source
+    where: Where = Where()
+    text: str = ""
+    place: ScreenPlace | None = None
+
+    @model_validator(mode="after")
+    def _place_is_for_screens(self) -> "Feed":
+        if (self.place is None) == (self.source is Source.SCREEN):
+            raise ValueError(f"feed {self.name}: a screen feed has a place, any other has a text")
+        return self
+
+
+class Amount(Strict):
+    """A moment or a span found in the text (`group` of the pattern) or the record (`field`)."""
+
+    forms: tuple[ResetForm, ...] = Field(min_length=1)
+    group: str = ""
+    field: str = ""
+
+
+class LimitRule(Strict):
+    """One pattern over the texts of its feeds, with what it means.
+
+    Rules are tried in order and the first that matches a text speaks for it. A group named `model`
+    names the limited model. `where` narrows structured records further. `reset` says how the end is
+    found; `window` names a usage window (`*` any) whose exact reset replaces one that is coarse or
+    missing. `wait` is the pause the agent has planned: when it is longer than the user's patience, the
+    kind becomes `silent-limit` with scope `long_scope`. `stuck_scope` is the scope of retries that go
+    on for longer than that without progress (absent: they may go on). `corroborate` lets a screen
+    notice act where a transcript is at hand: `unanswered` when the newest prompt has no answer and the
+    notice's words were never said by anyone, `unsaid` when only the latter.
+    """
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    feeds: tuple[str, ...] = Field(min_length=1)
+    pattern: Pattern
+    where: Where = Where()
+    kind: Kind
+    scope: Scope
+    acts: bool = True
+    reset: tuple[Amount, ...] = ()
+    window: str = ""
+    wait: Amount | None = None
+    long_scope: Scope | None = None
+    stuck_scope: Scope | None = None
+    corroborate: Literal["", "unanswered", "unsaid"] = ""
+    accepts: tuple[str, ...] = Field(min_length=1)
+    rejects: tuple[str, ...] = Field(min_length=1)
+
+
+class Progress(Strict):
+    """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed."""
+
+    source: Source
+    where: Where
+    means: Literal["prompt", "answer", "healed"]
+
+
+class UsageWindow(Strict):
+    """A structured reading of a usage window: percent used (0-100) and when it starts anew.
+
+    A reading of at least `near_percent` is a near limit (0: never).
+    """
+
+    name: str
+    source: Source
+    where: Where = Where()
+    used: str
+    reset: str
+    forms: tuple[ResetForm, ...] = ("epoch",)
+    near_percent: float = Field(default=0, ge=0, le=100)
+
+
+class StateRule(Strict):
+    """One sign of what the agent is doing; the first that matches wins.
+
+    `source` is where the pattern is searched: the screen (its last `rows` rows with text, 0 for all),
+    the window title, the state the agent announces in band, or a state-file record (`where`).
+    """
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    state: ScreenState
+    source: Literal["screen", "title", "terminal", "state-file"] = "screen"
+    pattern: Pattern = ""
+    where: Where = Where()
+    rows: int = Field(default=0, ge=0, le=60)
+    unless: Pattern = ""
+    accepts: tuple[str, ...] = ()
+    rejects: tuple[str, ...] = ()
+
+
+class InputLine(Strict):
+    """The row people type into: `row` captures what stands in it as group `typed`.
+
+    It is the last row that matches; with an `anchor`, it is every matching row right above the last row
+    that matches the anchor, at most `rows` of them. Typed text that matches `hint` whole, or stands in
+    one of the `hint_colours`, is a placeholder and counts as empty.
+    """
+
+    row: Pattern
+    anchor: Pattern = ""
+    rows: int = Field(default=1, ge=1, le=40)
+    hint: Pattern = ""
+    hint_colours: tuple[str, ...] = ()
+
+
+class Rules(Strict):
+    """All rules of one agent."""
+
+    states: tuple[StateRule, ...] = ()
+    input: InputLine | None = None
+    feeds: tuple[Feed, ...] = ()
+    limits: tuple[LimitRule, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    windows: tuple[UsageWindow, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> "Rules":
+        feeds = {feed.name for feed in self.feeds}
+        for rule in self.limits:
+            unknown = sorted(set(rule.feeds) - feeds)
+            if unknown:
+                raise ValueError(f"limit {rule.id}: no feed is named {', '.join(unknown)}")
+        for kind, names in (
+            ("feed", [feed.name for feed in self.feeds]),
+            ("limit", [rule.id for rule in self.limits]),
+            ("state", [rule.id for rule in self.states]),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{kind} {', '.join(twice)} is there twice")
+        return self
+
+    def is_structured(self) -> bool:
+        """Whether any limit can be read from something other than the screen."""
+        structured = {feed.name for feed in self.feeds if feed.source is not Source.SCREEN}
+        return any(structured & set(rule.feeds) for rule in self.limits)

@@ -1,0 +1,216 @@
+"""One leg's detector: it believes records newer than the leg, and screens only as far as they may be."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rules import Rules
+from agent_relay.domain.signal import Evidence, Kind, Record, Scope, Signal, Source
+from agent_relay.logic.detector.findings import Finding, Reader
+from agent_relay.logic.detector.memory import Memory
+from agent_relay.logic.detector.notices import find_notices
+from agent_relay.logic.detector.records import find_text, is_meant
+from agent_relay.logic.detector.said import Said
+from agent_relay.logic.detector.windows import FULL_PERCENT, Reading, Windows
+from agent_relay.logic.screen import Screen
+
+# A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
+HOLD_S = 2.0
+_LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
+# Sources whose records carry their own time or are history; the others are heard live.
+_DATED = frozenset({Source.TRANSCRIPT, Source.LOG, Source.TELEMETRY})
+
+
+@dataclass(frozen=True, slots=True)
+class _Streak:
+    """Retries that go on: since when, and what the newest said."""
+
+    since: datetime
+    finding: Finding
+    source: Source
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A screen notice that may act once it has stood long enough."""
+
+    since: datetime
+    finding: Finding
+    where: str
+    at_offset: int
+
+
+class Detector:
+    """Turns what one leg shows and writes into signals, by the rules of its agent's adapter.
+
+    `started_at` (aware) is the leg's start: older records are history. `zone` is the zone the agent
+    prints times in. `patience_s` is how long a planned or a fruitless wait may be. `trusts_screen`
+    says that no structured source could be opened, so that the screen's notices decide alone.
+    `hold_s` is how long a corroborated notice must stand before it acts.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        agent: AgentName,
+        started_at: datetime,
+        zone: tzinfo,
+        patience_s: float = 300.0,
+        trusts_screen: bool = False,
+        hold_s: float = HOLD_S,
+    ) -> None:
+        self._feeds = rules.feeds
+        self._agent = agent
+        self._started_at = started_at
+        self._hold = timedelta(seconds=hold_s)
+        self._patience = timedelta(seconds=patience_s)
+        self._reader = Reader(rules.limits, zone, self._patience)
+        self._trusts_screen = trusts_screen or not rules.is_structured()
+        self._screen_feeds = tuple(feed for feed in rules.feeds if feed.source is Source.SCREEN)
+        self._said = Said(rules.progress)
+        self._windows = Windows(rules.windows, zone)
+        self._memory = Memory()
+        self._streak: _Streak | None = None
+        self._held: dict[str, _Held] = {}
+
+    def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
+        """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
+        signals: list[Signal] = []
+        held: dict[str, _Held] = {}
+        for notice in find_notices(self._screen_feeds, screen):
+            finding = self._reader.read(notice.text, notice.feed, at=now)
+            if finding is None:
+                continue
+            where = f"row {notice.row + 1}"
+            if finding.rule.corroborate:
+                key = f"{finding.rule.id} {finding.model}"
+                before = self._held.get(key)
+                since = before.since if before is not None else now
+                held[key] = _Held(since, finding, where, at_offset)
+            if self._trusts_screen:
+                self._note_retry(finding, now, Source.SCREEN, where)
+            signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
+        self._held = held
+        return (*signals, *self.tick(now=now))
+
+    def hear(self, record: Record, *, now: datetime) -> tuple[Signal, ...]:
+        """What a record says, if it is newer than the leg."""
+        at = record.at or (None if record.source in _DATED else now)
+        if at is None or at < self._started_at:
+            return ()
+        signals = list(self._hear_windows(record, at))
+        means = self._said.hear(record)
+        if means:
+            self._held.clear()
+            if self._streak is not None and at >= self._streak.since:
+                self._streak = None
+        if "answer" in means:
+            self._memory.close()
+        for feed in self._feeds:
+            if feed.source is not record.source or not is_meant(feed.where, record.data):
+                continue
+            text = find_text(record.data, feed.text)
+            if text is None:
+                continue
+            finding = self._reader.read(text, feed.name, at=at, record=record)
+            if finding is not None:
+                self._note_retry(finding, at, record.source, record.where)
+                signals += self._emit(finding, record.source, record.where, at)
+                break
+        return (*signals, *self.tick(now=now))
+
+    def tick(self, *, now: datetime) -> tuple[Signal, ...]:
+        """What the passing of time says: retries without end, notices that stood long enough."""
+        signals: list[Signal] = []
+        if self._streak is not None and now - self._streak.since >= self._patience:
+            streak, self._streak = self._streak, None
+            stuck = streak.finding.rule.stuck_scope
+            if stuck is not None:
+                finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=stuck, resets_at=None)
+                signals += self._emit(finding, Source.CLOCK, streak.where, now)
+        for held in self._held.values():
+            if now - held.since >= self._hold and self._is_corroborated(held.finding):
+                signals += self._emit(
+                    held.finding, Source.SCREEN, held.where, now, at_offset=held.at_offset, corroborated=True
+                )
+        return tuple(signals)
+
+    def wakes_at(self) -> datetime | None:
+        """When `tick` may have something new to say, or `None`."""
+        moments = [self._streak.since + self._patience] if self._streak is not None else []
+        moments += [
+            held.since + self._hold
+            for held in self._held.values()
+            if not self._memory.has_decided(held.finding) and self._is_corroborated(held.finding)
+        ]
+        return min(moments, default=None)
+
+    def _hear_windows(self, record: Record, at: datetime) -> list[Signal]:
+        signals: list[Signal] = []
+        readings = self._windows.hear(record, at)
+        for reading in readings:
+            if 0 < reading.window.near_percent <= reading.used < FULL_PERCENT:
+                signals += self._memory.admit(self._near(reading, record), exact=True)
+        if readings:
+            for signal, name in self._memory.coarse():
+                exact = self._windows.find_exact(name, signal.resets_at, at)
+                if exact is not None:
+                    signals += self._memory.admit(replace(signal, resets_at=exact), exact=True, window=name)
+        return signals
+
+    def _near(self, reading: Reading, record: Record) -> Signal:
+        words = f"{reading.window.name}: {reading.used:g}% used"
+        return Signal(
+            self._agent,
+            Kind.NEAR_LIMIT,
+            Scope.WARNING,
+            Evidence(record.source, words, record.where),
+            decides=True,
+            resets_at=reading.resets_at,
+            rule=reading.window.name,
+        )
+
+    def _note_retry(self, finding: Finding, at: datetime, source: Source, where: str) -> None:
+        if finding.kind is not Kind.RETRY or finding.rule.stuck_scope is None:
+            if finding.kind in _LIMITS:
+                self._streak = None
+            return
+        since = self._streak.since if self._streak is not None else at
+        self._streak = _Streak(since, finding, source, where)
+
+    def _is_corroborated(self, finding: Finding) -> bool:
+        """Whether the conversation agrees that the notice is the agent's own."""
+        if not self._said.heard or self._said.contains(finding.quote):
+            return False
+        return finding.rule.corroborate == "unsaid" or self._said.is_unanswered()
+
+    def _emit(
+        self,
+        finding: Finding,
+        source: Source,
+        where: str,
+        at: datetime,
+        *,
+        at_offset: int | None = None,
+        corroborated: bool = False,
+    ) -> tuple[Signal, ...]:
+        rule = finding.rule
+        believed = source is not Source.SCREEN or self._trusts_screen or corroborated
+        resets_at, exact = finding.resets_at, finding.exact
+        if rule.window and finding.kind in _LIMITS and not exact:
+            refined = self._windows.find_exact(rule.window, resets_at, at)
+            resets_at, exact = refined or resets_at, refined is not None
+        signal = Signal(
+            self._agent,
+            finding.kind,
+            finding.scope,
+            Evidence(source, finding.quote, where),
+            decides=believed and rule.acts and finding.kind is not Kind.RETRY,
+            resets_at=resets_at,
+            at_offset=at_offset,
+            rule=rule.id,
+            model=finding.model,
+        )
+        return self._memory.admit(signal, exact=exact, window=rule.window)

@@ -1,0 +1,97 @@
+"""What a leg's detector has said already, so that one limit is one signal and a better one replaces it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from agent_relay.domain.signal import Kind, Signal
+from agent_relay.logic.detector.findings import Finding
+
+# Countdowns on a screen move the reset they imply by their own rounding, at most an hour's minutes.
+_SAME_MOMENT = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    signal: Signal
+    exact: bool
+    window: str
+
+
+class Memory:
+    """The newest signal of each limit, by kind, scope and model."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str, str], _Told] = {}
+
+    def admit(self, signal: Signal, *, exact: bool, window: str = "") -> tuple[Signal, ...]:
+        """The signal, unless it adds nothing to what was said about its limit.
+
+        It adds something when it decides and the earlier one did not, when it brings a reset where
+        there was none or an exact one where it was rounded, or when its reset is another one.
+        """
+        key = _key(signal)
+        before = self._told.get(key) or self._find_decided(signal)
+        if before is not None:
+            if before.signal.decides and not signal.decides:
+                return ()
+            if not _adds(before, signal, exact=exact):
+                return ()
+        self._told[key] = _Told(signal, exact, window)
+        return (signal,)
+
+    def _find_decided(self, signal: Signal) -> _Told | None:
+        """A deciding signal of the same kind and scope that this one may be another sight of.
+
+        Sources name a model differently or not at all, and a screen's words never outweigh a decision.
+        """
+        for told in self._told.values():
+            same = (_family(told.signal.kind), told.signal.scope) == (_family(signal.kind), signal.scope)
+            unnamed = not signal.model or not told.signal.model or not signal.decides
+            if same and told.signal.decides and unnamed:
+                return told
+        return None
+
+    def coarse(self) -> Iterator[tuple[Signal, str]]:
+        """Deciding signals whose reset a usage window could still make exact, with the window's name."""
+        for told in tuple(self._told.values()):
+            if told.signal.decides and told.window and not told.exact:
+                yield told.signal, told.window
+
+    def has_decided(self, finding: Finding) -> bool:
+        """Whether a signal like this one has been let through as deciding."""
+        told = self._told.get((_family(finding.kind), finding.scope, finding.model))
+        return told is not None and told.signal.decides
+
+    def close(self) -> None:
+        """The agent answered: what was said is over, and the same limit may decide once more.
+
+        Retries are forgotten; the rest is kept as undecided, so that old words still on the screen
+        are not reported again.
+        """
+        self._told = {
+            key: replace(told, signal=replace(told.signal, decides=False))
+            for key, told in self._told.items()
+            if told.signal.kind is not Kind.RETRY
+        }
+
+
+def _adds(before: _Told, signal: Signal, *, exact: bool) -> bool:
+    if signal.decides and not before.signal.decides:
+        return True
+    old, new = before.signal.resets_at, signal.resets_at
+    if new is None:
+        return False
+    if old is None:
+        return True
+    if exact and not before.exact:
+        return old != new
+    return abs(old - new) > _SAME_MOMENT
+
+
+def _key(signal: Signal) -> tuple[str, str, str]:
+    return (_family(signal.kind), signal.scope, signal.model)
+
+
+def _family(kind: Kind) -> str:
+    return Kind.LIMIT if kind is Kind.SILENT_LIMIT else kind

@@ -1,0 +1,55 @@
+"""Who spoke last in a leg, and which words somebody said: what keeps a quoted notice from acting."""
+
+from collections import deque
+
+from agent_relay.domain.rules import Progress
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.records import is_meant, iter_strings, squeeze
+
+_MOST_CHARACTERS = 512_000
+_NEEDLE = 60
+_MARKUP = str.maketrans("", "", "`*_")
+
+
+class Said:
+    """The conversation so far, as far as a notice on the screen has to be checked against it."""
+
+    def __init__(self, progress: tuple[Progress, ...]) -> None:
+        self._progress = progress
+        self._texts: deque[str] = deque()
+        self._characters = 0
+        self._unanswered = False
+        self.heard = False
+
+    def hear(self, record: Record) -> frozenset[str]:
+        """What the record means for the conversation (`prompt`, `answer`, `healed`), after noting it."""
+        if record.source is Source.TRANSCRIPT:
+            self.heard = True
+            self._note(record)
+        means = frozenset(
+            rule.means
+            for rule in self._progress
+            if rule.source is record.source and is_meant(rule.where, record.data)
+        )
+        if "answer" in means:
+            self._unanswered = False
+        elif "prompt" in means:
+            self._unanswered = True
+        return means
+
+    def is_unanswered(self) -> bool:
+        """Whether the newest prompt has no answer yet."""
+        return self._unanswered
+
+    def contains(self, words: str) -> bool:
+        """Whether anybody (user, agent, tool) said these words in this leg, markup and wrapping aside."""
+        needle = squeeze(words.translate(_MARKUP))[:_NEEDLE]
+        return any(needle in text for text in self._texts)
+
+    def _note(self, record: Record) -> None:
+        for string in iter_strings(record.data):
+            text = squeeze(string.translate(_MARKUP))
+            self._texts.append(text)
+            self._characters += len(text)
+        while self._characters > _MOST_CHARACTERS and len(self._texts) > 1:
+            self._characters -= len(self._texts.popleft())
