@@ -1,8 +1,10 @@
-"""Starting the daemon when it is needed, however many clients need it at once, and ending it."""
+"""Starting the daemon when it is needed, however many clients need it at once, and ending it.
+
+Hot commands import this module; what only starting and stopping need is imported there.
+"""
 
 import os
 import select
-import signal
 import sys
 import time
 
@@ -72,6 +74,8 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S) -> int | N
     Works with a daemon of any version: it is asked by SIGTERM. Raises DaemonUnreachableError where it is
     still there after `limit_s`.
     """
+    import signal
+
     pid = find_daemon_pid(folders)
     if pid is None:
         return None
@@ -105,6 +109,8 @@ def _daemon_command() -> list[str]:
 
 def _spawn(command: "Sequence[str]", told: int) -> int:
     """The daemon keeps only what says where things are: it outlives the terminal it was started from."""
+    import signal
+
     environment = {
         name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_KEPT_PREFIXES)
     }

@@ -123,10 +123,9 @@ class Connection:
 
         Raises DaemonUnreachableError where the daemon went away.
         """
-        while self._has_line() or select.select([self._sock], [], [], 0)[0]:
-            if not self._has_line():
-                self._receive()
-                continue
+        if not self._has_line() and not self._notices:
+            self._check()
+        while self._has_line() or self._fill():
             message = self._next(time.monotonic(), "a notice did not come")
             if "notice" in message:
                 self._notices.append(message)
@@ -162,6 +161,19 @@ class Connection:
     def _has_line(self) -> bool:
         return b"\n" in self._buffer
 
+    def _fill(self) -> bool:
+        """Whether a whole line is here after reading what can be read at once.
+
+        The daemon's end is raised only when everything it said before was taken.
+        """
+        while not self._lost and not self._has_line() and select.select([self._sock], [], [], 0)[0]:
+            try:
+                self._receive()
+            except NobodyListensError:
+                if not self._notices:
+                    raise
+        return self._has_line()
+
     def _send(self, line: bytes, deadline: float) -> None:
         self._check()
         self._sock.settimeout(max(0.001, deadline - time.monotonic()))
@@ -175,7 +187,8 @@ class Connection:
                 self._receive()
 
     def _next(self, deadline: float, what: str) -> dict[str, object]:
-        self._check()
+        if not self._has_line():
+            self._check()
         while (end := self._buffer.find(b"\n")) < 0:
             if len(self._buffer) > LINE_LIMIT_BYTES:
                 self.close()

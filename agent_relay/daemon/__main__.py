@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None, *, open_app: "OpenApp | None" = Non
         return _serve(starter, open_app)
     except RelayError as error:
         starter.tell(render_line(build_refusal(error)))
-        return int(error.code)
+        return error.code
     except Exception as error:  # noqa: BLE001 - the root of the process
         path = _write_crash(error)
         hint = f"A crash report without contents is in {path}" if path else ""

@@ -1,10 +1,12 @@
 """The one family of errors: a sentence for the user, one hint, and the exit code it becomes."""
 
-from enum import IntEnum
 
+class ExitCode:
+    """What a command's exit status means; the same for every face.
 
-class ExitCode(IntEnum):
-    """What a command's exit status means; the same for every face."""
+    Plain numbers: every hot command imports this module, and an enum would cost it a third of a bare
+    Python.
+    """
 
     DONE = 0
     FAILED = 1

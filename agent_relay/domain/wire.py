@@ -1,20 +1,18 @@
 """The daemon's protocol: one JSON object a line, its size, its words, and how errors travel.
 
-Hot commands import this module: nothing but json and the errors is loaded for it.
+Hot commands import this module: nothing but the errors is loaded for it.
 """
-
-import json
 
 from agent_relay.domain.errors import (
     ConfigurationError,
     DaemonUnreachableError,
-    ExitCode,
     NobodyAvailableError,
     OurBugError,
     RelayError,
     UntrustedDataError,
     WrongUseError,
 )
+from agent_relay.domain.quick_json import parse_json, render_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +32,16 @@ OP_DAEMON_LOGS = "daemon.logs"
 NOTICE_SESSION = "session"
 NOTICE_STOPPING = "stopping"
 
-_ERRORS = {
-    ExitCode.WRONG_USE: WrongUseError,
-    ExitCode.NOBODY_AVAILABLE: NobodyAvailableError,
-    ExitCode.UNTRUSTED_DATA: UntrustedDataError,
-    ExitCode.DAEMON_UNREACHABLE: DaemonUnreachableError,
-    ExitCode.CONFIGURATION: ConfigurationError,
-    ExitCode.OUR_BUG: OurBugError,
+_ERRORS: "dict[object, type[RelayError]]" = {
+    kind.code: kind
+    for kind in (
+        WrongUseError,
+        NobodyAvailableError,
+        UntrustedDataError,
+        DaemonUnreachableError,
+        ConfigurationError,
+        OurBugError,
+    )
 }
 
 
@@ -51,7 +52,7 @@ def render_line(message: "Mapping[str, object]") -> bytes:
     too long or holds what JSON cannot say.
     """
     try:
-        line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = render_json(message).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise UntrustedDataError("a message holds something that JSON cannot say") from error
     if len(line) > LINE_LIMIT_BYTES:
@@ -66,7 +67,7 @@ def parse_line(line: bytes) -> dict[str, object]:
     if len(line) > LINE_LIMIT_BYTES:
         raise UntrustedDataError(f"a line is longer than {LINE_LIMIT_BYTES} bytes")
     try:
-        message = json.loads(line)
+        message = parse_json(line)
     except (ValueError, RecursionError):
         raise UntrustedDataError("a line is not JSON") from None
     if not isinstance(message, dict):
@@ -81,15 +82,12 @@ def build_hello(client: str) -> dict[str, object]:
 
 def build_refusal(error: RelayError) -> dict[str, object]:
     """The answer that carries an error, without its request's id."""
-    return {"ok": False, "error": error.sentence, "hint": error.hint, "code": int(error.code)}
+    return {"ok": False, "error": error.sentence, "hint": error.hint, "code": error.code}
 
 
 def parse_refusal(answer: "Mapping[str, object]") -> RelayError:
     """The error an answer carries, of the class its code names, with sentence and hint kept."""
     sentence, hint, code = answer.get("error"), answer.get("hint"), answer.get("code")
     sentence = sentence if isinstance(sentence, str) and sentence else "the daemon refused without a reason"
-    kind = _ERRORS.get(ExitCode(code), RelayError) if code in _CODES else RelayError
+    kind = _ERRORS.get(code, RelayError) if isinstance(code, int) else RelayError
     return kind(sentence, hint=hint if isinstance(hint, str) else "")
-
-
-_CODES = frozenset(int(code) for code in ExitCode)
