@@ -54,7 +54,7 @@ def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = STA
     heard, told = os.pipe()
     try:
         try:
-            pid = _spawn(command or _daemon_command(), told)
+            pid = _spawn(command or build_daemon_command(), told)
         finally:
             os.close(told)
         answer = _read_answer(heard, limit_s=limit_s)
@@ -99,7 +99,7 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S) -> int | N
     return pid
 
 
-def _daemon_command() -> list[str]:
+def build_daemon_command() -> list[str]:
     """Isolated Python runs our own package by its path: no PYTHON* variable and no folder can change it."""
     if not sys.executable:
         raise DaemonUnreachableError("this Python does not know where it is, so no daemon can be started")

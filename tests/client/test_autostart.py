@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.client.autostart import connect_or_start, start_daemon, stop_daemon
+from agent_relay.client.autostart import build_daemon_command, connect_or_start, start_daemon, stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
 from agent_relay.domain.errors import (
     ConfigurationError,
@@ -354,6 +354,20 @@ def test_a_second_daemon_in_the_foreground_leaves_quietly(folders: Folders) -> N
         assert (second.returncode, second.stdout, second.stderr) == (0, b"", b"")
         wrong = subprocess.run([*COMMAND[:-1], "--what"], capture_output=True, timeout=30, check=False)
         assert wrong.returncode == 2
+
+
+def test_the_daemon_is_our_own_package_whatever_lies_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cloned repository may hold an `agent_relay` or an `asyncio.py` of its own."""
+    for name in ("agent_relay.py", "asyncio.py", "json.py", "os.py"):
+        (tmp_path / name).write_text("raise SystemExit('hijacked')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "os.py"))
+    command = [*build_daemon_command()[:-1], "--what"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30, check=False)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == "usage: python -m agent_relay.daemon [--detached]\n"
 
 
 def test_a_peer_that_is_no_daemon_is_told_from_one(folders: Folders) -> None:

@@ -1,0 +1,51 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.locks import take_lock
+
+
+def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
+    """A kill -9 must leave nothing to clean up."""
+    path = str(tmp_path / "lock")
+    code = (
+        "import sys; from agent_relay.system.locks import take_lock\n"
+        "assert take_lock(sys.argv[1]) is not None; print('up', flush=True); input()\n"
+    )
+    root = str(Path(__file__).resolve().parents[2])
+    owner = subprocess.Popen(
+        [sys.executable, "-c", code, path], cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"up\n"
+    assert take_lock(path) is None
+    assert take_lock(path, limit_s=0.05) is None
+    owner.kill()
+    owner.communicate()
+    handle = take_lock(path, limit_s=5)
+    assert handle is not None
+    assert not os.get_inheritable(handle)
+    os.close(handle)
+
+
+def test_waiting_leaves_the_alarm_as_it_was(tmp_path: Path) -> None:
+    """A stray SIGALRM would kill the daemon minutes later."""
+    before = signal.getsignal(signal.SIGALRM)
+    handle = take_lock(str(tmp_path / "lock"), limit_s=5)
+    assert handle is not None
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    os.close(handle)
+
+
+def test_a_link_in_the_place_is_refused(tmp_path: Path) -> None:
+    """It would lock, or make, a file of somebody else's choice."""
+    (tmp_path / "lock").symlink_to(tmp_path / "other")
+    with pytest.raises(RelayError, match="cannot write"):
+        take_lock(str(tmp_path / "lock"))
+    assert not (tmp_path / "other").exists()
