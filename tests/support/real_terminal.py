@@ -40,6 +40,16 @@ class Terminal:
         """The text grid shown now."""
         return str(self._emulator.text())
 
+    def modes_left_on(self) -> list[int]:
+        """The modes a program must not leave on that are on: screen, mouse, paste, focus, reports, sync."""
+        modes = (1000, 1002, 1003, 1004, 1006, 1049, 2004, 2026, 2031)
+        hidden = [] if self._emulator.mode(25) else [25]
+        return [mode for mode in modes if self._emulator.mode(mode)] + hidden
+
+    def show(self, text: str) -> None:
+        """Have the terminal take `text` as if the program had written it."""
+        self._emulator.feed(text.encode())
+
     def _answer(self, reply: bytes) -> None:
         self.send(reply)
 
@@ -111,6 +121,11 @@ class Terminal:
     def is_alive(self) -> bool:
         """Whether the program has not ended yet."""
         return bool(self._child.isalive())
+
+    def kill(self) -> None:
+        """Kill the program's whole group at once, then read what it had written."""
+        os.killpg(self._child.pid, signal.SIGKILL)
+        self.wait_exit()
 
     def close(self) -> None:
         """End whatever is left of the program's group and free the terminal."""

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -41,6 +43,11 @@ class Provider(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.script = script
         self.log = log
+
+    def handle_error(self, _request: object, _client_address: object) -> None:
+        """An agent that ends in the middle of a request is no error; anything else is told."""
+        if not isinstance(sys.exception(), OSError):
+            traceback.print_exc()
 
 
 class Handler(BaseHTTPRequestHandler):
