@@ -101,7 +101,8 @@ class LimitRule(Strict):
     kind becomes `silent-limit` with scope `long_scope`. `stuck_scope` is the scope of retries that go
     on for longer than that without progress (absent: they may go on). `corroborate` lets a screen
     notice act where a transcript is at hand: `unanswered` when the newest prompt has no answer and the
-    notice's words were never said by anyone, `unsaid` when only the latter.
+    notice's words were never said by anyone, `unsaid` when only the latter. `seen` is the other way
+    round: a record that acts only if the screen showed a limit of the same scope.
     """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -116,7 +117,7 @@ class LimitRule(Strict):
     wait: Amount | None = None
     long_scope: Scope | None = None
     stuck_scope: Scope | None = None
-    corroborate: Literal["", "unanswered", "unsaid"] = ""
+    corroborate: Literal["", "unanswered", "unsaid", "seen"] = ""
     accepts: tuple[str, ...] = Field(min_length=1)
     rejects: tuple[str, ...] = Field(min_length=1)
 

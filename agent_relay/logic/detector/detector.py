@@ -41,6 +41,14 @@ class _Held:
     at_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """A record that acts only once the screen has shown its limit."""
+
+    finding: Finding
+    record: Record
+
+
 class Detector:
     """Turns what one leg shows and writes into signals, by the rules of its agent's adapter.
 
@@ -74,6 +82,7 @@ class Detector:
         self._memory = Memory()
         self._streak: _Streak | None = None
         self._held: dict[str, _Held] = {}
+        self._unseen: _Unseen | None = None
 
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
@@ -92,6 +101,7 @@ class Detector:
             if self._trusts_screen:
                 self._note_retry(finding, now, Source.SCREEN, where)
             signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
+            signals += self._confirm(finding, now)
         self._held = held
         return (*signals, *self.tick(now=now))
 
@@ -115,11 +125,20 @@ class Detector:
             if text is None:
                 continue
             finding = self._reader.read(text, feed.name, at=at, record=record)
-            if finding is not None:
-                self._note_retry(finding, at, record.source, record.where)
-                signals += self._emit(finding, record.source, record.where, at)
+            if finding is None:
+                continue
+            if finding.rule.corroborate == "seen" and not self._memory.has_told(finding):
+                self._unseen = _Unseen(finding, record)
                 break
+            self._note_retry(finding, at, record.source, record.where)
+            signals += self._emit(finding, record.source, record.where, at)
+            break
         return (*signals, *self.tick(now=now))
+
+    def recall(self, record: Record) -> None:
+        """Note the words of a conversation that is known in full, before it is played again."""
+        if record.source is Source.TRANSCRIPT and record.at is not None and record.at >= self._started_at:
+            self._said.note(record)
 
     def tick(self, *, now: datetime) -> tuple[Signal, ...]:
         """What the passing of time says: retries without end, notices that stood long enough."""
@@ -172,6 +191,14 @@ class Detector:
             rule=reading.window.name,
         )
 
+    def _confirm(self, finding: Finding, now: datetime) -> tuple[Signal, ...]:
+        """A record that waited for the screen to show what it means, now that it does."""
+        unseen = self._unseen
+        if unseen is None or (unseen.finding.kind, unseen.finding.scope) != (finding.kind, finding.scope):
+            return ()
+        self._unseen = None
+        return self._emit(unseen.finding, unseen.record.source, unseen.record.where, now)
+
     def _note_retry(self, finding: Finding, at: datetime, source: Source, where: str) -> None:
         if finding.kind is not Kind.RETRY or finding.rule.stuck_scope is None:
             if finding.kind in _LIMITS:
@@ -182,7 +209,7 @@ class Detector:
 
     def _is_corroborated(self, finding: Finding) -> bool:
         """Whether the conversation agrees that the notice is the agent's own."""
-        if not self._said.heard or self._said.contains(finding.quote):
+        if not self._said.heard or self._said.contains(finding.words):
             return False
         return finding.rule.corroborate == "unsaid" or self._said.is_unanswered()
 

@@ -14,12 +14,16 @@ _MOST_QUOTED = 400
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reading of one text. `exact` is whether the reset is finer than a minute's rounding."""
+    """One reading of one text: `words` matched the rule, `quote` shows them to people.
+
+    `exact` is whether the reset is finer than a minute's rounding.
+    """
 
     rule: LimitRule
     kind: Kind
     scope: Scope
     quote: str
+    words: str
     resets_at: datetime | None = None
     exact: bool = False
     model: str = ""
@@ -65,8 +69,9 @@ class Reader:
             if until is not None and until - at > self.patience:
                 kind, scope = Kind.SILENT_LIMIT, rule.long_scope or scope
                 resets_at = resets_at or until
-        quote = match.string[match.start() :][:_MOST_QUOTED]
-        return Finding(rule, kind, scope, quote, resets_at, exact, groups.get("model") or "")
+        start = 0 if match.end() <= _MOST_QUOTED else match.start()
+        quote = match.string[start : start + _MOST_QUOTED]
+        return Finding(rule, kind, scope, quote, match[0], resets_at, exact, groups.get("model") or "")
 
     def _find(
         self, amount: Amount, groups: dict[str, str | None], at: datetime, record: Record | None

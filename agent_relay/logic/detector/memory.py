@@ -58,6 +58,11 @@ class Memory:
             if told.signal.decides and told.window and not told.exact:
                 yield told.signal, told.window
 
+    def has_told(self, finding: Finding) -> bool:
+        """Whether a signal of this kind and scope was said, about whichever model."""
+        wanted = (_family(finding.kind), finding.scope)
+        return any((_family(told.signal.kind), told.signal.scope) == wanted for told in self._told.values())
+
     def has_decided(self, finding: Finding) -> bool:
         """Whether a signal like this one has been let through as deciding."""
         told = self._told.get((_family(finding.kind), finding.scope, finding.model))

@@ -34,8 +34,7 @@ def _find_at(place: ScreenPlace, texts: list[str], colours: list[str]) -> list[t
     starts = compile_pattern(place.starts)
     found = []
     for row, text in enumerate(texts):
-        clean = _clean(text, place.blanks)
-        match = starts.search(clean)
+        match = starts.search(text)
         if match is None or not _stands_right(place, texts, row):
             continue
         if place.colour and colours[row] not in place.colour:

@@ -25,7 +25,7 @@ class Said:
         """What the record means for the conversation (`prompt`, `answer`, `healed`), after noting it."""
         if record.source is Source.TRANSCRIPT:
             self.heard = True
-            self._note(record)
+            self.note(record)
         means = frozenset(
             rule.means
             for rule in self._progress
@@ -46,7 +46,8 @@ class Said:
         needle = squeeze(words.translate(_MARKUP))[:_NEEDLE]
         return any(needle in text for text in self._texts)
 
-    def _note(self, record: Record) -> None:
+    def note(self, record: Record) -> None:
+        """Remember the record's words, forgetting the oldest beyond half a megabyte."""
         for string in iter_strings(record.data):
             text = squeeze(string.translate(_MARKUP))
             self._texts.append(text)

@@ -1,0 +1,182 @@
+"""`agent-relay replay`: what the detector says about recorded bytes, as one JSON object."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rules import Rules
+from agent_relay.domain.signal import Signal
+from agent_relay.logic.alignment import find_start
+from agent_relay.logic.detector import Detector
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.playback import keep_best, play
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.emulator_library import find_library
+from agent_relay.system.evidence import read_evidence
+from agent_relay.system.recording import read_recording
+from agent_relay.system.rules import load_rules
+
+_WHOLE = 0
+
+
+def replay_recording(
+    recording: str,
+    *,
+    agent: str,
+    rules: Rules,
+    size: tuple[int, int] | None = None,
+    chunk: int = _WHOLE,
+    transcript: str | None = None,
+    started_at: datetime | None = None,
+    zone: tzinfo = UTC,
+) -> dict[str, object]:
+    """The detector's findings about a recording, as JSON values; the same for any `chunk` (0: whole).
+
+    Without `transcript` the screen is the only evidence and every finding is listed. With it (a native
+    transcript, or the folder a run left) records and screens are played in one timeline, and only the
+    signals that would act are listed. A notice on the screen then acts if its rule lets it be
+    corroborated: the newest prompt is unanswered and nobody says its words anywhere in the leg's
+    records. `started_at` is the leg's start; if unknown, it is found by what was typed, or reckoned back
+    from the newest record or the file's date. Raises RelayError.
+    """
+    library = find_library()
+    if library is None:
+        raise ConfigurationError(
+            "There is no terminal emulator for this platform.", hint="Install pyghostty 0.1.3."
+        )
+    read = read_recording(recording)
+    records = read_evidence(transcript) if transcript is not None else ()
+    found = find_start(records, typed=read.typed, length_s=read.timing.length_s)
+    start = started_at or found or read.started_at
+    detector = Detector(rules, agent=AgentName(agent), started_at=start, zone=zone, hold_s=0)
+    for record in records:
+        detector.recall(record)
+    cols, rows = size or (read.cols, read.rows)
+    signals = play(
+        _chop(read.data, chunk),
+        total=len(read.data),
+        timing=read.timing,
+        emulator=Emulator(library, cols, rows),
+        detector=detector,
+        records=records,
+        started_at=start,
+    )
+    if transcript is not None:
+        signals = tuple(signal for signal in signals if signal.decides)
+    return {"agent": agent, "signals": [_render(signal) for signal in keep_best(signals)]}
+
+
+def replay(
+    recording: str,
+    agent: str,
+    *,
+    size: str | None = None,
+    chunk: int = _WHOLE,
+    transcript: str | None = None,
+    started_at: str | None = None,
+    zone: str | None = None,
+) -> dict[str, object]:
+    """`replay_recording` with the words of the command line. Raises RelayError."""
+    rules = _load_rules(agent)
+    return replay_recording(
+        recording,
+        agent=agent,
+        rules=rules,
+        size=_parse_size(size) if size else None,
+        chunk=chunk,
+        transcript=transcript,
+        started_at=_parse_moment(started_at) if started_at else None,
+        zone=_parse_zone(zone or os.environ.get("TZ", "")),
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command: prints one JSON object (indented for people, one line with `--json`); the exit code."""
+    parser = argparse.ArgumentParser(prog="agent-relay replay", description=__doc__)
+    parser.add_argument("recording")
+    parser.add_argument("--agent", required=True)
+    parser.add_argument("--size", help="COLSxROWS; otherwise as the recording's own files or name say")
+    parser.add_argument("--chunk", type=int, default=_WHOLE, help="bytes a read; the result is the same")
+    parser.add_argument("--transcript", help="native transcript of the run, a file or a folder")
+    parser.add_argument("--started-at", help="when the leg began, ISO 8601 with a zone")
+    parser.add_argument("--zone", help="the zone the agent printed times in, as Europe/Warsaw")
+    parser.add_argument("--json", action="store_true", help="one line")
+    try:
+        words = parser.parse_args(list(argv))
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        found = replay(
+            words.recording,
+            words.agent,
+            size=words.size,
+            chunk=words.chunk,
+            transcript=words.transcript,
+            started_at=words.started_at,
+            zone=words.zone,
+        )
+    except RelayError as error:
+        sys.stderr.write(f"{error.sentence}\n{error.hint}\n" if error.hint else f"{error.sentence}\n")
+        return int(error.code)
+    sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if words.json else 2) + "\n")
+    return 0
+
+
+def _load_rules(agent: str) -> Rules:
+    folder = os.path.join(find_builtin_folder(), agent)
+    if os.sep in agent or not os.path.isdir(folder):
+        raise WrongUseError(f"There is no agent {agent!r}.", hint="See agent-relay agents.")
+    return load_rules(load_adapter(folder, origin="built-in"))
+
+
+def _chop(data: bytes, chunk: int) -> Iterator[bytes]:
+    if chunk <= _WHOLE:
+        yield data
+        return
+    for start in range(0, len(data), chunk):
+        yield data[start : start + chunk]
+
+
+def _render(signal: Signal) -> dict[str, object]:
+    return {
+        "kind": signal.kind,
+        "scope": signal.scope,
+        "resets_at": signal.resets_at.astimezone(UTC).isoformat() if signal.resets_at else None,
+        "at_offset": signal.at_offset,
+        "decides": signal.decides,
+        "rule": signal.rule,
+        "model": signal.model or None,
+        "evidence": {"source": signal.evidence.source, "text": signal.evidence.text},
+    }
+
+
+def _parse_size(text: str) -> tuple[int, int]:
+    cols, _, rows = text.lower().partition("x")
+    if not (cols.isdigit() and rows.isdigit() and 0 < int(cols) <= 1000 and 0 < int(rows) <= 1000):  # noqa: PLR2004 - no terminal is larger
+        raise WrongUseError(f"{text!r} is no size.", hint="Write COLSxROWS, as 120x40.")
+    return int(cols), int(rows)
+
+
+def _parse_moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise WrongUseError(f"{text!r} is no moment.", hint="Write 2026-11-20T10:31:00+00:00.")
+    return moment
+
+
+def _parse_zone(name: str) -> tzinfo:
+    if not name:
+        return datetime.now().astimezone().tzinfo or UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise WrongUseError(f"{name!r} is no zone.", hint="Write a name like Europe/Warsaw.") from None

@@ -1,0 +1,175 @@
+"""A recording played through emulator and detector: the same looks and signals however its bytes are cut."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.signal import Kind, Record, Signal
+from agent_relay.logic.agent_state import AgentStateScanner
+from agent_relay.logic.detector import Detector
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.screen import capture
+
+# Without times, a frame is taken for settled where its painter says so: at the end of a synchronised
+# update, and before the run of line erasures that begins the next frame.
+_FRAME_EDGE = re.compile(rb"(?<=\x1b\[\?2026l)|(?<!\x1b\[1A)(?=\x1b\[2K\x1b\[1A)")
+_EDGE_CONTEXT = 12
+_LONGEST_FRAME = 16_384
+_SAME_RESET = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When the bytes of a recording came.
+
+    `settled` are byte offsets at which output paused, empty where the recording does not say; `marks`
+    are (offset, seconds since the start) pairs, ascending; `sizes` are (offset, cols, rows) changes.
+    """
+
+    settled: tuple[int, ...] = ()
+    marks: tuple[tuple[int, float], ...] = ()
+    sizes: tuple[tuple[int, int, int], ...] = ()
+    length_s: float = 0.0
+
+    def find_time(self, offset: int, total: int) -> float:
+        """Seconds since the start at which the byte before `offset` was written; evenly spread if unknown."""
+        if not self.marks:
+            return self.length_s * offset / total if total else 0.0
+        return max((seconds for mark, seconds in self.marks if mark < offset), default=0.0)
+
+
+class Cutter:
+    """Cuts a stream where a screen is looked at, from its content or from known offsets alone."""
+
+    def __init__(self, offsets: Sequence[int]) -> None:
+        self._offsets = sorted(set(offsets))
+        self._by_content = not offsets
+        self._waiting = b""
+        self._at = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The pieces that are complete, each ending where a look is due."""
+        self._waiting += chunk
+        while True:
+            end = self._find_end()
+            if end is None:
+                return
+            yield self._take(end)
+
+    def flush(self) -> Iterator[bytes]:
+        """What is left, as the last piece."""
+        if self._waiting:
+            yield self._take(len(self._waiting))
+
+    def _take(self, end: int) -> bytes:
+        piece, self._waiting = self._waiting[:end], self._waiting[end:]
+        self._at += len(piece)
+        return piece
+
+    def _find_end(self) -> int | None:
+        if not self._by_content:
+            due = next((offset for offset in self._offsets if offset > self._at), None)
+            return due - self._at if due is not None and due - self._at <= len(self._waiting) else None
+        limit = len(self._waiting) - _EDGE_CONTEXT
+        for match in _FRAME_EDGE.finditer(self._waiting, 1):
+            if match.start() > min(limit, _LONGEST_FRAME):
+                break
+            return match.start()
+        return _LONGEST_FRAME if limit >= _LONGEST_FRAME else None
+
+
+def play(
+    chunks: Iterator[bytes],
+    *,
+    total: int,
+    timing: Timing,
+    emulator: Emulator,
+    detector: Detector,
+    records: Sequence[Record],
+    started_at: datetime,
+) -> tuple[Signal, ...]:
+    """Every signal in order, those of records with the offset reached when they were heard.
+
+    `records` are in the order they are to be heard; one without a time belongs to its predecessor.
+    """
+    scanner = AgentStateScanner()
+    cutter = Cutter([*timing.settled, *(offset for offset, _, _ in timing.sizes)])
+    sizes = {offset: (cols, rows) for offset, cols, rows in timing.sizes}
+    waiting = _Queue(records, started_at)
+    signals: list[Signal] = []
+    offset = 0
+    for piece in _cut(cutter, chunks):
+        emulator.feed(piece)
+        scanner.feed(piece)
+        offset += len(piece)
+        now = started_at + timedelta(seconds=timing.find_time(offset, total))
+        for at, record in waiting.take(until=now):
+            signals += _stamp(detector.hear(record, now=at), offset)
+        signals += _stamp(detector.look(capture(emulator, scanner), now=now, at_offset=offset), offset)
+        if offset in sizes:
+            emulator.resize(*sizes[offset])
+    end = started_at + timedelta(seconds=timing.length_s)
+    for at, record in waiting.take(until=None):
+        signals += _stamp(detector.hear(record, now=at), offset)
+    signals += _stamp(detector.tick(now=max(end, waiting.last)), offset)
+    return tuple(signals)
+
+
+def keep_best(signals: Sequence[Signal]) -> tuple[Signal, ...]:
+    """One signal for each limit: the last word about it, at the place where it was first seen."""
+    kept: list[Signal] = []
+    for signal in signals:
+        same = next((index for index, other in enumerate(kept) if _is_same(other, signal)), None)
+        if same is None:
+            kept.append(signal)
+        else:
+            kept[same] = replace(signal, at_offset=kept[same].at_offset)
+    return tuple(kept)
+
+
+def _is_same(one: Signal, other: Signal) -> bool:
+    alike = _what(one) == _what(other) and one.decides == other.decides
+    if not alike or one.resets_at is None or other.resets_at is None:
+        return alike
+    return abs(one.resets_at - other.resets_at) <= _SAME_RESET
+
+
+def _what(signal: Signal) -> tuple[str, str, str]:
+    kind = Kind.LIMIT if signal.kind is Kind.SILENT_LIMIT else signal.kind
+    return kind, signal.scope, signal.model
+
+
+def _stamp(signals: Sequence[Signal], offset: int) -> list[Signal]:
+    return [
+        signal if signal.at_offset is not None else replace(signal, at_offset=offset) for signal in signals
+    ]
+
+
+def _cut(cutter: Cutter, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        yield from cutter.feed(chunk)
+    yield from cutter.flush()
+
+
+class _Queue:
+    """Records waiting for their moment; a record without a time comes right after its predecessor."""
+
+    def __init__(self, records: Sequence[Record], started_at: datetime) -> None:
+        self._records: list[tuple[datetime, Record]] = []
+        at = started_at
+        for record in records:
+            at = record.at or at
+            self._records.append((at, record))
+        self._records.sort(key=lambda pair: pair[0])
+        self._next = 0
+        self.last = self._records[-1][0] if self._records else started_at
+
+    def take(self, *, until: datetime | None) -> Iterator[tuple[datetime, Record]]:
+        """The records due by `until`, or all that are left."""
+        while self._next < len(self._records):
+            at, record = self._records[self._next]
+            if until is not None and at > until:
+                return
+            self._next += 1
+            yield at, record
