@@ -1,0 +1,48 @@
+"""The holder: the small process that owns one leg's PTY and child and outlives the daemon.
+
+Started by `system.holder_client.start_holder`; its loop is `select.epoll`, its imports are the standard
+library's cheapest, its state is the folder of the leg: `lock` (flocked while it lives), `sock`, `exit.json`.
+
+**Wire.** A stream socket; frames of four bytes of length (big end first) and one JSON object. A request has
+`op` and, if answers shall be told apart, `id`; its answer has the same `id` and `ok`: true with the fields
+below, or false with `code` (for programs) and `error` (a sentence). Objects with `event` come unasked.
+Bytes stand in JSON as text of one character per byte (latin-1). Garbage ends the connection it came on.
+
+Requests, their fields, their answers:
+
+* `hello` -> `protocol` (1), `pid`, `child`, `born` (clock ticks)
+* `status` -> `pid child born rows cols attached typed key_age_s offset tail_start title agent_state`,
+  `alternate`, `emulator` (false: screens are refused), `queued` (bytes the child has not taken), `exit`
+  (null, or the `exit` event)
+* `screen`, `peek` -> `screen` (see `logic.screen`), `offset`. Rows scrolled away and states announced are
+  handed out once; with `peek` true they stay for the next look. Refused: `no-emulator`
+* `tail`, `offset limit` (at most 131,072) -> `offset` (of the first byte given), `data`, `total`
+* `input`, `data unless_typed` -> `queued`. Sent whole; waits for the end of a person's paste. Refused:
+  `ended`, `full` (8 MiB wait), and where `unless_typed` is true `typed` (somebody is in the middle of a line)
+* `resize`, `rows cols width_px height_px`: the terminal this connection attached, else the child's itself
+* `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
+* `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`
+* `attach`, `rows cols width_px height_px relay_key` and one descriptor (SCM_RIGHTS) -> `child`. It is a
+  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`
+* `pause`: the attached terminal is left to its client. `resume`, `data`: it is repainted, `data` is typed
+* `detach` -> `detached`: this connection's terminal, or all if it attached none
+* `luggage` -> `luggage`: the opaque text of the spec
+* `collect` -> `exit` (as in `exit.json`), `survivors` (pids). Ends what is left of the child's session, then
+  the holder. Refused: `running`
+
+Events:
+
+* `settled offset agent_state typed` to watchers, at most every 100 ms while there is output and once after
+* `title title` to watchers
+* `clients attached typed key_age_s` to watchers when terminals come and go, when a line is begun or done
+* `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
+  number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
+* `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
+* `detached`, `terminal-gone` to a client
+
+**Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.
+**Terminal queries** are answered by the emulator while no terminal that keeps up is attached.
+**Several terminals** each answer a query; programs ask at start and cope.
+**End.** The exit is told when the output was read to its end, or fell silent for 250 ms while processes the
+child left behind keep the terminal open. It is kept until `collect`, at most ten minutes.
+"""

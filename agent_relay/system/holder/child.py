@@ -1,0 +1,108 @@
+"""The program a holder holds: its birth, its Unix session, its end, and the record of that end."""
+
+import json
+import os
+import signal
+
+from agent_relay.system.pty import spawn
+
+EXIT_FILE = "exit.json"
+# Readers of exit.json take 64 KiB; a huge screen gives up its oldest rows.
+_EXIT_BYTES = 60 << 10
+_BORN_FIELD = 19
+
+
+class Child:
+    """A living child, or one that ended and is kept unreaped: so its pid stays the session's name.
+
+    `exit` is `None` while it lives, then (status as a shell reports it, Unix signal or 0).
+    """
+
+    __slots__ = ("born", "exit", "pid", "pidfd")
+
+    def __init__(self, argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> None:
+        self.pid = spawn(argv, env=env, cwd=cwd, slave=slave)
+        self.pidfd = os.pidfd_open(self.pid)
+        self.born = _read_born(self.pid)
+        self.exit: tuple[int, int] | None = None
+
+    def see_end(self) -> bool:
+        """Whether the child has ended; if so `exit` says how."""
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended is None:
+            return False
+        killed = ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
+        self.exit = (128 + ended.si_status, ended.si_status) if killed else (ended.si_status, 0)
+        return True
+
+    def signal(self, name: str) -> int:
+        """Send a Unix signal to every process of the child's session; how many got it.
+
+        Agents start themselves anew and run helpers in other process groups: the leader alone is not enough.
+        Raises ValueError for a name that is no signal.
+        """
+        # Imported when used: it costs a third of a holder's start.
+        from agent_relay.system.processes import send_signal, session_members
+
+        try:
+            number = signal.Signals[name]
+        except KeyError as error:
+            raise ValueError(f"{name} is no Unix signal") from error
+        told: set[tuple[int, int]] = set()
+        while new := [member for member in session_members(self.pid) if member not in told]:
+            for pid, born in new:
+                send_signal(pid, born, number)
+                if number in (signal.SIGTERM, signal.SIGHUP):
+                    send_signal(pid, born, signal.SIGCONT)
+            told.update(new)
+            if number != signal.SIGKILL:
+                break
+        return len(told)
+
+    def end_session(self) -> list[int]:
+        """End what the child left behind in its session; the pids that survived. Blocks up to 4 s."""
+        from agent_relay.system.processes import end_session
+
+        return end_session(self.pid, self.born)
+
+
+def _read_born(pid: int) -> int:
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        text = file.read(4096)
+    return int(text[text.rfind(b")") + 2 :].split()[_BORN_FIELD])
+
+
+def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | None) -> dict[str, object]:
+    """How the child ended, as `exit.json` says it; `screen` may be cut to its last rows."""
+    status, number = child.exit or (-1, 0)
+    record: dict[str, object] = {
+        "status": status,
+        "signal": number,
+        "total_bytes": total_bytes,
+        "screen": screen,
+    }
+    rows = list(screen["rows"]) if screen and isinstance(screen["rows"], list) else []
+    while screen and rows and len(json.dumps(record, ensure_ascii=False).encode()) > _EXIT_BYTES:
+        del rows[: len(rows) // 4 + 1]
+        record["screen"] = {**screen, "rows": rows}
+    return record
+
+
+def store_exit(folder: str, record: dict[str, object]) -> bool:
+    """Whether `exit.json` now stands in the folder, whole and durable; a full disk is no reason to fail."""
+    fresh = f"{folder}/.{EXIT_FILE}"
+    try:
+        fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with open(fd, "wb") as file:
+            file.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(fresh, f"{folder}/{EXIT_FILE}")
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError:
+        return False
+    return True

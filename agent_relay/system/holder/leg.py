@@ -1,0 +1,199 @@
+"""One leg held: a PTY, a child, its screen, whoever is attached, and what happens between them."""
+
+import os
+import time
+
+from agent_relay.system.holder.child import Child, build_exit, store_exit
+from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
+from agent_relay.system.holder.output import Output
+from agent_relay.system.holder.peers import Peer, Peers
+from agent_relay.system.holder.terminals import GRACE_S, READ_BYTES, Terminals
+from agent_relay.system.holder.typing_queue import TypingQueue
+from agent_relay.system.pty import open_pty, set_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.system.holder.spec import HolderSpec
+
+# Watchers are told of new output at most this often, and once after it stopped.
+SETTLED_S = 0.1
+# Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
+_SILENCE_S = 0.25
+_FAREWELL_S = 2.0
+
+
+class Leg:
+    """Spawns the child at once (raises OSError) and serves it until it ended and was collected."""
+
+    def __init__(self, spec: "HolderSpec") -> None:
+        self.spec = spec
+        self.size = (spec.rows, spec.cols, spec.width_px, spec.height_px)
+        self.loop = Loop()
+        self.master, self._slave = open_pty(
+            rows=spec.rows, cols=spec.cols, width_px=spec.width_px, height_px=spec.height_px
+        )
+        self.child = Child(spec.argv, env=spec.env, cwd=spec.cwd, slave=self._slave)
+        self.exit: dict[str, object] | None = None
+        self.stored = False
+        self._ended = False
+        self._paused = False
+        self._title = ""
+        self._told: tuple[int, bool] = (0, False)
+
+    def serve(self, output: Output, handle: "Callable[[Leg, Peer, dict[str, object]], None]") -> None:
+        """Listen in the leg's folder and watch the child; `handle` answers messages. Then `loop.run`."""
+        self.output = output
+        self.terminals = Terminals(self.loop, output, resized=self.resize, changed=self._count_terminals)
+        self.loop.watch(self.master, IN, self._on_master)
+        self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
+        self.terminals.typing = self.typing
+        self.peers = Peers(
+            self.loop,
+            self.spec.leg_folder,
+            handle=lambda peer, message: handle(self, peer, message),
+            dropped=self._drop_terminal,
+        )
+        self.loop.watch(self.child.pidfd, IN, self._on_child)
+
+    def resize(self, size: tuple[int, int, int, int]) -> None:
+        """The child's terminal has this size: rows, columns, pixels."""
+        if size == self.size or self._ended:
+            return
+        self.size = size
+        rows, cols, width_px, height_px = size
+        self.output.resize(rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+        set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+
+    def nudge(self) -> None:
+        """Make the program repaint itself, where there is no emulator to do it: a resize there and back."""
+        rows, cols, width_px, height_px = self.size
+        if self.output.emulator is None and not self._ended:
+            set_size(self.master, rows=rows, cols=max(1, cols - 1), width_px=width_px, height_px=height_px)
+            set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+
+    def key_age_s(self) -> float | None:
+        """Seconds since a person last typed; `None` if nobody did."""
+        at = self.terminals.key_at
+        return None if at is None else round(time.monotonic() - at, 3)
+
+    def tell_terminals(self) -> None:
+        """Watchers learn how many terminals are attached and whether somebody is typing."""
+        self.peers.broadcast(
+            {
+                "event": "clients",
+                "attached": len(self.terminals.all),
+                "typed": self.terminals.line.count,
+                "key_age_s": self.key_age_s(),
+            }
+        )
+
+    def _count_terminals(self) -> None:
+        told = (len(self.terminals.all), self.terminals.line.count > 0)
+        if told != self._told:
+            self._told = told
+            self.tell_terminals()
+
+    def _drop_terminal(self, peer: Peer) -> None:
+        if peer.terminal is not None:
+            self.terminals.remove(peer.terminal)
+
+    def _on_master(self, ready: int) -> None:
+        if ready & OUT:
+            self.typing.flush()
+        if not ready & (IN | GONE):
+            return
+        try:
+            data = os.read(self.master, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+            return
+        # First the people, then our own picture of it.
+        reached = self.terminals.send(data)
+        answers = self.output.take(data)
+        if answers and not reached:
+            self.typing.put(self, answers, in_paste=False)
+        self.loop.after("settled", SETTLED_S, self._settle)
+        if self.child.exit is not None:
+            self.loop.cancel("silence")
+            self.loop.after("silence", _SILENCE_S, self._silent)
+        if not self._paused and self.terminals.over():
+            self._paused = True
+            self.typing.read_output(wanted=False)
+            self.loop.after("relieve", GRACE_S / 2, self._relieve)
+
+    def _relieve(self) -> None:
+        if self.terminals.relieve():
+            self._paused = False
+            self.typing.read_output(wanted=True)
+        else:
+            self.loop.after("relieve", GRACE_S / 2, self._relieve)
+
+    def _settle(self) -> None:
+        scanner, tail = self.output.scanner, self.output.tail
+        self._count_terminals()
+        self.peers.broadcast(
+            {"event": "settled", "offset": tail.total, "agent_state": scanner.state, "typed": self._told[1]}
+        )
+        title = self.output.title()
+        if title != self._title:
+            self._title = title
+            self.peers.broadcast({"event": "title", "title": title})
+
+    def _on_child(self, _ready: int) -> None:
+        if self.child.see_end():
+            self.loop.forget(self.child.pidfd)
+            # While we hold the slave the master never ends; from now on its end is the end of all output.
+            os.close(self._slave)
+            self.loop.after("silence", _SILENCE_S, self._silent)
+
+    def _silent(self) -> None:
+        if self._paused:
+            self.loop.after("silence", _SILENCE_S, self._silent)
+        else:
+            self._end()
+
+    def _hang_up(self) -> None:
+        self.loop.forget(self.master)
+        self.typing.close()
+        self._end()
+
+    def _end(self) -> None:
+        """The child is gone and its output was read: store that, then let everybody know."""
+        if self._ended:
+            return
+        self._ended = True
+        self.loop.cancel("silence")
+        self.exit = build_exit(
+            self.child, total_bytes=self.output.tail.total, screen=self.output.screen(peek=True)
+        )
+        self.stored = store_exit(self.spec.leg_folder, self.exit)
+        self._farewell(time.monotonic() + _FAREWELL_S)
+        self.loop.after("linger", self.spec.linger_s, self._leave)
+
+    def _farewell(self, deadline: float) -> None:
+        """Tell of the end when every terminal has shown all output, or takes none any more."""
+        if not self.terminals.settled() and time.monotonic() < deadline:
+            self.loop.after("farewell", 0.01, lambda: self._farewell(deadline))
+            return
+        event = self.exit_event()
+        for terminal in tuple(self.terminals.all):
+            self.terminals.remove(terminal, event)
+        self._settle()
+        self.peers.broadcast(event)
+
+    def exit_event(self) -> dict[str, object]:
+        """The end as watchers and clients are told; `stored` is whether `exit.json` could be written."""
+        record = self.exit or {}
+        parts = {name: record.get(name) for name in ("status", "signal", "total_bytes")}
+        return {"event": "exit", **parts, "stored": self.stored}
+
+    def _leave(self) -> None:
+        """Nobody collected in time: end what the child left behind and go."""
+        self.child.end_session()
+        self.loop.stop()

@@ -1,0 +1,258 @@
+"""What a holder answers: one function per operation of the protocol described in this package."""
+
+import os
+import stat
+import time
+
+from agent_relay.logic.keystrokes import KeyScanner
+from agent_relay.system.holder.leg import Leg
+from agent_relay.system.holder.peers import Peer
+from agent_relay.system.holder.terminals import Terminal
+from agent_relay.system.holder.typing_queue import REFUSED_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROTOCOL = 1
+# Worst case six bytes of JSON for one byte of output: stays under the longest frame.
+TAIL_LIMIT_BYTES = 128 << 10
+_MOST_ROWS = 1000
+_MOST_COLS = 2000
+_MOST_PX = 0xFFFF
+_HIGHEST_CONTROL = 0x1F
+
+
+class RefusedError(Exception):
+    """The operation was understood and not done; `code` is for programs, the sentence for people."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
+    """Do what the message asks and answer it; what it gets wrong is told to its sender only."""
+    operation = _OPERATIONS.get(str(message.get("op")), _unknown)
+    reply: dict[str, object] = {"id": message.get("id"), "ok": True}
+    try:
+        reply |= operation(leg, peer, message)
+    except RefusedError as refusal:
+        reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
+    peer.send(reply)
+    if message.get("op") == "collect" and reply["ok"]:
+        leg.loop.stop()
+
+
+def _number(message: dict[str, object], name: str, low: int, high: int, default: int | None = None) -> int:
+    value = message.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise RefusedError("bad-request", f"{name} must be a number from {low} to {high}")
+    return value
+
+
+def _bytes(message: dict[str, object], name: str) -> bytes:
+    value = message.get(name)
+    try:
+        return value.encode("latin-1") if isinstance(value, str) else _refuse_bytes(name)
+    except UnicodeEncodeError:
+        return _refuse_bytes(name)
+
+
+def _refuse_bytes(name: str) -> bytes:
+    raise RefusedError("bad-request", f"{name} must be text of one character per byte")
+
+
+def _size(message: dict[str, object]) -> tuple[int, int, int, int]:
+    return (
+        _number(message, "rows", 1, _MOST_ROWS),
+        _number(message, "cols", 1, _MOST_COLS),
+        _number(message, "width_px", 0, _MOST_PX, 0),
+        _number(message, "height_px", 0, _MOST_PX, 0),
+    )
+
+
+def _unknown(_leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    raise RefusedError("unknown-op", f"there is no operation {message.get('op')!r}")
+
+
+def _hello(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    return {"protocol": PROTOCOL, "pid": os.getpid(), "child": leg.child.pid, "born": leg.child.born}
+
+
+def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    tail, emulator = leg.output.tail, leg.output.emulator
+    return {
+        "pid": os.getpid(),
+        "child": leg.child.pid,
+        "born": leg.child.born,
+        "rows": leg.size[0],
+        "cols": leg.size[1],
+        "attached": len(leg.terminals.all),
+        "typed": leg.terminals.line.count,
+        "key_age_s": leg.key_age_s(),
+        "offset": tail.total,
+        "tail_start": tail.start,
+        "title": leg.output.title(),
+        "agent_state": leg.output.scanner.state,
+        "alternate": emulator is not None and emulator.alternate(),
+        "emulator": emulator is not None,
+        "queued": leg.typing.size,
+        "exit": None if leg.exit is None else leg.exit_event(),
+    }
+
+
+def _screen(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    screen = leg.output.screen(peek=message.get("peek") is True)
+    if screen is None:
+        raise RefusedError("no-emulator", "the terminal emulator's library is missing")
+    return {"screen": screen, "offset": leg.output.tail.total}
+
+
+def _tail(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    limit = _number(message, "limit", 1, TAIL_LIMIT_BYTES, TAIL_LIMIT_BYTES)
+    total = leg.output.tail.total
+    offset, data = leg.output.tail.read(_number(message, "offset", 0, 1 << 62, max(0, total - limit)), limit)
+    return {"offset": offset, "data": data.decode("latin-1"), "total": total}
+
+
+def _input(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    data = _bytes(message, "data")
+    if leg.child.exit is not None:
+        raise RefusedError("ended", "the program has ended")
+    if message.get("unless_typed") is True and leg.terminals.line.count:
+        raise RefusedError("typed", "somebody is in the middle of a line")
+    if leg.typing.size + len(data) > REFUSED_BYTES:
+        raise RefusedError("full", "the program does not read its input")
+    leg.typing.put(peer, data, in_paste=False)
+    if data.endswith((b"\r", b"\x03", b"\x15")):
+        leg.terminals.line.count = 0
+    return {"queued": leg.typing.size}
+
+
+def _resize(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    size = _size(message)
+    if peer.terminal is not None:
+        leg.terminals.resize(peer.terminal, size)
+    else:
+        leg.resize(size)
+    return {}
+
+
+def _signal(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    try:
+        return {"reached": leg.child.signal(str(message.get("signal")))}
+    except ValueError as error:
+        raise RefusedError("bad-request", str(error)) from error
+
+
+def _watch(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    peer.watching = True
+    return _status(leg, peer, message)
+
+
+def _attach(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    passed, peer.fds = peer.fds, []
+    try:
+        terminal = _build_terminal(leg, peer, message, passed)
+    finally:
+        for fd in passed:
+            os.close(fd)
+    peer.terminal = terminal
+    leg.terminals.add(terminal)
+    leg.nudge()
+    return {"child": leg.child.pid}
+
+
+def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: list[int]) -> Terminal:
+    """The terminal to attach; its descriptor is taken out of `passed` where it is used as it is."""
+    if leg.exit is not None:
+        raise RefusedError("ended", "the program has ended")
+    if peer.terminal is not None:
+        raise RefusedError("bad-request", "this connection attached a terminal already")
+    if not passed:
+        raise RefusedError("bad-request", "no terminal was passed")
+    size = _size(message)
+    keys = KeyScanner(_number(message, "relay_key", 0, _HIGHEST_CONTROL, 0), leg.terminals.line)
+    if stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
+        fd = passed.pop(0)
+        os.set_blocking(fd, False)
+    else:
+        fd = _open_tty(passed[0])
+    return Terminal(fd, keys, size, peer.send)
+
+
+def _open_tty(fd: int) -> int:
+    """The passed tty opened anew. Refuses what is not a terminal of our user.
+
+    O_NONBLOCK belongs to the open file, not to the descriptor: set on the passed one it would reach the
+    user's shell.
+    """
+    given = os.fstat(fd)
+    if not os.isatty(fd) or given.st_uid != os.geteuid():
+        raise RefusedError("tty-refused", "that is not your terminal")
+    try:
+        opened = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise RefusedError("tty-refused", f"the terminal cannot be opened: {error.strerror}") from error
+    if os.fstat(opened).st_rdev != given.st_rdev:
+        os.close(opened)
+        raise RefusedError("tty-refused", "another terminal was opened")
+    return opened
+
+
+def _terminal(peer: Peer) -> Terminal:
+    if peer.terminal is None:
+        raise RefusedError("bad-request", "this connection attached no terminal")
+    return peer.terminal
+
+
+def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    leg.terminals.pause(_terminal(peer))
+    return {}
+
+
+def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    terminal = _terminal(peer)
+    if message.get("data"):
+        leg.typing.put(terminal, _bytes(message, "data"), in_paste=False)
+        leg.terminals.key_at = time.monotonic()
+    if terminal in leg.terminals.all:
+        leg.terminals.resume(terminal)
+        leg.nudge()
+    return {}
+
+
+def _detach(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    chosen = list(leg.terminals.all) if peer.terminal is None else [peer.terminal]
+    for terminal in chosen:
+        leg.terminals.remove(terminal, {"event": "detached"})
+    return {"detached": len(chosen)}
+
+
+def _luggage(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    return {"luggage": leg.spec.luggage}
+
+
+def _collect(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    if leg.exit is None:
+        raise RefusedError("running", "the program has not ended")
+    return {"exit": leg.exit, "survivors": leg.child.end_session()}
+
+
+_OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, object]]]" = {
+    "hello": _hello,
+    "status": _status,
+    "screen": _screen,
+    "tail": _tail,
+    "input": _input,
+    "resize": _resize,
+    "signal": _signal,
+    "watch": _watch,
+    "attach": _attach,
+    "pause": _pause,
+    "resume": _resume,
+    "detach": _detach,
+    "luggage": _luggage,
+    "collect": _collect,
+}

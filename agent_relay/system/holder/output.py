@@ -1,0 +1,94 @@
+"""What the child wrote: the emulated screen, the tail by byte offset, the states it announced."""
+
+from agent_relay.logic.agent_state import AgentStateScanner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.emulator import Emulator
+
+TAIL_BYTES = 1 << 20
+_SLACK_BYTES = 256 << 10
+# Without an emulator the last bytes are replayed and the program is nudged to repaint, as dtach does.
+_REPLAYED_BYTES = 64 << 10
+
+
+class Tail:
+    """The last MiB written (a little more, between two cuts), addressed by the bytes written before it."""
+
+    __slots__ = ("_data", "total")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.total = 0
+
+    def append(self, data: bytes) -> None:
+        """Take the next bytes; what no longer fits is forgotten."""
+        self._data += data
+        self.total += len(data)
+        if len(self._data) > TAIL_BYTES + _SLACK_BYTES:
+            del self._data[:-TAIL_BYTES]
+
+    @property
+    def start(self) -> int:
+        """The offset of the oldest byte kept."""
+        return self.total - len(self._data)
+
+    def read(self, offset: int, limit: int) -> tuple[int, bytes]:
+        """At most `limit` bytes from `offset` or the oldest byte kept, with the offset they begin at."""
+        begin = min(max(offset, self.start), self.total)
+        return begin, bytes(self._data[begin - self.start : begin - self.start + limit])
+
+
+class Output:
+    """Everything known from the child's output. `emulator` is `None` where its library is missing."""
+
+    __slots__ = ("emulator", "scanner", "tail")
+
+    def __init__(self, emulator: "Emulator | None") -> None:
+        self.emulator = emulator
+        self.scanner = AgentStateScanner()
+        self.tail = Tail()
+
+    def take(self, data: bytes) -> bytes:
+        """Take the next bytes; returns what a terminal would answer to them."""
+        self.tail.append(data)
+        self.scanner.feed(data)
+        if self.emulator is None:
+            return b""
+        self.emulator.feed(data)
+        return self.emulator.take_replies()
+
+    def resize(self, *, rows: int, cols: int, width_px: int, height_px: int) -> None:
+        """The terminal changed its size."""
+        if self.emulator is not None:
+            self.emulator.resize(cols, rows, width_px=width_px, height_px=height_px)
+
+    def repaint(self) -> bytes:
+        """What brings a terminal in any state to this one's."""
+        if self.emulator is not None:
+            return self.emulator.repaint()
+        from agent_relay.logic.repaint import BEGIN, END_SYNC
+
+        return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
+
+    def title(self) -> str:
+        """The window title, empty if none."""
+        return "" if self.emulator is None else self.emulator.title()
+
+    def screen(self, *, peek: bool) -> dict[str, object] | None:
+        """The screen as `logic.screen` reads it; `None` without an emulator.
+
+        Rows scrolled away and states announced are handed out once, unless this is only a `peek`.
+        """
+        if self.emulator is None:
+            return None
+        from agent_relay.logic.capture import snapshot
+
+        if peek:
+            return snapshot(self.emulator, self.scanner)
+        return snapshot(
+            self.emulator,
+            self.scanner,
+            scrolled=self.emulator.take_scrolled(),
+            seen=self.scanner.take_seen(),
+        )

@@ -1,0 +1,171 @@
+"""Control connections: frames in, answers and events out; garbage ends the connection it came on, no more."""
+
+import _socket
+import os
+import struct
+
+from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
+from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.system.holder.terminals import Terminal
+
+_BACKLOG = 64
+_READ_BYTES = 64 << 10
+_DESCRIPTORS = 4
+# A peer that does not read its answers is dropped, not remembered.
+_UNREAD_BYTES = 8 << 20
+
+
+class Peer:
+    """One control connection: a daemon's or a client's. `terminal` is the one it attached, if any."""
+
+    __slots__ = ("_out", "_peers", "_reader", "fd", "fds", "sock", "terminal", "watching")
+
+    def __init__(self, peers: "Peers", sock: _socket.socket) -> None:
+        self._peers = peers
+        self._reader = FrameReader()
+        self._out = bytearray()
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.fds: list[int] = []
+        self.watching = False
+        self.terminal: Terminal | None = None
+
+    def send(self, message: dict[str, object]) -> None:
+        """Queue the message; the peer is dropped when it leaves too much unread or is gone."""
+        if self.fd < 0:
+            return
+        try:
+            self._out += render_frame(message)
+        except FrameError as error:
+            self._out += render_frame({"id": message.get("id"), "ok": False, "error": str(error)})
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what can be sent."""
+        try:
+            del self._out[: self.sock.send(self._out)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._peers.drop(self)
+            return
+        if len(self._out) > _UNREAD_BYTES:
+            self._peers.drop(self)
+        else:
+            self._peers.loop.want(self.fd, IN | OUT * bool(self._out))
+
+    def receive(self) -> list[dict[str, object]] | None:
+        """The messages that arrived, `None` at the end; descriptors passed with them are in `fds`.
+
+        Raises FrameError for garbage.
+        """
+        space = _socket.CMSG_SPACE(_DESCRIPTORS * struct.calcsize("i"))
+        try:
+            data, ancillary, _, _ = self.sock.recvmsg(_READ_BYTES, space, _socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        for level, kind, body in ancillary:
+            if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+                count = len(body) // struct.calcsize("i")
+                self.fds += struct.unpack(f"{count}i", body[: count * struct.calcsize("i")])
+        return self._reader.feed(data) if data else None
+
+    def close(self) -> None:
+        """The connection and every descriptor passed on it are closed."""
+        for fd in self.fds:
+            os.close(fd)
+        self.fds.clear()
+        self.sock.close()
+        self.fd = -1
+
+
+class Peers:
+    """The listening socket in the leg's folder and its connections.
+
+    `handle(peer, message)` is called with every message, `dropped(peer)` when a peer is gone.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        folder: str,
+        *,
+        handle: "Callable[[Peer, dict[str, object]], None]",
+        dropped: "Callable[[Peer], None]",
+    ) -> None:
+        self.loop = loop
+        self.all: list[Peer] = []
+        self._handle = handle
+        self._dropped = dropped
+        self._listener = _listen(folder)
+        loop.watch(self._listener.fileno(), IN, self._accept)
+
+    def broadcast(self, event: dict[str, object]) -> None:
+        """Tell every peer that watches."""
+        for peer in tuple(self.all):
+            if peer.watching:
+                peer.send(event)
+
+    def drop(self, peer: Peer) -> None:
+        """The peer is let go, and with it the terminal it attached."""
+        if peer in self.all:
+            self.all.remove(peer)
+            self.loop.forget(peer.fd)
+            peer.close()
+            self._dropped(peer)
+
+    def _accept(self, _ready: int) -> None:
+        try:
+            # The public `accept` belongs to `socket`, whose import would cost a sixth of a holder's start.
+            fd, _ = self._listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+        except OSError:
+            return
+        sock = _socket.socket(fileno=fd)
+        if not _is_ours(sock):
+            sock.close()
+            return
+        sock.setblocking(False)
+        peer = Peer(self, sock)
+        self.all.append(peer)
+        self.loop.watch(peer.fd, IN, lambda ready: self._serve(peer, ready))
+
+    def _serve(self, peer: Peer, ready: int) -> None:
+        if ready & OUT:
+            peer.flush()
+        if ready & (IN | GONE) and peer.fd >= 0:
+            try:
+                messages = peer.receive()
+            except FrameError:
+                messages = None
+            for message in messages or ():
+                if peer.fd >= 0:
+                    self._handle(peer, message)
+            if messages is None:
+                self.drop(peer)
+
+
+def _is_ours(sock: _socket.socket) -> bool:
+    """Whether the peer's process belongs to our user; the folder's mode says so too, but may be changed."""
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, size))
+    return bool(uid == os.geteuid())
+
+
+def _listen(folder: str) -> _socket.socket:
+    """Listen on `sock` in the folder, however long its path is (sun_path has 108 bytes)."""
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_NONBLOCK | _socket.SOCK_CLOEXEC)
+    directory = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sock.bind(f"/proc/self/fd/{directory}/sock")
+        os.chmod("sock", 0o600, dir_fd=directory)
+        sock.listen(_BACKLOG)
+    finally:
+        os.close(directory)
+    return sock

@@ -1,0 +1,62 @@
+"""What a holder is told when it is started; read and written on both sides, so free of heavy imports."""
+
+import json
+
+LINGER_S = 600.0
+
+
+class HolderSpec:
+    """One leg to be held. Never changed after it was made.
+
+    `argv` and `env` are the child's; `argv[0]` without a slash is looked up in `env["PATH"]`. Sizes are
+    cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
+    emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
+    the open descriptor of the leg folder's `lock`, flocked by whoever made it. `linger_s` is how long the
+    exit status waits to be collected.
+    """
+
+    __slots__ = (
+        "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s", "lock_fd", "luggage",
+        "rows", "width_px",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        argv: list[str],
+        env: dict[str, str],
+        cwd: str,
+        leg_folder: str,
+        rows: int,
+        cols: int,
+        lock_fd: int,
+        library: str = "",
+        luggage: str = "",
+        width_px: int = 0,
+        height_px: int = 0,
+        linger_s: float = LINGER_S,
+    ) -> None:
+        if not argv or rows < 1 or cols < 1:
+            raise ValueError("a holder needs a program and a size")
+        self.argv = argv
+        self.env = env
+        self.cwd = cwd
+        self.leg_folder = leg_folder
+        self.rows = rows
+        self.cols = cols
+        self.lock_fd = lock_fd
+        self.library = library
+        self.luggage = luggage
+        self.width_px = width_px
+        self.height_px = height_px
+        self.linger_s = linger_s
+
+
+def render_spec(spec: HolderSpec) -> bytes:
+    """The spec as JSON. Undecodable bytes of names travel as the surrogates `os.fsdecode` made of them."""
+    return json.dumps({name: getattr(spec, name) for name in HolderSpec.__slots__}).encode()
+
+
+def parse_spec(data: bytes) -> HolderSpec:
+    """The spec from JSON. Raises ValueError, TypeError or KeyError where it is none."""
+    return HolderSpec(**json.loads(data))

@@ -1,0 +1,242 @@
+"""The terminals attached to a leg: each with its own queue, none able to stall the agent or the others."""
+
+import os
+import time
+
+from agent_relay.logic.keystrokes import KeyScanner, TypedLine
+from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.system.holder.output import Output
+    from agent_relay.system.holder.typing_queue import TypingQueue
+
+READ_BYTES = 64 << 10
+# A terminal with more than this waiting pauses the agent's output, but only while it makes progress.
+HIGH_BYTES = 1 << 20
+GRACE_S = 0.25
+# The rest of a key's escape sequence follows within this, or it was the Escape key.
+_KEY_S = 0.02
+# What one terminal sends in a burst is forwarded in pieces of this size, so that its queue stays small.
+
+
+class Terminal:
+    """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
+
+    `size` is rows, columns and pixels of width and height. `lagging` terminals get a repaint instead of
+    what they missed; `paused` ones get nothing, because their client shows something else on them.
+    """
+
+    __slots__ = ("ended", "fd", "keys", "lagging", "out", "paused", "progress", "size", "tell")
+
+    def __init__(
+        self,
+        fd: int,
+        keys: KeyScanner,
+        size: tuple[int, int, int, int],
+        tell: "Callable[[dict[str, object]], None]",
+    ) -> None:
+        self.fd = fd
+        self.keys = keys
+        self.size = size
+        self.tell = tell
+        self.out = bytearray()
+        self.lagging = True
+        self.paused = False
+        self.ended = False
+        self.progress = time.monotonic()
+
+
+class Terminals:
+    """All attached terminals of a leg.
+
+    The child's terminal has the size of the one that was attached, resized or typed on last: a person in
+    front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
+    one came or went, `resized(size)` when the child's terminal shall have another size.
+    """
+
+    __slots__ = ("_active", "_changed", "_loop", "_output", "_resized", "all", "key_at", "line", "typing")
+
+    def __init__(
+        self,
+        loop: Loop,
+        output: "Output",
+        *,
+        resized: "Callable[[tuple[int, int, int, int]], None]",
+        changed: "Callable[[], None]",
+    ) -> None:
+        self._loop = loop
+        self._output = output
+        self._resized = resized
+        self._changed = changed
+        self._active: Terminal | None = None
+        self.typing: TypingQueue | None = None
+        self.all: list[Terminal] = []
+        self.line = TypedLine()
+        self.key_at: float | None = None
+
+    def add(self, terminal: Terminal) -> None:
+        """The terminal is attached: it is painted, and what is typed on it reaches the child."""
+        self.all.append(terminal)
+        self._loop.watch(terminal.fd, OUT, lambda ready: self._serve(terminal, ready))
+        self._rearm(terminal)
+        self._activate(terminal)
+        self._changed()
+
+    def remove(self, terminal: Terminal, event: "dict[str, object] | None" = None) -> None:
+        """The terminal is let go, its client told why; the child does not notice."""
+        if terminal not in self.all:
+            return
+        self.all.remove(terminal)
+        self._loop.forget(terminal.fd)
+        self._loop.cancel(terminal)
+        os.close(terminal.fd)
+        if self.typing is not None:
+            self.typing.leave(terminal)
+        if self._active is terminal:
+            self._active = None
+            if self.all:
+                self._activate(self.all[-1])
+        if event is not None:
+            terminal.tell(event)
+        self._changed()
+
+    def resize(self, terminal: Terminal, size: tuple[int, int, int, int]) -> None:
+        """The person changed the terminal's size."""
+        terminal.size = size
+        self._active = None
+        self._activate(terminal)
+
+    def _activate(self, terminal: Terminal) -> None:
+        if self._active is not terminal:
+            self._active = terminal
+            self._resized(terminal.size)
+
+    def send(self, data: bytes) -> bool:
+        """Give every terminal that keeps up the child's output; whether there was one."""
+        reached = False
+        for terminal in tuple(self.all):
+            if terminal.lagging or terminal.paused:
+                continue
+            reached = True
+            if terminal.out:
+                terminal.out += data
+            else:
+                sent = self._write(terminal, data)
+                if sent < len(data):
+                    terminal.out += data[sent:]
+                    terminal.progress = time.monotonic()
+                    self._rearm(terminal)
+        return reached
+
+    def over(self) -> bool:
+        """Whether some terminal has more waiting than it may, so that output should not be read."""
+        return any(len(terminal.out) > HIGH_BYTES for terminal in self.all)
+
+    def relieve(self) -> bool:
+        """Give up on terminals that take nothing; whether output may be read again."""
+        now = time.monotonic()
+        free = True
+        for terminal in self.all:
+            if len(terminal.out) > HIGH_BYTES // 2:
+                if now - terminal.progress > GRACE_S:
+                    self.repaint(terminal)
+                else:
+                    free = False
+        return free
+
+    def repaint(self, terminal: Terminal) -> None:
+        """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
+        terminal.out.clear()
+        terminal.lagging = True
+        self._rearm(terminal)
+
+    def pause(self, terminal: Terminal) -> None:
+        """Its client uses the terminal itself: neither read nor written here until `resume`."""
+        terminal.paused = True
+        terminal.out.clear()
+        self._rearm(terminal)
+
+    def resume(self, terminal: Terminal) -> None:
+        """The terminal is ours again; it is repainted."""
+        terminal.paused = False
+        self.repaint(terminal)
+        self._activate(terminal)
+
+    def rearm(self) -> None:
+        """Whose turn it is to be read may have changed."""
+        for terminal in self.all:
+            self._rearm(terminal)
+
+    def settled(self) -> bool:
+        """Whether every terminal has all there is."""
+        return not any((terminal.out or terminal.lagging) and not terminal.paused for terminal in self.all)
+
+    def _rearm(self, terminal: Terminal) -> None:
+        events = 0
+        if not terminal.paused:
+            readable = self.typing is not None and self.typing.may_read(terminal) and not terminal.ended
+            events = IN * readable | OUT * (bool(terminal.out) or terminal.lagging)
+        self._loop.want(terminal.fd, events)
+
+    def _write(self, terminal: Terminal, data: "bytes | bytearray") -> int:
+        try:
+            return os.write(terminal.fd, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.remove(terminal, {"event": "terminal-gone"})
+            return len(data)
+
+    def _serve(self, terminal: Terminal, ready: int) -> None:
+        if ready & OUT:
+            if terminal.lagging and not terminal.paused:
+                terminal.lagging = False
+                terminal.out[:] = self._output.repaint()
+            sent = self._write(terminal, terminal.out)
+            if sent:
+                del terminal.out[:sent]
+                terminal.progress = time.monotonic()
+            if terminal in self.all and not terminal.out:
+                self._rearm(terminal)
+        if ready & IN and terminal in self.all:
+            self._read(terminal)
+        elif ready & GONE and not ready & OUT:
+            self.remove(terminal, {"event": "terminal-gone"})
+
+    def _read(self, terminal: Terminal) -> None:
+        typing = self.typing
+        if typing is None or terminal.paused:
+            return
+        try:
+            data = os.read(terminal.fd, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.remove(terminal, {"event": "terminal-gone"})
+            return
+        if not data:
+            terminal.ended = True
+            typing.end_of_file(terminal)
+            self._rearm(terminal)
+            return
+        self._loop.cancel(terminal)
+        passed, rest = terminal.keys.feed(data)
+        self.key_at = time.monotonic()
+        if passed:
+            typing.put(terminal, passed, in_paste=terminal.keys.in_paste)
+        if terminal.keys.held:
+            self._loop.after(terminal, _KEY_S, lambda: self._release(terminal))
+        if self._active is not terminal:
+            self._activate(terminal)
+        if not typing.may_read(terminal):
+            self._rearm(terminal)
+        if rest is not None:
+            self.pause(terminal)
+            terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
+
+    def _release(self, terminal: Terminal) -> None:
+        if self.typing is not None:
+            self.typing.put(terminal, terminal.keys.release(), in_paste=terminal.keys.in_paste)

@@ -1,0 +1,84 @@
+"""A pseudo-terminal and a program started on it in a session of its own, with errors told at once."""
+
+import errno
+import fcntl
+import os
+import signal
+import struct
+import termios
+
+IUTF8 = 0x4000
+# Whatever a holder ignores or handles would otherwise reach the agent as "ignored" (SIGPIPE in every Python).
+_RESET = tuple(
+    getattr(signal, name)
+    for name in (
+        "SIGHUP", "SIGINT", "SIGQUIT", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGCHLD",
+        "SIGCONT", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGXCPU", "SIGXFSZ", "SIGWINCH",
+    )
+)  # fmt: skip
+
+
+def open_pty(*, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> tuple[int, int]:
+    """A new pseudo-terminal of that size: its non-blocking master and its slave, both close-on-exec."""
+    master, slave = os.openpty()
+    try:
+        set_size(master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+        modes = termios.tcgetattr(slave)
+        modes[0] |= IUTF8
+        termios.tcsetattr(slave, termios.TCSANOW, modes)
+        os.set_blocking(master, False)
+    except OSError:
+        os.close(master)
+        os.close(slave)
+        raise
+    return master, slave
+
+
+def set_size(fd: int, *, rows: int, cols: int, width_px: int = 0, height_px: int = 0) -> None:
+    """The terminal has that size; its foreground processes get SIGWINCH if it had another."""
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width_px, height_px))
+
+
+def spawn(argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> int:
+    """The pid of `argv` running in `cwd` as leader of a new session whose terminal is `slave`.
+
+    `argv[0]` without a slash is looked up in `env["PATH"]`. Raises OSError (with the file's name) when the
+    folder or the program cannot be used; nothing runs then. Changes this process's folder to `/` afterwards:
+    for a process with one thread and no other use for it.
+    """
+    name = os.ttyname(slave)
+    try:
+        os.chdir(cwd)
+        program = find_program(argv[0], env.get("PATH", os.defpath))
+        return os.posix_spawn(
+            program,
+            argv,
+            env,
+            file_actions=[
+                # Opened by name, not inherited: the first terminal a session leader opens becomes its own.
+                (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
+                (os.POSIX_SPAWN_DUP2, 0, 1),
+                (os.POSIX_SPAWN_DUP2, 0, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=_RESET,
+        )
+    finally:
+        os.chdir("/")
+
+
+def find_program(name: str, search: str) -> str:
+    """The path by which `name` is executed. Raises FileNotFoundError or PermissionError."""
+    if "/" in name:
+        return name
+    refused = False
+    for folder in search.split(os.pathsep):
+        path = os.path.join(folder or os.curdir, name)
+        if os.path.isfile(path):
+            if os.access(path, os.X_OK):
+                return path
+            refused = True
+    if refused:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

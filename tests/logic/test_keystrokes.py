@@ -1,0 +1,139 @@
+"""Input of a terminal: the relay key in all its forms, pastes that hide nothing, the half-typed line."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_relay.logic.keystrokes import KeyScanner, TypedLine, kitty_key
+
+RELAY = 0x1D
+
+
+def scanner() -> KeyScanner:
+    return KeyScanner(RELAY, TypedLine())
+
+
+@pytest.mark.parametrize(
+    "key", [b"\x1d", b"\x1b[93;5u", b"\x1b[93;5:1u", b"\x1b[93:125;5u", b"\x1b[93;69u", b"\x1b[27;5;93~"]
+)
+def test_the_relay_key_is_found_in_every_form_wherever_it_is_cut(key: bytes) -> None:
+    """Agents switch terminals to protocols in which Ctrl-] is no longer one byte."""
+    data = b"ab" + key + b"cd"
+    for cut in range(len(data) + 1):
+        keys = scanner()
+        passed, rest = keys.feed(data[:cut])
+        if rest is None:
+            more, rest = keys.feed(data[cut:])
+            passed += more
+        else:
+            rest += data[cut:]
+        assert (passed, rest) == (b"ab", b"cd"), cut
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x1b[93;5:3u", b"\x1b[93;6u", b"\x1b[94;5u", b"\x1b[93u", b"\x1b[27;6;93~", b"]"]
+)
+def test_other_keys_pass(data: bytes) -> None:
+    """The release of the key, other modifiers and other keys belong to the agent."""
+    assert scanner().feed(data) == (data, None)
+
+
+def test_a_relay_key_inside_a_paste_is_text() -> None:
+    """Pasted bytes must never open a prompt that eats the rest."""
+    keys = scanner()
+    data = b"\x1b[200~one\x1dtwo\x1b[201~"
+    assert keys.feed(data) == (data, None)
+    assert not keys.in_paste
+    assert keys.feed(b"\x1dx") == (b"", b"x")
+
+
+@given(st.lists(st.integers(0, 60), max_size=8))
+def test_a_paste_is_recognised_wherever_it_is_cut(cuts: list[int]) -> None:
+    """A long paste arrives in many reads."""
+    data = b"a\x1b[200~\x1d pasted \x1b[201\x1b[201~b\x1b[A\x1b[200~\x1b[201~end"
+    keys, passed = scanner(), b""
+    for start, end in itertools.pairwise([0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]):
+        part, rest = keys.feed(data[start:end])
+        assert rest is None
+        passed += part
+    assert passed + keys.release() == data
+    assert not keys.in_paste
+
+
+def test_a_lone_escape_is_held_and_given_back() -> None:
+    """Escape closes dialogs: it must arrive, a moment later, as itself."""
+    keys = scanner()
+    assert keys.feed(b"\x1b") == (b"", None)
+    assert keys.held == b"\x1b"
+    assert keys.release() == b"\x1b"
+    assert keys.feed(b"x") == (b"x", None)
+
+
+def test_without_a_relay_key_everything_passes() -> None:
+    """Piped input has no keys."""
+    keys = KeyScanner(0, TypedLine())
+    assert keys.feed(b"a\x1d\x00b") == (b"a\x1d\x00b", None)
+
+
+@pytest.mark.parametrize(
+    ("data", "count"),
+    [
+        (b"hello", 5),
+        (b"hello\r", 0),
+        (b"hello\x7f\x7f", 3),
+        (b"a\x7f\x7fb", 1),
+        (b"hello\x03", 0),
+        (b"hello\x15ab", 2),
+        ("grüße".encode(), 5),
+        (b"\x1b[A\x1b[B\x1bOP", 0),
+        (b"\x1b[I\x1b[<35;10;20M\x1b[M !!", 0),
+        (b"\x1b[?62;22c\x1b]11;rgb:0000/0000/0000\x1b\\\x1bP>|term\x1b\\", 0),
+        (b"one\ntwo", 7),
+        (b"\x1b\rtwo", 3),
+        (b"ab\x1b[13u", 0),
+        (b"ab\x1b[13;2u", 3),
+        (b"ab\x1b[99;5u", 0),
+        (b"ab\x1b[127u", 1),
+        (b"ab\x1b[97;1:3u", 2),
+        (b"\x1b[228u", 1),
+        (b"\x1b[200~line\rline\x1b[201~", 9),
+        (b"\x1b[200~line\x1b[201~\r", 0),
+    ],
+)
+def test_the_half_typed_line_is_counted(data: bytes, count: int) -> None:
+    """The daemon never types into a line somebody is in the middle of; answers and arrows are no line."""
+    for cut in range(len(data) + 1):
+        line = TypedLine()
+        keys = KeyScanner(RELAY, line)
+        for part in (data[:cut], data[cut:]):
+            keys.feed(part)
+        assert line.count == count, cut
+
+
+@given(st.binary(max_size=300), st.integers(1, 9))
+def test_any_bytes_pass_whole_up_to_the_relay_key(data: bytes, size: int) -> None:
+    """Input is the user's: nothing is changed, reordered or lost."""
+    keys, passed = scanner(), b""
+    for start in range(0, len(data), size):
+        part, rest = keys.feed(data[start : start + size])
+        passed += part
+        if rest is not None:
+            assert data.startswith(passed)
+            return
+    assert passed + keys.release() == data
+
+
+def test_large_input_is_counted_quickly() -> None:
+    """A paste of megabytes into a terminal without bracketed paste must not stall the loop."""
+    keys = scanner()
+    for _ in range(200):
+        keys.feed(b"some text\n" * 6000)
+    assert keys.line.count == 200 * 6000 * 10
+
+
+def test_the_key_is_passed_on_in_the_protocol_the_program_asked_for() -> None:
+    """Pressing it twice sends it to the agent, which may understand only one form."""
+    assert kitty_key(RELAY) == b"\x1b[93;5u"
+    assert kitty_key(0x01) == b"\x1b[97;5u"
