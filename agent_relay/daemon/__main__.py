@@ -15,6 +15,7 @@ if not __package__:
 
 import contextlib
 import logging
+import signal
 import socket
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,16 @@ DETACHED = "--detached"
 """Leave the starter, and report readiness or the reason of failure on standard error, which then closes."""
 START_LIMIT_S = 15.0
 """How long to wait for another daemon that is starting or stopping."""
+LEAVE_LIMIT_S = 13.0
+"""When SIGALRM ends a daemon that hangs in its own end, a worker thread on a dead disk included."""
 
 
-def main(arguments: list[str] | None = None, *, open_app: "OpenApp | None" = None) -> int:
+def main(
+    arguments: list[str] | None = None,
+    *,
+    open_app: "OpenApp | None" = None,
+    leave_limit_s: float = LEAVE_LIMIT_S,
+) -> int:
     """The exit code: 0 after an orderly stop and where another daemon serves already."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments not in ([], [DETACHED]):
@@ -44,7 +52,7 @@ def main(arguments: list[str] | None = None, *, open_app: "OpenApp | None" = Non
         _detach()
     starter = _Starter()
     try:
-        return _serve(starter, open_app)
+        return _serve(starter, open_app, leave_limit_s=leave_limit_s)
     except RelayError as error:
         starter.tell(render_line(build_refusal(error)))
         return error.code
@@ -74,7 +82,7 @@ class _Starter:
             os.close(handle)
 
 
-def _serve(starter: _Starter, open_app: "OpenApp | None") -> int:
+def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: float) -> int:
     folders = get_folders()
     ensure_private(folders.runtime)
     ensure_private(folders.state)
@@ -93,6 +101,10 @@ def _serve(starter: _Starter, open_app: "OpenApp | None") -> int:
         open_log(folders.daemon_log)
     except OSError as error:
         raise RelayError(f"cannot write the log {folders.daemon_log}: {error.strerror}") from error
+
+    def leave() -> None:
+        signal.setitimer(signal.ITIMER_REAL, leave_limit_s)
+
     chosen = open_app or _default_app()
     asyncio.run(
         run(
@@ -101,6 +113,7 @@ def _serve(starter: _Starter, open_app: "OpenApp | None") -> int:
             open_app=chosen,
             listening=listening,
             ready=lambda: starter.tell(b"ready\n"),
+            leaving=leave,
         )
     )
     os.close(lock)

@@ -12,7 +12,7 @@ from functools import partial
 from agent_relay import __version__
 from agent_relay.daemon.handlers import Daemon, build_handlers
 from agent_relay.daemon.notices import Notices
-from agent_relay.daemon.server import CONNECTION_LIMIT, Server
+from agent_relay.daemon.server import CONNECTION_LIMIT, Report, Server
 from agent_relay.domain.serving import App, Teller
 from agent_relay.system.clock import Clock
 from agent_relay.system.crashes import write_crash
@@ -27,10 +27,17 @@ OpenApp = Callable[[Folders, Clock, Teller], App]
 
 
 async def run(
-    folders: Folders, clock: Clock, *, open_app: OpenApp, listening: socket.socket, ready: Callable[[], None]
+    folders: Folders,
+    clock: Clock,
+    *,
+    open_app: OpenApp,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    leaving: Callable[[], None],
 ) -> None:
-    """Serves until SIGTERM, SIGINT or the stop operation; `ready` is called when requests are answered.
+    """Serves until SIGTERM, SIGINT or the stop operation.
 
+    `ready` is called when requests are answered, `leaving` when the end begins, whatever its reason.
     Raises what the application's start raises. Holders run on afterwards.
     """
     named = _identity(folders.daemon_socket)
@@ -41,14 +48,42 @@ async def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)
     notices = Notices()
-    app = open_app(folders, clock, notices)
-    await app.start()
+    try:
+        app = open_app(folders, clock, notices)
+        if not await _start(app, asked):
+            _log.info("stopped-while-starting pid=%d", os.getpid())
+            return
+        server = _build_server(folders, clock, app=app, notices=notices, report=report, stop=asked.set)
+        await server.start(listening)
+        ready()
+        _log.info("started pid=%d version=%s", os.getpid(), __version__)
+        await asked.wait()
+        _log.info("stopping connections=%d", server.connections)
+        server.stop_listening()
+    finally:
+        leaving()
+        # Those who come now must find nobody, and start the next daemon, which waits for our lock.
+        listening.close()
+        if _identity(folders.daemon_socket) == named:
+            os.unlink(folders.daemon_socket)
+    await server.stop()
+    try:
+        async with asyncio.timeout(STOP_LIMIT_S):
+            await app.stop()
+    except TimeoutError:
+        _log.warning("hurried limit_s=%g", STOP_LIMIT_S)
+    _log.info("stopped pid=%d", os.getpid())
+
+
+def _build_server(
+    folders: Folders, clock: Clock, *, app: App, notices: Notices, report: Report, stop: Callable[[], None]
+) -> Server:
     daemon = Daemon(
         folders,
         clock.now(),
         count_connections=lambda: server.connections,
         count_subscribers=lambda: len(notices),
-        stop=asked.set,
+        stop=stop,
     )
     server = Server(
         build_handlers(daemon, app.handlers()),
@@ -57,22 +92,23 @@ async def run(
         report=report,
         connection_limit=min(CONNECTION_LIMIT, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
     )
-    await server.start(listening)
-    ready()
-    _log.info("started pid=%d version=%s", os.getpid(), __version__)
-    await asked.wait()
-    _log.info("stopping connections=%d", server.connections)
-    # Those who come now must find nobody, and start the next daemon, which waits for our lock.
-    server.stop_listening()
-    if _identity(folders.daemon_socket) == named:
-        os.unlink(folders.daemon_socket)
-    await server.stop()
+    return server
+
+
+async def _start(app: App, asked: asyncio.Event) -> bool:
+    """Whether the application started before somebody asked for the end; raises what its start raises."""
+    starting = asyncio.ensure_future(app.start())
+    asking = asyncio.ensure_future(asked.wait())
     try:
-        async with asyncio.timeout(STOP_LIMIT_S):
-            await app.stop()
-    except TimeoutError:
-        _log.warning("hurried limit_s=%g", STOP_LIMIT_S)
-    _log.info("stopped pid=%d", os.getpid())
+        await asyncio.wait({starting, asking}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            return False
+        await starting
+    finally:
+        asking.cancel()
+        starting.cancel()
+        await asyncio.gather(starting, asking, return_exceptions=True)
+    return True
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -90,9 +126,7 @@ def _report(folders: Folders, clock: Clock, error: BaseException, doing: str) ->
     return path
 
 
-def _report_task(
-    report: Callable[[BaseException, str], str], _loop: asyncio.AbstractEventLoop, context: dict[str, object]
-) -> None:
+def _report_task(report: Report, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     """For tasks nobody awaited. The context's message may quote values, so it is not logged."""
     error = context.get("exception")
     if isinstance(error, BaseException):

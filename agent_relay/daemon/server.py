@@ -159,7 +159,7 @@ class Server:
             )
         client = message.get("client")
         await line.send(render_line({"id": _id_of(message), "ok": True, **_introduction()}))
-        return Peer(pid, uid, client if isinstance(client, str) else "")
+        return Peer(pid, uid, client[:_ID_LIMIT] if isinstance(client, str) else "")
 
     async def _answer(self, message: dict[str, object], peer: Peer) -> bytes:
         """The answer's line; whatever goes wrong becomes a refusal."""

@@ -90,7 +90,7 @@ def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
 
 
 def ensure_private(path: str) -> str:
-    """`path` is a folder only this user can read or change; made with mode 0700 where it was missing.
+    """`path` is a folder only this user can read or change, mode 0700; made where it was missing.
 
     Returns `path`. Raises ConfigurationError where it cannot be made, is a symlink or no folder, is
     another user's, may be written by group or others, or lies where others could exchange it.
@@ -103,6 +103,7 @@ def ensure_private(path: str) -> str:
             os.mkdir(path, PRIVATE_MODE)
         except FileExistsError:
             check_private(path)
+            _close_to_others(path)
     except OSError as error:
         raise ConfigurationError(
             f"cannot make the folder {path}: {error.strerror}",
@@ -128,6 +129,16 @@ def check_private(path: str) -> None:
         )
     if found.st_mode & _OTHERS_MAY_WRITE:
         raise ConfigurationError(f"others may write to {path}", hint=f"Run: chmod go-w {path}")
+
+
+def _close_to_others(path: str) -> None:
+    """A folder of ours that others may read was made by hand or by an older umask."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(handle).st_mode & 0o077:
+            os.fchmod(handle, PRIVATE_MODE)
+    finally:
+        os.close(handle)
 
 
 def _check_parent(path: str) -> None:

@@ -27,6 +27,7 @@ from agent_relay.domain.errors import (
     WrongUseError,
 )
 from agent_relay.system.folders import Folders, ensure_private, get_folders
+from agent_relay.system.locks import take_lock
 from agent_relay.system.processes import born, is_alive, wait_for_end
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -46,6 +47,10 @@ def folders(monkeypatch: pytest.MonkeyPatch) -> Iterator[Folders]:
     pid = find_daemon_pid(found)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
+    if os.path.exists(found.runtime):
+        lock = take_lock(found.daemon_lock, limit_s=30)
+        assert lock is not None
+        os.close(lock)
     shutil.rmtree(home)
 
 
@@ -230,6 +235,18 @@ def test_a_daemon_that_cannot_start_says_why(
     monkeypatch.delenv("AGENT_RELAY_TINY")
     with _start(folders) as connection:
         assert connection.request("ping")["ok"] is True
+
+
+def test_a_daemon_that_hangs_in_its_own_end_is_ended(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker thread on a dead disk must not block the next daemon."""
+    monkeypatch.setenv("AGENT_RELAY_TINY", "hangs")
+    with _start(folders) as connection:
+        assert stop_daemon(folders) == connection.pid
+    assert _lines(f"{folders.state}/stopped") == [str(connection.pid)]
+    with _start(folders) as following:
+        assert following.pid != connection.pid
 
 
 def test_a_broken_installation_is_one_sentence(folders: Folders) -> None:

@@ -1,6 +1,8 @@
 """The real daemon around a tiny application, for tests: `python tiny_daemon.py [--detached]`."""
 
+import asyncio
 import os
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -36,6 +38,8 @@ class TinyApp:
     async def stop(self) -> None:
         """Leaves a mark that it stopped."""
         append_line(f"{self._folders.state}/stopped", b"%d" % os.getpid())
+        if os.environ.get("AGENT_RELAY_TINY") == "hangs":
+            asyncio.get_running_loop().run_in_executor(None, signal.pause)
 
     def handlers(self) -> Mapping[str, Handler]:
         """What the tests ask for."""
@@ -62,4 +66,4 @@ def open_app(folders: Folders, _clock: Clock, notices: Teller) -> TinyApp:
 
 
 if __name__ == "__main__":
-    sys.exit(main(open_app=open_app))
+    sys.exit(main(open_app=open_app, leave_limit_s=1.0))

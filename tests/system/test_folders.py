@@ -59,6 +59,13 @@ def test_a_missing_folder_is_made_for_the_user_alone(tmp_path: Path) -> None:
     assert ensure_private(path) == path
 
 
+def test_a_folder_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
+    """Made by hand, it has whatever mode the umask left."""
+    (tmp_path / "readable").mkdir()
+    (tmp_path / "readable").chmod(0o755)
+    assert os.stat(ensure_private(str(tmp_path / "readable"))).st_mode & 0o777 == 0o700
+
+
 def test_a_symlink_is_refused_as_a_folder(tmp_path: Path) -> None:
     """Whoever can exchange the link chooses where our sockets are."""
     (tmp_path / "real").mkdir(mode=0o700)

@@ -165,6 +165,49 @@ def test_a_full_disk_is_one_error_and_the_journal_stays_whole(tmp_path: Path) ->
     assert len(read_events(str(path))) == 4
 
 
+def test_a_really_full_disk_is_one_error_and_the_journal_stays_whole(tmp_path: Path) -> None:
+    """A file system that takes half a line is not the same as a limit that takes none of it."""
+    root = str(Path(__file__).resolve().parents[2])
+    script = tmp_path / "fill.py"
+    script.write_text(FILL)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = 'mount -t tmpfs -o size=16k none "$1" && shift && exec "$@"'
+    run = [sys.executable, str(script), root, str(disk / "journal.jsonl")]
+    alone = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    usable = subprocess.run(
+        [*alone, "sh", "-c", mount, "sh", str(disk), "true"], capture_output=True, check=False
+    )
+    # Where no file system can be mounted, a limit on the file's size has to do.
+    limited = ["sh", "-c", 'ulimit -f 16; exec "$@"', "sh"]
+    begin = [*alone, "sh", "-c", mount, "sh", str(disk)] if usable.returncode == 0 else limited
+    found = subprocess.run([*begin, *run], capture_output=True, text=True, check=False)
+    assert (found.stdout, found.stderr) == ("cannot write\n", "")
+
+
+FILL = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from datetime import datetime, UTC
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import SessionRested
+from agent_relay.system.journal import Journal, read_events
+journal = Journal(sys.argv[2])
+written = 0
+try:
+    while True:
+        journal.append(SessionRested(why="x" * 700), at=datetime.now(UTC), generation=1, durable=True)
+        written += 1
+except RelayError as error:
+    print(error.sentence[:12])
+assert written > 10
+assert len(read_events(sys.argv[2])) == written
+assert open(sys.argv[2], "rb").read().endswith(b"\\n")
+journal.close()
+assert len(Journal(sys.argv[2]).events) == written
+"""
+
+
 def test_a_removed_journal_is_noticed(tmp_path: Path) -> None:
     """Writing on into a deleted file would lose the truth in silence."""
     path = tmp_path / "journal.jsonl"
