@@ -1,6 +1,7 @@
 """A recording played through emulator and detector: the same looks and signals however its bytes are cut."""
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -40,21 +41,20 @@ class Timing:
 
 
 class Cutter:
-    """Cuts a stream where a screen is looked at, from its content or from known offsets alone."""
+    """Cuts a stream where a screen is looked at: at known offsets, or, without any, by its content alone."""
 
     def __init__(self, offsets: Sequence[int]) -> None:
-        self._offsets = sorted(set(offsets))
-        self._by_content = not offsets
-        self._waiting = b""
+        self._due = deque(sorted({offset for offset in offsets if offset > 0}))
+        self._by_content = not self._due
+        self._waiting = bytearray()
+        self._searched = 1
         self._at = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The pieces that are complete, each ending where a look is due."""
         self._waiting += chunk
-        while True:
-            end = self._find_end()
-            if end is None:
-                return
+        find_end = self._find_edge if self._by_content else self._find_due
+        while (end := find_end()) is not None:
             yield self._take(end)
 
     def flush(self) -> Iterator[bytes]:
@@ -63,20 +63,28 @@ class Cutter:
             yield self._take(len(self._waiting))
 
     def _take(self, end: int) -> bytes:
-        piece, self._waiting = self._waiting[:end], self._waiting[end:]
-        self._at += len(piece)
+        piece = bytes(self._waiting[:end])
+        del self._waiting[:end]
+        self._searched = 1
+        self._at += end
         return piece
 
-    def _find_end(self) -> int | None:
-        if not self._by_content:
-            due = next((offset for offset in self._offsets if offset > self._at), None)
-            return due - self._at if due is not None and due - self._at <= len(self._waiting) else None
-        limit = len(self._waiting) - _EDGE_CONTEXT
-        for match in _FRAME_EDGE.finditer(self._waiting, 1):
-            if match.start() > min(limit, _LONGEST_FRAME):
-                break
-            return match.start()
-        return _LONGEST_FRAME if limit >= _LONGEST_FRAME else None
+    def _find_due(self) -> int | None:
+        if not self._due or self._due[0] - self._at > len(self._waiting):
+            return None
+        return self._due.popleft() - self._at
+
+    def _find_edge(self) -> int | None:
+        """The next edge whose surroundings have all arrived, wherever the bytes were cut."""
+        limit = min(len(self._waiting) - _EDGE_CONTEXT, _LONGEST_FRAME)
+        if limit < self._searched:
+            return None
+        match = _FRAME_EDGE.search(self._waiting, self._searched, limit + _EDGE_CONTEXT)
+        edge = match.start() if match is not None else None
+        if edge is not None and edge <= limit:
+            return edge
+        self._searched = limit + 1
+        return _LONGEST_FRAME if limit == _LONGEST_FRAME else None
 
 
 def play(
