@@ -1,0 +1,47 @@
+import glob
+import json
+import sqlite3
+
+import pytest
+
+from tests.support.provider.steps import say
+from tests.support.real import World
+from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
+
+pytestmark = pytest.mark.real
+
+
+def find_native_id(world: World, leg: Leg) -> str:
+    """The native session id: the one we chose, else what the agent's own files say."""
+    if leg.values["native_id"]:
+        return leg.values["native_id"]
+    if leg.adapter.name == "codex":
+        (rollout,) = glob.glob(f"{world.home}/.codex/sessions/*/*/*/rollout-*.jsonl")
+        with open(rollout, encoding="utf-8") as file:
+            return str(json.loads(file.readline())["payload"]["id"])
+    with sqlite3.connect(f"{world.home}/.local/share/opencode/opencode.db") as database:
+        return str(database.execute("select id from session").fetchone()[0])
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_resumed_agent_remembers_and_takes_a_packet(world: World, agent: str) -> None:
+    """When its limit is over an agent goes on in its own native session, told only what changed since."""
+    world.play(agent, say("The first answer."), say("The answer after the return."))
+    leg = start(world, agent)
+    wait_ready(leg)
+    deliver(leg, "remember the word heliotrope")
+    leg.terminal.wait_for("The first answer")
+    leg.terminal.wait_quiet()
+    quit_politely(leg, "ready")
+    packet = f"{world.root}/packet.md"
+    with open(packet, "w", encoding="utf-8") as file:
+        file.write("<handoff-context>\nsince then: marigold\n</handoff-context>\n")
+    again = start(world, agent, packet=packet, native_id=find_native_id(world, leg))
+    again.terminal.wait_for("heliotrope")
+    wait_ready(again)
+    deliver(again, "go on" if leg.adapter.deliver.packet_by == "args" else "since then: marigold. go on")
+    again.terminal.wait_for("The answer after the return")
+    heard = world.requests(agent)
+    assert len(heard) == 2
+    assert "heliotrope" in heard[1]["text"]
+    assert "marigold" in heard[1]["text"]
