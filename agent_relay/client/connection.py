@@ -42,7 +42,8 @@ class NobodyListensError(DaemonUnreachableError):
 class Connection:
     """One greeted connection. `daemon` is its version, `pid` its process. Not for several threads.
 
-    Notices that arrive while an answer is awaited are kept for `notices` and `take_notices`.
+    Notices that arrive while an answer is awaited are kept: after a `request`, ask `take_notices` before
+    waiting for `fileno`.
     """
 
     __slots__ = ("_buffer", "_lost", "_notices", "_number", "_sock", "daemon", "pid")

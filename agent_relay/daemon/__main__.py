@@ -105,12 +105,11 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
     def leave() -> None:
         signal.setitimer(signal.ITIMER_REAL, leave_limit_s)
 
-    chosen = open_app or _default_app()
     asyncio.run(
         run(
             folders,
             SystemClock(),
-            open_app=chosen,
+            open_app=open_app or _default_app(),
             listening=listening,
             ready=lambda: starter.tell(b"ready\n"),
             leaving=leave,
@@ -160,9 +159,9 @@ def _busy(sentence: str) -> DaemonUnreachableError:
 
 
 def _default_app() -> "OpenApp":
-    application = importlib.import_module("agent_relay.app")
-    chosen: OpenApp = application.open_app
-    return chosen
+    from agent_relay.app import open_app
+
+    return open_app
 
 
 def _detach() -> None:

@@ -35,8 +35,16 @@ def test_a_leg_is_locked_as_long_as_its_holder_lives(tmp_path: Path) -> None:
 def test_the_lock_does_not_leak_into_other_programs(tmp_path: Path) -> None:
     """A git started meanwhile would keep a dead leg looking alive."""
     leg, lock = create_leg(_folders(tmp_path), ONE)
-    other = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE, close_fds=False)
+    other = subprocess.Popen(
+        [sys.executable, "-S", "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        close_fds=False,
+    )
     os.close(lock)
+    assert other.stdout is not None
+    # A child has let go of what it does not inherit only once its program runs.
+    assert other.stdout.readline() == b"\n"
     taken = try_lock(leg)
     assert taken is not None
     os.close(taken)
