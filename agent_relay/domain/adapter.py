@@ -69,18 +69,26 @@ class QuitStep(Strict):
 class SourceSpec(Strict):
     """One structured source of evidence.
 
-    `path` may hold `{leg_folder} {native_id} {home} {pid} {cwd} {cwd_slug} {NAME:-default}` environment
-    forms and `*`/`**` globs; the newest match born after the leg started counts. `framing` says how the
-    file becomes records: `jsonl`, `lines` (one record a line, continuation lines joined), `json-stream`
-    (concatenated objects), `json` (whole file, re-read on change), `sse` (`path` is a URL).
-    `role` names the record source for the detector's rules.
+    `path` may hold `{leg_folder} {native_id} {home} {pid} {cwd} {cwd_slug} {port} {password}`, the first
+    n characters of a value as `{native_id:8}`, environment forms `{NAME:-default}` (a default may hold
+    others), and `*`/`**` globs. Files born or changed after the leg started count, from what they held
+    then; an unknown native id matches any. `belongs` narrows a glob to the files whose first records say
+    so: dotted field names and the value they must have, as `{"payload.cwd": "{cwd}"}`.
+    `framing` says how the file becomes records: `jsonl`, `lines` (one record a log entry, continuation
+    lines joined), `json-stream` (concatenated objects), `json` (whole file, re-read on change), `sse`
+    (`path` is a URL on this machine). `role` names the record source for the detector's rules.
+    `snapshot` is a URL answering what an event stream said before we listened; `snapshot_each` turns each
+    entry of the answered object into a record, "$key" and "$value" replaced.
     """
 
     role: Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file"]
     framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
     path: str
+    belongs: dict[str, str] = Field(default_factory=dict)
     user: str = ""
     password: str = ""
+    snapshot: str = ""
+    snapshot_each: dict[str, object] = Field(default_factory=dict)
 
 
 class Transcript(Strict):

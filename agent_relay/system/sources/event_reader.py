@@ -1,0 +1,144 @@
+"""One event stream of one leg: listens as long as the leg lives, and asks what it missed."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+
+from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.framing import build_framer
+from agent_relay.logic.json_text import MAX_RECORD_BYTES, Data, parse_object
+from agent_relay.logic.record_time import find_record_time
+from agent_relay.system.sources.http_stream import Answer, StreamError, open_answer, parse_url
+from agent_relay.system.sources.place import LegPlace, expand_text
+
+CONNECT_S = 5.0
+QUIET_S = 60.0
+SNAPSHOT_S = 5.0
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 10.0
+
+Deliver = Callable[[list[Record]], None]
+
+
+class EventReader:
+    """Listens to a server of the agent on this machine, with growing pauses while it does not answer.
+
+    Each time it is heard again the snapshot is asked too, after the stream is open, so that nothing falls
+    between them. `nudge` ends a pause early: something moved, the server may be there now. `wait_s` says
+    how long a connected server may be silent before it is asked anew.
+    """
+
+    def __init__(
+        self, spec: SourceSpec, place: LegPlace, deliver: Deliver, *, quiet_s: float = QUIET_S
+    ) -> None:
+        self.spec = spec
+        self.trouble = ""
+        self._deliver = deliver
+        self._quiet_s = quiet_s
+        self._nudge = asyncio.Event()
+        self._pause_s = FIRST_PAUSE_S
+        self._task: asyncio.Task[None] | None = None
+        self.update(place)
+
+    def update(self, place: LegPlace) -> None:
+        """Listen once every value is known. Raises ConfigurationError for a URL that leads elsewhere."""
+        url, snapshot = expand_text(self.spec.path, place), expand_text(self.spec.snapshot, place)
+        user, password = expand_text(self.spec.user, place), expand_text(self.spec.password, place)
+        if self._task is not None or url is None or snapshot is None or user is None or password is None:
+            return
+        for address in filter(None, (url, snapshot)):
+            parse_url(address)
+        self._url, self._snapshot, self._user, self._password = url, snapshot, user, password
+        self._task = asyncio.get_running_loop().create_task(self._listen())
+
+    def nudge(self) -> None:
+        """End the present pause, if there is one."""
+        self._nudge.set()
+
+    def stop(self) -> None:
+        """Listen no more; the connection is dropped when the loop next runs."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Stop, and return when the connection is dropped."""
+        self.stop()
+        if self._task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._hear()
+                self.trouble = "the server closed the stream"
+            except (OSError, StreamError, TimeoutError) as error:
+                self.trouble = str(error) or "the server is silent"
+            self._nudge.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._nudge.wait(), self._pause_s)
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+    async def _hear(self) -> None:
+        answer = await self._ask(self._url)
+        try:
+            self.trouble = ""
+            await self._hear_snapshot()
+            framer = build_framer(self.spec.framing)
+            while chunk := await answer.read(self._quiet_s):
+                self._pause_s = FIRST_PAUSE_S
+                self._send(framer.feed(chunk), self._url)
+        finally:
+            await answer.close()
+
+    async def _hear_snapshot(self) -> None:
+        """The state the server is in; a server that will not say is still listened to."""
+        if not self._snapshot:
+            return
+        try:
+            async with asyncio.timeout(SNAPSHOT_S):
+                text = await self._fetch(self._snapshot)
+        except (OSError, StreamError, TimeoutError) as error:
+            self.trouble = str(error) or "the server does not say its state"
+            return
+        data = parse_object(text)
+        if data is not None:
+            self._send(_shape(data, self.spec.snapshot_each), self._snapshot)
+
+    async def _fetch(self, url: str) -> bytes:
+        answer = await self._ask(url)
+        text = b""
+        try:
+            while chunk := await answer.read(SNAPSHOT_S):
+                text += chunk
+                if len(text) > MAX_RECORD_BYTES:
+                    raise StreamError("the server's state is too long")
+        finally:
+            await answer.close()
+        return text
+
+    async def _ask(self, url: str) -> Answer:
+        return await open_answer(url, user=self._user, password=self._password, wait_s=CONNECT_S)
+
+    def _send(self, found: list[Data], where: str) -> None:
+        source = Source(self.spec.role)
+        records = [Record(source, data, find_record_time(data), where) for data in found]
+        if records:
+            self._deliver(records)
+
+
+def _shape(data: Data, each: Mapping[str, object]) -> list[Data]:
+    """The snapshot as records: itself, or one for each of its entries in the shape an event would have."""
+    if not each:
+        return [data]
+    shaped = (_fill(each, key, value) for key, value in data.items())
+    return [record for record in shaped if isinstance(record, dict)]
+
+
+def _fill(shape: object, key: str, value: object) -> object:
+    if isinstance(shape, Mapping):
+        return {name: _fill(part, key, value) for name, part in shape.items()}
+    if shape == "$key":
+        return key
+    return value if shape == "$value" else shape

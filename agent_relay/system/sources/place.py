@@ -1,0 +1,135 @@
+"""Where one leg leaves its evidence: its values, and the paths they make of an adapter's patterns."""
+
+import functools
+import glob
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_relay.domain.errors import ConfigurationError
+
+KNOWN_VALUES = frozenset({"leg_folder", "native_id", "home", "pid", "cwd", "cwd_slug", "port", "password"})
+
+_STAR = "\0"  # stands for `*` while values, which may hold real stars, are put in: no path holds a NUL
+_FORM = re.compile(
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::(?:-(?P<default>.*)|(?P<length>[0-9]+)))?", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LegPlace:
+    """One leg as its sources need it: `values` by placeholder name, `environ` as the agent sees it."""
+
+    leg_id: str
+    started_at: datetime
+    values: Mapping[str, str]
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """An absolute path, or a glob in which only the adapter's own stars are wild."""
+
+    text: str
+
+    @property
+    def literal(self) -> str | None:
+        """The path, where nothing is wild."""
+        return None if _STAR in self.text else self.text
+
+    @property
+    def folder(self) -> str:
+        """The deepest folder that is known without looking."""
+        return os.path.dirname(self.text.split(_STAR, 1)[0])
+
+    def find(self) -> Iterator[str]:
+        """The paths that exist and match."""
+        if self.literal is not None:
+            return iter([self.literal] if os.path.exists(self.literal) else [])
+        return glob.iglob(glob.escape(self.text).replace(_STAR, "*"), recursive=True, include_hidden=True)
+
+    def matches(self, path: str) -> bool:
+        """Whether `path` is one `find` would give, if it existed."""
+        return path == self.text or _compile(self.text).fullmatch(path) is not None
+
+    def may_lie_below(self, path: str) -> bool:
+        """Whether `path` could be a folder on the way to a match."""
+        known, star, wild = self.text.partition(_STAR)
+        if known.startswith(path.rstrip("/") + "/"):
+            return True
+        is_above = _STAR * 2 in self.text or path.count("/") < self.text.count("/")
+        return bool(star) and "/" in wild and is_above and path.startswith(known)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compile(text: str) -> re.Pattern[str]:
+    words = {_STAR * 2 + "/": "(?:[^/]+/)*", _STAR * 2: ".*", _STAR: "[^/]*"}
+    parts = re.split(f"({_STAR}{_STAR}/|{_STAR}{_STAR}|{_STAR})", text)
+    return re.compile("".join(words.get(part) or re.escape(part) for part in parts), re.DOTALL)
+
+
+def expand_path(template: str, place: LegPlace) -> PathPattern | None:
+    """The pattern `template` means for this leg; `None` while a value it needs is unknown.
+
+    An unknown native id may be any. Raises ConfigurationError for a name that is no value of a leg.
+    """
+    text = _expand(template.replace("*", _STAR), place, unknown_id=_STAR)
+    if text is None:
+        return None
+    known, star, wild = os.path.join(place.values.get("cwd", "/"), text).partition(_STAR)
+    folder, name = os.path.split(known)
+    folder = "/" + os.path.normpath(folder).strip("/")
+    return PathPattern(os.path.join(folder, name) + star + wild)
+
+
+def expand_text(template: str, place: LegPlace) -> str | None:
+    """`template` with its placeholders filled; `None` while one has no value."""
+    return _expand(template, place, unknown_id=None)
+
+
+def _expand(template: str, place: LegPlace, *, unknown_id: str | None) -> str | None:
+    done: list[str] = []
+    rest = template
+    while "{" in rest:
+        before, _, rest = rest.partition("{")
+        inner, rest = _split_at_closing_brace(rest)
+        value = _fill(inner, place, unknown_id)
+        if value is None:
+            return None
+        done += [before, value]
+    return "".join([*done, rest])
+
+
+def _split_at_closing_brace(text: str) -> tuple[str, str]:
+    depth = 1
+    for index, character in enumerate(text):
+        depth += (character == "{") - (character == "}")
+        if not depth:
+            return text[:index], text[index + 1 :]
+    raise ConfigurationError("a source's path has a brace that is never closed")
+
+
+def _fill(inner: str, place: LegPlace, unknown_id: str | None) -> str | None:
+    form = _FORM.fullmatch(inner)
+    if form is None:
+        raise ConfigurationError(f"a source's path holds {{{inner}}}, which is no placeholder")
+    name, default, length = form["name"], form["default"], form["length"]
+    if name.isupper():
+        value = place.environ.get(name, "")
+        return value or (None if default is None else _expand(default, place, unknown_id=unknown_id))
+    if name not in KNOWN_VALUES:
+        raise ConfigurationError(f"a source's path names an unknown value {{{name}}}")
+    value = _slug(place.values.get("cwd", "")) if name == "cwd_slug" else place.values.get(name, "")
+    if value:
+        return value[: int(length)] if length else value
+    return unknown_id if name == "native_id" else None
+
+
+def _slug(path: str) -> str:
+    """The path with a dash for everything but ASCII letters and digits; astral characters give two.
+
+    That is how a program that counts text in UTF-16 units names a folder after another.
+    """
+    return re.sub(r"[^A-Za-z0-9]", "-", re.sub(r"[\U00010000-\U0010ffff]", "--", path))

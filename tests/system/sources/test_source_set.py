@@ -1,0 +1,317 @@
+"""Records of every live leg arrive as they are written, once, with or without file events."""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.sources.source_set import SourceSet
+from tests.support.heard import LIMIT_S, Heard, build_place, until
+from tests.support.stream_server import CHUNKED, StreamServer, event, say_and_wait
+
+HOOKS = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
+DEEP = SourceSpec(role="transcript", framing="jsonl", path="{home}/s/*/*/r-*{native_id}.jsonl")
+LOG = SourceSpec(role="log", framing="lines", path="{leg_folder}/debug.log")
+STATE = SourceSpec(role="state-file", framing="json", path="{home}/states/{pid}.json")
+EVENTS = SourceSpec(role="event", framing="sse", path="http://127.0.0.1:{port}/event")
+
+
+def run(what: Coroutine[object, object, None]) -> None:
+    """In an event loop, within a limit."""
+    asyncio.run(asyncio.wait_for(what, LIMIT_S))
+
+
+def append(path: Path, *numbers: int) -> None:
+    """One record a number, the folders made on the way."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(b"".join(b'{"n":%d}\n' % number for number in numbers))
+
+
+def test_what_is_appended_is_handed_on_without_anybody_asking(tmp_path: Path) -> None:
+    """A limit in a hook must not wait for the screen."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        sources.add(build_place("one", leg_folder=str(tmp_path)), [HOOKS])
+        append(tmp_path / "hooks.jsonl", 1)
+        await heard.wait(1)
+        append(tmp_path / "hooks.jsonl", 2)
+        await heard.wait(2)
+        assert (heard.numbers(), heard.legs) == ([1, 2], ["one", "one"])
+        await sources.close()
+
+    run(main())
+
+
+def test_a_file_in_folders_that_do_not_exist_yet_is_found_as_they_appear(tmp_path: Path) -> None:
+    """A fresh home has no folder of the agent's at all."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        home = tmp_path / "link"
+        (tmp_path / "home").mkdir()
+        home.symlink_to(tmp_path / "home")
+        sources.add(build_place(home=str(home), pid="7", leg_folder=str(home / "a" / "b")), [STATE, HOOKS])
+        append(home / "states" / "7.json", 1)
+        append(home / "a" / "b" / "hooks.jsonl", 2)
+        await heard.wait(2)
+        append(home / "a" / "b" / "hooks.jsonl", 3)
+        await heard.wait(3)
+        assert sorted(map(str, heard.numbers())) == ["1", "2", "3"]
+        await sources.close()
+
+    run(main())
+
+
+def test_a_folder_removed_and_made_again_is_watched_again(tmp_path: Path) -> None:
+    """Users clean up; agents begin anew."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        folder = tmp_path / "leg"
+        sources.add(build_place(leg_folder=str(folder)), [HOOKS])
+        append(folder / "hooks.jsonl", 1)
+        await heard.wait(1)
+        (folder / "hooks.jsonl").unlink()
+        folder.rmdir()
+        append(folder / "hooks.jsonl", 2)
+        await heard.wait(2)
+        await sources.close()
+
+    run(main())
+
+
+def test_a_deep_transcript_is_found_when_the_screen_settles_and_followed_by_events(tmp_path: Path) -> None:
+    """Walking every project's folder on every event would cost more than it tells."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        sources.add(build_place(home=str(tmp_path)), [DEEP])
+        append(tmp_path / "s/2026/11/r-a.jsonl", 1)
+        await asyncio.sleep(0)
+        sources.poke("leg")
+        await heard.wait(1)
+        append(tmp_path / "s/2026/11/r-a.jsonl", 2)
+        await heard.wait(2)
+        append(tmp_path / "s/2026/11/r-b.jsonl", 3)
+        await heard.wait(3)
+        append(tmp_path / "s/2026/12/r-c.jsonl", 4)
+        sources.poke("leg")
+        sources.poke("leg")
+        await heard.wait(4)
+        sources.update("leg", native_id="c")
+        append(tmp_path / "s/2026/11/r-a.jsonl", 5)
+        append(tmp_path / "s/2026/12/r-c.jsonl", 6)
+        await heard.wait(5)
+        assert heard.numbers() == [1, 2, 3, 4, 6]
+        await sources.close()
+
+    run(main())
+
+
+def test_a_poke_finds_what_no_event_told(tmp_path: Path) -> None:
+    """Events are lost when a limit of the system is reached, and on some file systems there are none."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        sources.add(build_place(leg_folder=str(tmp_path), home=str(tmp_path)), [HOOKS, DEEP])
+        append(tmp_path / "hooks.jsonl", 1)
+        append(tmp_path / "s/a/b/r-1.jsonl", 2)
+        sources.poke("leg")
+        assert heard.numbers() == [1]
+        await heard.wait(2)
+        assert heard.numbers() == [1, 2]
+        await sources.close()
+
+    run(main())
+
+
+def test_a_last_log_entry_is_handed_on_once_the_log_is_quiet(tmp_path: Path) -> None:
+    """The entry that announces a wait of seven hours is the last one for seven hours."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        sources.add(build_place(leg_folder=str(tmp_path)), [LOG])
+        (tmp_path / "debug.log").write_bytes(b"level=warn Retrying after 30548425ms...\n  at x\n")
+        await heard.wait(1)
+        assert heard.records[0].data == {"text": "level=warn Retrying after 30548425ms...\n  at x"}
+        await sources.close()
+
+    run(main())
+
+
+def test_a_long_history_is_read_to_its_end_in_steps(tmp_path: Path) -> None:
+    """The loop serves others meanwhile."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        sources.add(build_place(leg_folder=str(tmp_path)), [HOOKS])
+        with (tmp_path / "hooks.jsonl").open("wb") as file:
+            file.write(b'{"n":1,"x":"%s"}\n' % (b"y" * 1000) * 4000)
+        await heard.wait(4000)
+        await sources.close()
+
+    run(main())
+
+
+def test_a_leg_that_ends_is_read_a_last_time_and_let_go(tmp_path: Path) -> None:
+    """What an agent wrote while dying still counts; after that nobody listens."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        sources.add(build_place(leg_folder=str(tmp_path)), [HOOKS, LOG])
+        (tmp_path / "debug.log").write_bytes(b"level=warn last\n")
+        with (tmp_path / "hooks.jsonl").open("wb") as file:
+            file.write(b'{"n":1,"x":"%s"}\n' % (b"y" * 1000) * 2000)
+        await sources.remove("leg")
+        assert len(heard.records) == 2001
+        append(tmp_path / "hooks.jsonl", 2)
+        sources.poke("leg")
+        sources.update("leg", pid="1")
+        await sources.remove("leg")
+        assert (len(heard.records), sources.state("leg")) == (2001, {})
+        await sources.close()
+
+    run(main())
+
+
+def test_event_streams_are_sources_like_any_other(tmp_path: Path) -> None:
+    """They begin when their port is known and end with their leg."""
+
+    async def main() -> None:
+        heard = Heard()
+        server = StreamServer({"/event": [say_and_wait(CHUNKED, event(1))]})
+        port = await server.start()
+        sources = SourceSet(heard)
+        sources.add(build_place(leg_folder=str(tmp_path)), [HOOKS, EVENTS])
+        sources.update("leg", port=str(port))
+        sources.poke("leg")
+        await heard.wait(1)
+        await sources.remove("leg")
+        sources.add(build_place("two", leg_folder=str(tmp_path), port=str(port)), [EVENTS])
+        await heard.wait(2)
+        assert heard.legs == ["leg", "two"]
+        await sources.close()
+        await server.close()
+
+    run(main())
+
+
+def test_a_source_that_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    """At the start, where somebody reads the error, and with nothing left half begun."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        wrong = EVENTS.model_copy(update={"path": "http://example.com:1/"})
+        with pytest.raises(ConfigurationError):
+            sources.add(build_place(leg_folder=str(tmp_path), port="1"), [HOOKS, wrong])
+        assert sources.state("leg") == {}
+        await sources.close()
+
+    run(main())
+
+
+def test_many_legs_share_one_observer_and_cost_nothing_while_quiet(tmp_path: Path) -> None:
+    """A hundred idle sessions: no measurable CPU, once the events of their own beginning are through."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard)
+        for number in range(100):
+            folder = tmp_path / f"leg{number}"
+            folder.mkdir()
+            sources.add(
+                build_place(f"leg{number}", leg_folder=str(folder), home=str(tmp_path)), [HOOKS, LOG, DEEP]
+            )
+        spent_s = 1.0
+        while spent_s > 0.005:
+            before = time.process_time()
+            await asyncio.sleep(0.5)
+            spent_s = time.process_time() - before
+        append(tmp_path / "leg57" / "hooks.jsonl", 57)
+        await heard.wait(1)
+        assert heard.legs == ["leg57"]
+        await sources.close()
+
+    run(main())
+
+
+CHILD = """
+import asyncio, json, os, sys
+from agent_relay.domain.adapter import SourceSpec
+from agent_relay.system.sources.source_set import SourceSet
+from tests.support.heard import build_place
+
+folder = sys.argv[1]
+spec = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
+seen = os.open(folder + "/seen", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+def keep(leg_id, records):
+    line = json.dumps({"n": [record.data["n"] for record in records], "state": sources.state(leg_id)})
+    os.write(seen, line.encode() + b"\\n")
+
+async def main():
+    global sources
+    sources = SourceSet(keep)
+    try:
+        with open(folder + "/seen") as file:
+            state = json.loads(file.readlines()[-1])["state"]
+    except (OSError, IndexError):
+        state = None
+    sources.add(build_place(leg_folder=folder), [spec], state=state)
+    keep("leg", [])
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def test_a_reader_killed_again_and_again_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    """The daemon keeps the state with what it did about the records; `kill -9` may come at any moment."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+    seen = tmp_path / "seen"
+    seen.touch()
+
+    def read_seen() -> list[int]:
+        return [number for line in seen.read_bytes().splitlines() for number in json.loads(line)["n"]]
+
+    async def read_for_a_while(first: int) -> None:
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, str(tmp_path), cwd=root)
+        if first == 1:
+            await until(seen.read_bytes)
+        for number in range(first, first + 30):
+            append(tmp_path / "hooks.jsonl", number)
+            await asyncio.sleep(0)
+        await until(lambda: len(read_seen()) > first)
+        child.kill()
+        await child.wait()
+
+    async def main() -> None:
+        for first in (1, 31, 61, 91):
+            await read_for_a_while(first)
+        state = json.loads(seen.read_bytes().splitlines()[-1])["state"]
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        sources.add(build_place(leg_folder=str(tmp_path)), [HOOKS], state=state)
+        assert read_seen() + heard.numbers() == list(range(1, 121))
+        await sources.close()
+
+    run(main())
