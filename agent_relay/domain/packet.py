@@ -89,11 +89,16 @@ class TouchedFile(Document):
 
 
 class ValidationRun(Document):
-    """One command that checked the work, with its exit code as the agent's transcript has it."""
+    """One command that checked the work.
+
+    `exit_code` is the check's own, as the agent's transcript has it: `None` where a pipe or a later
+    command hides it. `verdict` is what it came to, judged by the status, else by the output.
+    """
 
     kind: Literal["tests", "lint", "typecheck"]
     command: str
     exit_code: int | None = None
+    verdict: Literal["passed", "failed"] | None = None
     at: datetime | None = None
     output_tail: str = ""
     source: Provenance | None = None

@@ -1,0 +1,172 @@
+"""What was said, sorted: requests, constraints, decisions, attempts, and what relay itself typed."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent_relay.domain.facts import Facts, Said
+from agent_relay.logic.packet.phrases import (
+    CONSENT,
+    CORRECTION,
+    DECISION,
+    FAILURE,
+    INTENT,
+    OUTCOME,
+    POLITE,
+    REASON,
+    RULE,
+    fold,
+)
+from agent_relay.logic.packet.sentences import split_sentences
+
+_CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+# What an agent adds around a file named in a prompt.
+_INLINED = re.compile(
+    r"^-{2,} (?:Content from referenced files|End of content) -{2,}$|^Content from @.*:$", re.MULTILINE
+)
+_TOLD = "the user said:"
+_SHORT = 15
+_CORRECTION_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One quoted sentence or message, with the clause that gives its reason or outcome."""
+
+    text: str
+    said: Said
+    clause: str = ""
+
+
+def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
+    """The facts without what relay typed, and whether relay's own prompt is still unanswered.
+
+    A delivered packet and the opening typed after it stand in the transcript as the user's words. Words
+    a person added to them stay. `relay_texts` may hold `{placeholders}`.
+    """
+    patterns = [_compile_text(text) for text in relay_texts if text.strip()]
+    conversation: list[Said] = []
+    for said in facts.conversation:
+        text = _strip(said.text, patterns) if said.role == "user" else said.text
+        if text:
+            conversation.append(said if text == said.text else replace(said, text=text))
+    prompt = facts.unprocessed_prompt
+    waits = False
+    if prompt is not None:
+        text = _strip(prompt.text, patterns)
+        waits = text != prompt.text
+        prompt = replace(prompt, text=text) if text else None
+    return replace(facts, conversation=tuple(conversation), unprocessed_prompt=prompt), waits
+
+
+def _compile_text(text: str) -> re.Pattern[str]:
+    parts = [re.escape(part) for part in _PLACEHOLDER.split(" ".join(text.split()))]
+    return re.compile(r"\S+".join(parts).replace(r"\ ", r"\s+"))
+
+
+def _strip(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    rest = _CONTEXT.sub("", text)
+    for pattern in patterns:
+        rest = pattern.sub("", rest)
+    if len(rest) == len(text):
+        return text
+    rest = _INLINED.sub("", rest)
+    return rest.strip() if re.search(r"\w", rest) else ""
+
+
+def select_since(facts: Facts, since: datetime | None) -> Facts:
+    """The facts from `since` on; what carries no time is kept. A resumed session repeats old legs."""
+    if since is None:
+        return facts
+    return replace(
+        facts,
+        conversation=tuple(one for one in facts.conversation if one.at is None or one.at >= since),
+        commands=tuple(one for one in facts.commands if one.at is None or one.at >= since),
+        files=tuple(one for one in facts.files if one.at is None or one.at >= since),
+        errors=tuple(one for one in facts.errors if one.at is None or one.at >= since),
+    )
+
+
+def find_requests(facts: Facts, *, has_task: bool = False) -> list[Said]:
+    """The user's messages that ask for something: neither mere consent nor mere rules.
+
+    Without a task so far the first one counts whatever it is: it is all there is.
+    """
+    found: list[Said] = []
+    for said in facts.conversation:
+        if said.role != "user" or CONSENT.fullmatch(said.text.strip()):
+            continue
+        sentences = split_sentences(said.text)
+        is_first = not found and not has_task
+        if is_first or not sentences or not all(map(is_rule, sentences)):
+            found.append(said)
+    if found or has_task:
+        return found
+    return [said for said in facts.conversation if said.role == "user"][:1]
+
+
+def is_rule(sentence: str) -> bool:
+    """Whether a sentence of the user's is a rule or a correction, not a question."""
+    plain = fold(sentence)
+    if plain.endswith("?") and not POLITE.match(plain):
+        return False
+    return bool(RULE.search(plain) or CORRECTION.match(plain))
+
+
+def find_constraints(facts: Facts) -> list[Spoken]:
+    """The user's rules and corrections, verbatim; a short correction is quoted whole."""
+    found: list[Spoken] = []
+    for said in facts.conversation:
+        if said.role != "user":
+            continue
+        text = said.text.strip()
+        if len(text) <= _CORRECTION_LENGTH and said.turn > 1 and CORRECTION.match(fold(text)):
+            found.append(Spoken(" ".join(text.split()), said))
+        else:
+            found.extend(Spoken(sentence, said) for sentence in split_sentences(text) if is_rule(sentence))
+    for error in facts.errors:
+        _, told, words = error.text.partition(_TOLD)
+        if told and words.strip():
+            said = Said("user", words.strip(), error.turn, error.at, error.place)
+            found.append(Spoken(words.strip(), said))
+    return found
+
+
+def find_decisions(facts: Facts) -> list[Spoken]:
+    """What the agent settled, with the reason it gave in the same sentence."""
+    found = []
+    for said, sentence in _iterate_statements(facts):
+        plain = fold(sentence)
+        if DECISION.search(plain) and not FAILURE.search(plain):
+            why = REASON.search(sentence)
+            found.append(Spoken(sentence, said, (why["why"] or why["rest"] or "") if why else ""))
+    return found
+
+
+def find_attempts(facts: Facts) -> list[Spoken]:
+    """What the agent says it tried in vain, with the outcome it named."""
+    found = []
+    for said, sentence in _iterate_statements(facts):
+        if FAILURE.search(fold(sentence)):
+            outcome = OUTCOME.search(sentence)
+            found.append(Spoken(sentence, said, outcome["outcome"] if outcome else ""))
+    return found
+
+
+def find_intent(facts: Facts) -> str:
+    """The agent's last statement of what it is about to do, empty where it made none since."""
+    last = next((said for said in reversed(facts.conversation) if said.role == "assistant"), None)
+    if last is None:
+        return ""
+    found = [sentence for sentence in split_sentences(last.text) if INTENT.match(fold(sentence))]
+    return found[-1] if found else ""
+
+
+def _iterate_statements(facts: Facts) -> Iterable[tuple[Said, str]]:
+    for said in facts.conversation:
+        if said.role == "assistant":
+            for sentence in split_sentences(said.text):
+                if len(sentence) >= _SHORT and not sentence.endswith("?"):
+                    yield said, sentence

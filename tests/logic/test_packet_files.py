@@ -1,0 +1,112 @@
+"""The files of the work: the agent's changes merged with what git sees."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from agent_relay.domain.facts import Facts, FileChange
+from agent_relay.domain.packet import TouchedFile
+from agent_relay.domain.tree import Tree, TreeFile
+from agent_relay.logic.packet.files import Places, merge_files
+
+_PLACES = Places(root="/r", cwd="/r/sub", prefix="sub")
+
+
+def _change(path: str, action: str, **fields: object) -> FileChange:
+    return FileChange(path, action, 1, **fields)  # type: ignore[arg-type]  # the tests' own shorthand
+
+
+def _merge(
+    changes: Iterable[FileChange], *files: TreeFile, before: Iterable[TouchedFile] = ()
+) -> list[tuple[object, ...]]:
+    tree = Tree(root="/r", is_git=True, files=files)
+    facts = Facts(agent="a", cwd="/r/sub", files=tuple(changes))
+    merged = merge_files(facts, tree, before, places=_PLACES, agent="a")
+    return [(file.path, file.status, file.added, file.removed) for file in merged]
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("/r/a.py", "a.py"),
+        ("a.py", "sub/a.py"),
+        ("../a.py", "a.py"),
+        ("./x/../a.py", "sub/a.py"),
+        ("/elsewhere/a.py", "/elsewhere/a.py"),
+        ("/r", "/r"),
+        ("/root/a.py", "/root/a.py"),
+        ("/r/\udcff.py", "\\xff.py"),
+    ],
+)
+def test_paths_are_relative_to_the_root(path: str, short: str) -> None:
+    """The same file must not be listed twice because one agent says it in full."""
+    assert _PLACES.shorten(path) == short
+
+
+def test_a_symlinked_folder_is_understood() -> None:
+    """The agent was started through a link: its paths do not begin with git's root."""
+    places = Places(root="/real/r", cwd="/link/sub", prefix="sub")
+    assert places.shorten("/link/sub/a.py") == "sub/a.py"
+
+
+def test_edits_of_one_file_are_summed() -> None:
+    """Without git's numbers the agent's own are added up, a file it made stays made."""
+    changes = [
+        _change("/r/a", "created", added=5, removed=0),
+        _change("/r/a", "modified", added=1, removed=2),
+        _change("/r/b", "read"),
+        _change("/r/a", "read"),
+    ]
+    assert _merge(changes) == [("a", "created", 6, 2), ("b", "read", None, None)]
+
+
+def test_a_file_made_and_deleted_again_is_gone() -> None:
+    """Scratch files are no part of the work."""
+    assert _merge([_change("/r/a", "created"), _change("/r/a", "deleted")]) == []
+
+
+def test_a_rename_keeps_its_history() -> None:
+    """One file, not two."""
+    changes = [
+        _change("/r/a", "modified", added=1, removed=1),
+        _change("/r/b", "renamed", added=1, removed=0, previous_path="/r/a"),
+    ]
+    assert _merge(changes) == [("b", "renamed", 2, 1)]
+
+
+def test_gits_numbers_and_states_count() -> None:
+    """Git sees the outcome; files the agent made are untracked to it."""
+    changes = [
+        _change("/r/a", "modified", added=9, removed=9),
+        _change("/r/n", "created", added=3, removed=0),
+    ]
+    tree = (
+        TreeFile("a", "modified", 1, 1),
+        TreeFile("n", "untracked"),
+        TreeFile("other", "deleted", 0, 7),
+        TreeFile(".agent-relay/x", "untracked"),
+    )
+    assert _merge(changes, *tree) == [
+        ("a", "modified", 1, 1),
+        ("n", "created", 3, 0),
+        ("other", "deleted", 0, 7),
+    ]
+
+
+def test_a_predecessors_files_are_carried_on() -> None:
+    """The third agent must see what the first one touched."""
+    before = [
+        TouchedFile(path="a", status="created", added=2, removed=0),
+        TouchedFile(path="b", status="read"),
+    ]
+    changes = [
+        _change("/r/a", "modified", added=1, removed=1),
+        _change("/r/b", "modified", added=1, removed=0),
+    ]
+    assert _merge(changes, before=before) == [("a", "created", 3, 1), ("b", "modified", 1, 0)]
+
+
+def test_only_the_latest_files_read_are_listed() -> None:
+    """Agents read hundreds of files."""
+    merged = _merge([_change(f"/r/{number}", "read") for number in range(50)])
+    assert [row[0] for row in merged] == [str(number) for number in range(20, 50)]
