@@ -1,0 +1,135 @@
+import os
+import tomllib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agent_relay.domain.rules import Rules
+from agent_relay.faces.cli.replay import replay_recording
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.rules import load_rules
+
+HERE = os.path.dirname(__file__)
+with open(os.path.join(HERE, "truth.toml"), "rb") as file:
+    TRUTH = tomllib.load(file)["recording"]
+WITH_RECORDS = [entry for entry in TRUTH if "transcript" in entry]
+RULES: dict[str, Rules] = {}
+# Countdowns on a screen are cut to minutes, and their offsets tell the time only roughly.
+ROUNDING = timedelta(minutes=2)
+Found = tuple[str, str, datetime | None, str]
+
+
+def name(entry: dict[str, object]) -> str:
+    return os.path.basename(str(entry["name"]))
+
+
+def replay(entry: dict[str, str], *, chunk: int = 0, with_records: bool = False) -> dict[str, object]:
+    agent = entry["name"].partition("/")[0]
+    if agent not in RULES:
+        RULES[agent] = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent)))
+    transcript = os.path.join(HERE, "transcripts", entry["transcript"]) if with_records else None
+    return replay_recording(
+        os.path.join(HERE, "recordings", entry["name"] + ".raw.gz"),
+        agent=agent,
+        rules=RULES[agent],
+        chunk=chunk,
+        transcript=transcript,
+        started_at=None if with_records else datetime.fromisoformat(entry["started_at"]),
+        zone=UTC,
+    )
+
+
+def list_found(result: dict[str, object]) -> list[Found]:
+    signals = result["signals"]
+    assert isinstance(signals, list)
+    return [
+        (
+            signal["kind"],
+            signal["scope"],
+            datetime.fromisoformat(signal["resets_at"]) if signal["resets_at"] else None,
+            signal["model"] or "",
+        )
+        for signal in signals
+        if signal["kind"] != "retry"
+    ]
+
+
+def parse(line: str) -> Found:
+    kind, scope, reset, *model = line.split(" ", 3)
+    moment = None if reset == "-" else datetime.fromisoformat(reset).replace(tzinfo=UTC)
+    return kind, scope, moment, model[0] if model else ""
+
+
+def agree(found: list[Found], expected: list[Found]) -> bool:
+    if len(found) != len(expected):
+        return False
+    return all(
+        (one[0], one[1], one[3]) == (other[0], other[1], other[3]) and is_near(one[2], other[2])
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def is_near(one: datetime | None, other: datetime | None) -> bool:
+    return one == other if one is None or other is None else abs(one - other) <= ROUNDING
+
+
+def test_every_recording_has_its_truth() -> None:
+    """A recording nobody judged would test nothing."""
+    there = {
+        f"{os.path.basename(folder)}/{file[: -len('.raw.gz')]}"
+        for folder, _, files in os.walk(os.path.join(HERE, "recordings"))
+        for file in files
+        if file.endswith(".raw.gz")
+    }
+    assert there == {entry["name"] for entry in TRUTH}
+    assert len(there) == 136
+
+
+@pytest.mark.parametrize("entry", TRUTH, ids=name)
+def test_the_screen_alone_shows_what_it_shows_and_decides_nothing(entry: dict[str, str]) -> None:
+    """An agent can forge its own limit row, so all four have a structured source that must agree."""
+    result = replay(entry)
+    expected = [parse(line) for line in entry["screen"]]
+    assert agree(list_found(result), expected), list_found(result)
+    signals = result["signals"]
+    assert isinstance(signals, list)
+    assert not any(signal["decides"] for signal in signals)
+
+
+@pytest.mark.parametrize("entry", WITH_RECORDS, ids=name)
+def test_with_the_run_s_records_exactly_the_true_limits_act(entry: dict[str, str]) -> None:
+    """No decoy, no healing retry and no repainted history may stop an agent; no limit may be missed."""
+    result = replay(entry, with_records=True)
+    expected = [parse(line) for line in entry["acts"]]
+    assert agree(list_found(result), expected), list_found(result)
+
+
+@pytest.mark.parametrize("entry", [e for e in TRUTH if e["truth"] == "none"], ids=name)
+def test_no_harmless_recording_has_a_limit_that_acts(entry: dict[str, str]) -> None:
+    """The truth itself must be sound: nothing called harmless lists a limit."""
+    assert all(line.split()[1] == "auth" for line in entry.get("acts", []))
+
+
+@pytest.mark.parametrize("chunk", [7, 4096])
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+@pytest.mark.slow
+def test_the_result_is_the_same_however_the_bytes_are_cut(agent: str, chunk: int) -> None:
+    """A pipe delivers any sizes; what is detected must not depend on them."""
+    for entry in TRUTH:
+        if entry["name"].startswith(agent):
+            assert replay(entry, chunk=chunk) == replay(entry), entry["name"]
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
+@pytest.mark.slow
+def test_the_result_is_the_same_for_single_bytes(agent: str) -> None:
+    """The smallest cut splits every escape sequence and every character."""
+    for entry in TRUTH:
+        if entry["name"].startswith(agent):
+            assert replay(entry, chunk=1) == replay(entry), entry["name"]
+
+
+@pytest.mark.parametrize("entry", WITH_RECORDS[::7], ids=name)
+def test_records_do_not_make_the_cut_matter(entry: dict[str, str]) -> None:
+    """The timeline of records and screens is fixed by offsets, not by reads."""
+    assert replay(entry, chunk=997, with_records=True) == replay(entry, with_records=True)
