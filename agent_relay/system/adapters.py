@@ -12,7 +12,20 @@ from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.ids import AgentName
 from agent_relay.system.documents import parse_document, read_toml
 from agent_relay.system.folders import Folders
+from agent_relay.system.places import find_builtin_folder
 from agent_relay.system.trust import find_trusted
+
+__all__ = [
+    "SCRIPTED",
+    "LoadedAdapter",
+    "find_builtin_folder",
+    "find_program",
+    "is_signed_in",
+    "list_default_roster",
+    "load_adapter",
+    "load_adapters",
+    "project_adapters",
+]
 
 ADAPTER_FILE = "adapter.toml"
 RULES_FILE = "rules.toml"
@@ -33,18 +46,6 @@ class LoadedAdapter:
     folder: str
     rules_path: str
     origin: Origin
-
-
-def find_builtin_folder() -> str:
-    """The adapters shipped with this installation: the wheel's, else the checkout's.
-
-    Raises ConfigurationError where the installation has none.
-    """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (os.path.join(package, "_adapters"), os.path.join(os.path.dirname(package), "adapters")):
-        if os.path.isdir(folder):
-            return folder
-    raise ConfigurationError("this installation carries no adapters", hint="Install agent-relay again.")
 
 
 def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, LoadedAdapter]:

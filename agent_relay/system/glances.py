@@ -10,10 +10,13 @@ from agent_relay.system.files import read_bounded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 JOURNAL_BYTES = 256 << 20
 _INDEX_BYTES = 64 << 10
+_LEDGER_BYTES = 1 << 20
+_BELIEVED_S = 3600
+"""As `logic.ledger` has it: how long a limit without a reset counts, unless it is about money."""
 
 
 def find_near_root(cwd: str) -> str:
@@ -85,6 +88,33 @@ def list_index(index: str) -> list[tuple[str, str]]:
         if isinstance(entry, dict) and isinstance(entry.get("root"), str):
             found.append((session, entry["root"]))
     return found
+
+
+def read_resting(ledger: str) -> "list[dict[str, object]]":
+    """The rests that last now: agent, model, scope, until (ISO 8601, empty where unknown) and evidence."""
+    try:
+        data = json.loads(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return []
+    rows = data.get("rests") if isinstance(data, dict) else None
+    found = [_rest(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [rest for rest in found if rest is not None]
+
+
+def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
+    from datetime import UTC, datetime, timedelta
+
+    keys = ("agent", "model", "scope", "until", "evidence", "seen_at")
+    texts = {key: str(row.get(key) or "") for key in keys}
+    try:
+        if not texts["until"] and texts["scope"] != "billing":
+            believed = datetime.fromisoformat(texts["seen_at"]) + timedelta(seconds=_BELIEVED_S)
+            texts["until"] = believed.isoformat()
+        if texts["until"] and datetime.fromisoformat(texts["until"]) <= datetime.now(UTC):
+            return None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return {key: value for key, value in texts.items() if key != "seen_at"}
 
 
 def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":

@@ -1,0 +1,29 @@
+"""The relay key the user configured, read without the weight of the whole configuration."""
+
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.system.files import read_bounded
+
+_LIMIT_BYTES = 1 << 20
+
+
+def read_relay_key(config_folder: str) -> int:
+    """The control byte of `relay_key` in the user's `config.toml`, or of the default.
+
+    Raises ConfigurationError where it is set to what cannot be a relay key.
+    """
+    path = f"{config_folder}/config.toml"
+    try:
+        data = read_bounded(path, limit_bytes=_LIMIT_BYTES)
+    except FileNotFoundError:
+        return parse_relay_key(DEFAULT_RELAY_KEY)
+    if b"relay_key" not in data:
+        return parse_relay_key(DEFAULT_RELAY_KEY)
+    import tomllib
+
+    try:
+        found = tomllib.loads(data.decode()).get("relay_key", DEFAULT_RELAY_KEY)
+        return parse_relay_key(str(found))
+    except ValueError as error:
+        # A TOML error and bytes that are no UTF-8 are ValueErrors as well.
+        raise ConfigurationError(f"{path}: relay_key: {error}") from None

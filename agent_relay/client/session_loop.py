@@ -1,0 +1,184 @@
+"""Keeps a person's terminal on a session while its agents come and go."""
+
+import time
+
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.system.glances import read_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Protocol
+
+    class Asking(Protocol):
+        """What is used of a connection to the daemon."""
+
+        def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
+            """The answer to one operation."""
+
+        def subscribe(self) -> None:
+            """Notices come from now on."""
+
+        def notices(self, *, limit_s: float | None = ...) -> Iterator[dict[str, object]]:
+            """Notices as they come, until `limit_s` passes without one."""
+
+        def close(self) -> None:
+            """The connection is given up."""
+
+    class End(Protocol):
+        """How it ended: `why` is `ended`, `detached` or `lost`; `status` is the agent's, -1 unknown."""
+
+        why: str
+        status: int
+
+    Attach = Callable[["Place"], End]
+
+NEXT_LIMIT_S = 900.0
+"""How long the next agent may take; a trust question of its own may have to be answered first."""
+PATIENCE_S = 3.0
+"""After this long without an agent a line says what is being waited for."""
+STUCK_S = 15.0
+"""How long a limited session without an agent may take to find one."""
+FAILURES = 3
+"""How often a leg the daemon believes in may refuse to be attached."""
+NOBODY = 3
+
+
+class Place:
+    """Where a session is now, as the daemon's `open` and `where` say it."""
+
+    __slots__ = ("agent", "folder", "leg", "message", "session", "socket", "state", "status", "trouble")
+
+    def __init__(self, answer: "dict[str, object]") -> None:
+        self.session = _text(answer, "session")
+        self.state = _text(answer, "state")
+        self.agent = _text(answer, "agent")
+        self.leg = _text(answer, "leg")
+        self.socket = _text(answer, "socket")
+        self.message = _text(answer, "message")
+        self.trouble = _text(answer, "trouble")
+        self.folder = _text(answer, "folder")
+        status = answer.get("status")
+        self.status = status if isinstance(status, int) else -1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no agent will come by itself."""
+        return self.state in {"ended", "gone"} or (not self.leg and self.state == "resting")
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a limit stands and nobody takes over: over, unless a next try is about to begin."""
+        return not self.leg and self.state == "limited"
+
+
+class SessionLoop:
+    """One terminal on one session.
+
+    `attach` shows a leg until it ends, `say` prints a line to the person, `reconnect` finds or starts a
+    daemon where the one behind `connection` went away.
+    """
+
+    def __init__(
+        self,
+        connection: "Asking",
+        *,
+        reconnect: "Callable[[], Asking]",
+        attach: "Attach",
+        say: "Callable[[str], None]",
+    ) -> None:
+        self._connection = connection
+        self._reconnect = reconnect
+        self._attach = attach
+        self._say = say
+        self._said = ""
+        self._folder = ""
+
+    def run(self, answer: "dict[str, object]") -> int:
+        """The exit status once the person detached (0) or no agent will come: the last agent's, or 3.
+
+        `answer` is what the daemon said to `open` or `where`. Raises RelayError where the next agent
+        does not come in time or the daemon cannot be started again.
+        """
+        place = Place(answer)
+        self._folder = place.folder
+        # What happened before this terminal came is told by `status`; here only what it lives through.
+        self._said = place.message if place.leg else ""
+        seen, status, failures, lost = "", -1, 0, False
+        while True:
+            if not place.leg or place.leg == seen:
+                place = self._wait(place, seen, again=lost)
+            self._tell(place)
+            if place.is_over or place.is_stuck:
+                return self._settle(place, status)
+            # A daemon should not have to keep what nobody reads while an agent is on the screen.
+            self._connection.close()
+            try:
+                end = self._attach(place)
+            except RelayError:
+                failures += 1
+                if failures > FAILURES:
+                    raise
+                seen, lost = place.leg, True
+                continue
+            if end.why == "detached":
+                self._say(f"Detached; {place.agent} goes on. Back: agent-relay attach {place.session}")
+                return 0
+            seen, status, lost = place.leg, end.status, end.why == "lost"
+
+    def _wait(self, place: Place, seen: str, *, again: bool) -> Place:
+        """The session once another leg than `seen` can be attached, or none will come.
+
+        With `again`, the leg `seen` counts too once the daemon had time to notice that it is gone.
+        """
+        began = time.monotonic()
+        session, waited_s, spoken = place.session, 0.0, False
+        self._follow()
+        while waited_s < NEXT_LIMIT_S:
+            try:
+                place = self._ask(session)
+                if place.is_over or (place.leg and place.leg != seen):
+                    return place
+                for _ in self._connection.notices(limit_s=PATIENCE_S):
+                    break
+            except DaemonUnreachableError:
+                self._follow()
+            waited_s = time.monotonic() - began
+            if (place.is_stuck and waited_s > STUCK_S) or (again and place.leg and waited_s > PATIENCE_S):
+                return place
+            if not spoken and waited_s > PATIENCE_S:
+                self._say(f"Waiting: the session is {place.state} ({place.trouble or place.agent}) …")
+                spoken = True
+        raise RelayError(
+            f"session {session} has had no agent for {NEXT_LIMIT_S:.0f} s", hint="See: agent-relay status"
+        )
+
+    def _ask(self, session: str) -> Place:
+        """Where the session is; from its journal where a new daemon does not have it at work any more."""
+        try:
+            return Place(self._connection.request("where", session=session))
+        except WrongUseError:
+            root = self._folder.partition("/.agent-relay/sessions/")[0]
+            return Place(read_session(root, session))
+
+    def _follow(self) -> None:
+        """A fresh connection that is told of changes. Raises DaemonUnreachableError where none can be had."""
+        self._connection.close()
+        self._connection = self._reconnect()
+        self._connection.subscribe()
+
+    def _tell(self, place: Place) -> None:
+        if place.message and place.message != self._said:
+            self._said = place.message
+            self._say(place.message)
+
+    def _settle(self, place: Place, status: int) -> int:
+        if place.state in {"resting", "limited"}:
+            return NOBODY
+        known = status if status >= 0 else place.status
+        return known if known >= 0 else 1
+
+
+def _text(answer: "dict[str, object]", key: str) -> str:
+    found = answer.get(key)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,57 @@
+"""`agent-relay adapters`: where adapters come from, and the user's trust in those a project brings."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines, print_table
+from agent_relay.faces.cli.typed import Function, run_group
+from agent_relay.system.adapters import load_adapters, project_adapters
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root
+from agent_relay.system.trust import find_trusted, fingerprint_folder, trust_folder
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay adapters`."""
+    functions: dict[str, Function] = {"list": list_adapters, "trust": trust}
+    return run_group(functions, words, name="adapters", about="Where agents' adapters come from.")
+
+
+def list_adapters(
+    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {adapters: [...], project}.")] = False
+) -> None:
+    """Every adapter in use, and whether this project's own are trusted."""
+    folders = get_folders()
+    root = find_near_root(os.getcwd())
+    found = load_adapters(folders, root=root)
+    place = project_adapters(root)
+    project = {
+        "folder": place,
+        "exists": os.path.isdir(place),
+        "trusted": bool(find_trusted(place, state=folders.state)),
+    }
+    if as_json:
+        rows = [{"name": name, "origin": one.origin, "folder": one.folder} for name, one in found.items()]
+        print_json({"adapters": rows, "project": project})
+        return
+    cells = [[name, one.origin, one.folder] for name, one in found.items()]
+    print_table(("agent", "from", "folder"), cells, empty="There are no adapters.")
+    if project["exists"] and not project["trusted"]:
+        print_lines(f"{place} is not trusted, so it is ignored. Read it, then: agent-relay adapters trust")
+
+
+def trust(*, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Trust this project's `.agent-relay/adapters/`, exactly as it is now."""
+    folders = get_folders()
+    place = project_adapters(find_near_root(os.getcwd()))
+    if not os.path.isdir(place):
+        raise WrongUseError(f"there is no {place}")
+    fingerprint, files = fingerprint_folder(place)
+    print_lines(f"{place} (SHA-256 {fingerprint}):", *(f"  {name}" for name in sorted(files)))
+    if not yes:
+        typer.confirm("These files decide which programs are started. Trust them?", abort=True)
+    trust_folder(place, state=folders.state)
+    print_lines("Trusted until the first byte changes.")

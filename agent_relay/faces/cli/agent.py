@@ -1,0 +1,121 @@
+"""`agent-relay <agent>`: a session here under that agent, on this terminal, until it is over or detached."""
+
+import os
+import sys
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.system.folders import Folders
+
+HELP = f"""usage: agent-relay {AGENT_USAGE}
+
+A session in this repository under AGENT: attach to it, hand it over from another agent, or start it.
+
+  --task TEXT     what to do; typed for you as the first prompt
+  --session ID    that session instead of the newest one here
+  --new           a new session, whatever runs here
+  --from AGENT    continue that agent's newest native session here, one relay did not start
+  --focus TEXT    what the successor should look at first
+  --model M       the model to use
+  --no-launch     build the packet, start nobody
+  --yes           do not ask; also choose an agent that rests
+  --json          print where the session is instead of attaching
+  -- ARGS…        arguments for the agent itself
+"""
+_TEXTS = ("--task", "--session", "--from", "--focus", "--model")
+_FLAGS = ("--new", "--no-launch", "--yes", "--json")
+
+
+def run_agent(name: str, words: list[str]) -> int:
+    """The exit status: the agent's own, 0 after a detach, 3 where nobody can go on."""
+    wish = parse_words(words)
+    if wish.pop("help", False):
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    from agent_relay.system.folders import get_folders
+
+    folders = get_folders()
+    check_agent(name, folders, os.getcwd())
+    from agent_relay.client.autostart import connect_or_start
+    from agent_relay.faces.cli.attach import follow, measure
+
+    as_json = bool(wish.pop("json", False))
+    rows, cols = measure()
+    connection = connect_or_start(folders)
+    fields = {"agent": name, "cwd": os.getcwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    answer = connection.request("open", limit_s=OPEN_LIMIT_S, **fields)
+    if as_json or wish.get("no_launch"):
+        from agent_relay.faces.cli.printing import print_json, print_lines
+
+        view = {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+        if as_json:
+            print_json(view)
+        else:
+            print_lines(str(view.get("message") or view.get("folder") or ""))
+        return ExitCode.DONE
+    return follow(folders, connection, answer)
+
+
+OPEN_LIMIT_S = 120.0
+"""How long the daemon may take to find, hand over or start a session before we stop waiting."""
+
+
+def parse_words(words: list[str]) -> dict[str, object]:
+    """The wish in the daemon's words: texts by option, flags as true, `args` after `--`.
+
+    Raises WrongUseError for an unknown word, a missing value, or wishes that exclude each other.
+    """
+    wish: dict[str, object] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
+            wish["args"] = rest
+            break
+        if word in {"--help", "-h"}:
+            return {"help": True}
+        if word in _FLAGS:
+            wish[word[2:].replace("-", "_")] = True
+        elif name in _TEXTS:
+            if not equals and not rest:
+                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay AGENT --help")
+            wish[name[2:]] = value if equals else rest.pop(0)
+        else:
+            raise WrongUseError(
+                f"an agent's session does not know {word!r}", hint="Arguments for the agent stand after --"
+            )
+    if wish.get("new") and wish.get("session"):
+        raise WrongUseError("--new and --session exclude each other")
+    return wish
+
+
+def check_agent(name: str, folders: "Folders", cwd: str) -> None:
+    """Nothing where some adapter folder has this name. Raises WrongUseError with what was meant, perhaps.
+
+    Looks at names only; the daemon reads and judges the adapter.
+    """
+    places = _list_places(folders, cwd)
+    if name.isprintable() and "/" not in name and not name.startswith((".", "-")):
+        for place in places:
+            if os.path.isfile(os.path.join(place, name, "adapter.toml")):
+                return
+    from difflib import get_close_matches
+
+    agents = sorted({entry for place in places if os.path.isdir(place) for entry in os.listdir(place)})
+    close = get_close_matches(name, [*agents, *COMMANDS], n=1)
+    meant = f"Did you mean {close[0]}? " if close else ""
+    raise WrongUseError(
+        f"there is no agent and no command {name[:40]!r}", hint=f"{meant}See: agent-relay --help"
+    )
+
+
+def _list_places(folders: "Folders", cwd: str) -> list[str]:
+    from agent_relay.system.glances import find_near_root
+    from agent_relay.system.places import find_builtin_folder
+
+    project = os.path.join(find_near_root(cwd), ".agent-relay", "adapters")
+    return [find_builtin_folder(), os.path.join(folders.config, "adapters"), project]

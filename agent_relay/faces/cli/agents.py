@@ -1,0 +1,93 @@
+"""`agent-relay agents`: who is known, installed, signed in, and resting."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.config import build_roster
+from agent_relay.domain.ids import AgentName
+from agent_relay.faces.cli.printing import print_json, print_table, render_moment
+from agent_relay.faces.cli.typed import run_one
+from agent_relay.system.adapters import (
+    SCRIPTED,
+    LoadedAdapter,
+    find_program,
+    is_signed_in,
+    list_default_roster,
+    load_adapters,
+)
+from agent_relay.system.config import read_project_config, read_user_config
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, read_resting
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay agents`."""
+    return run_one(agents, words, name="agents")
+
+
+def agents(
+    *,
+    everybody: Annotated[bool, typer.Option("--all", help="The scripted agents too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {agents: [...]}.")] = False,
+) -> None:
+    """The agents known, in the order they are asked, with what keeps each from taking over."""
+    view = build_view(os.getcwd(), os.environ)
+    rows = [row for row in view if everybody or as_json or not row["scripted"]]
+    if as_json:
+        print_json({"agents": rows})
+        return
+    cells = [
+        [
+            str(row["place"] or "-"),
+            str(row["name"]),
+            str(row["program"] or "not installed"),
+            "yes" if row["signed_in"] else "no",
+            render_moment(row["rests_until"]) or ("yes" if row["resting"] else "-"),
+            str(row["origin"]),
+        ]
+        for row in rows
+    ]
+    headers = ("place", "agent", "program", "signed in", "rests until", "adapter")
+    print_table(headers, cells, empty="There are no adapters.")
+
+
+def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
+    """One row an agent; `place` is its place in the roster here, from 1, `None` outside of it."""
+    folders = get_folders(environ)
+    root = find_near_root(cwd)
+    adapters = load_adapters(folders, root=root)
+    known = list_default_roster(adapters)
+    roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
+    resting = {str(rest["agent"]): rest for rest in read_resting(folders.ledger)}
+    names = [
+        *[name for name in roster if name in adapters],
+        *[name for name in adapters if name not in roster],
+    ]
+    return [_row(name, adapters, roster, resting, environ) for name in names]
+
+
+def _row(
+    name: str,
+    adapters: Mapping[AgentName, LoadedAdapter],
+    roster: tuple[str, ...],
+    resting: Mapping[str, Mapping[str, object]],
+    environ: Mapping[str, str],
+) -> dict[str, object]:
+    loaded = adapters[AgentName(name)]
+    rest = resting.get(name)
+    return {
+        "name": name,
+        "title": loaded.adapter.title,
+        "place": roster.index(name) + 1 if name in roster else None,
+        "program": find_program(loaded, environ),
+        "signed_in": is_signed_in(loaded.adapter, environ, environ.get("HOME", "")),
+        "resting": rest is not None,
+        "rests_until": rest["until"] if rest else "",
+        "scope": rest["scope"] if rest else "",
+        "origin": loaded.origin,
+        "tested_version": loaded.adapter.tested_version,
+        "scripted": SCRIPTED in loaded.adapter.capabilities,
+    }

@@ -1,0 +1,100 @@
+"""`agent-relay attach`: this terminal on a session, until its agents are done or the person detaches."""
+
+import os
+import sys
+from functools import partial
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, list_index, read_session, read_sessions_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.client.attach import AttachOutcome
+    from agent_relay.client.connection import Connection
+    from agent_relay.client.session_loop import Place
+    from agent_relay.system.folders import Folders
+
+HELP = """usage: agent-relay attach [SESSION]
+
+Connect this terminal to a session: the newest one of this repository, or the one whose id begins or
+ends with SESSION. The screen is repainted exactly; the relay key (Ctrl-] unless configured) then d detaches.
+"""
+
+
+def run(words: list[str]) -> int:
+    """The exit status: the agent's own, 0 after a detach."""
+    if "--help" in words or "-h" in words:
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    if len(words) > 1 or (words and words[0].startswith("-")):
+        raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
+    folders = get_folders()
+    session = _find(folders, words[0] if words else "")
+    from agent_relay.client.autostart import connect_or_start
+
+    connection = connect_or_start(folders)
+    return follow(folders, connection, connection.request("where", session=session))
+
+
+def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
+    """The exit status once the session `answer` names is over here; see `client.session_loop`."""
+    from agent_relay.client.attach import attach
+    from agent_relay.client.autostart import connect_or_start
+    from agent_relay.client.relay_key import read_relay_key
+    from agent_relay.client.relay_prompt import obey
+    from agent_relay.client.session_loop import SessionLoop
+
+    relay_key = read_relay_key(folders.config)
+    reconnect = partial(connect_or_start, folders)
+
+    def show(place: "Place") -> "AttachOutcome":
+        command = partial(obey, session=place.session, folder=place.folder, connect=reconnect)
+        return attach(place.socket, relay_key=relay_key, on_relay_key=command)
+
+    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
+
+
+def measure() -> tuple[int, int]:
+    """Rows and columns of this terminal; 24 by 80 where there is none."""
+    for handle in (0, 1, 2):
+        try:
+            size = os.get_terminal_size(handle)
+        except OSError:
+            continue
+        if size.lines > 0 and size.columns > 0:
+            return size.lines, size.columns
+    return 24, 80
+
+
+def _find(folders: "Folders", text: str) -> str:
+    """The session's id. Raises WrongUseError where none or several are meant, or it has ended."""
+    if not text:
+        here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]
+        if not here:
+            raise WrongUseError("no session runs here", hint="Start: agent-relay <agent>")
+        return str(here[0]["session"])
+    wanted = text.upper()
+    found = [(session, root) for session, root in list_index(folders.sessions) if _matches(session, wanted)]
+    if len(found) != 1:
+        what = "no session is" if not found else f"{len(found)} sessions are"
+        raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay sessions")
+    ((session, root),) = found
+    view = read_session(root, session)
+    if view["state"] == "ended":
+        raise WrongUseError(
+            f"session {session} has ended",
+            hint=f"Continue it: agent-relay {view['agent'] or '<agent>'} --session {session}",
+        )
+    return session
+
+
+def _matches(session: str, wanted: str) -> bool:
+    return session.startswith(wanted) or session.endswith(wanted)
+
+
+def _say(line: str) -> None:
+    """One line to the person, on the terminal their agent was on."""
+    stream = sys.stdout if sys.stdout.isatty() else sys.stderr
+    stream.write(f"{line}\r\n" if stream.isatty() else f"{line}\n")
+    stream.flush()

@@ -1,0 +1,46 @@
+"""The words `agent-relay` knows, where each is answered, and the help that lists them; imports nothing."""
+
+PACKAGE = "agent_relay.faces.cli"
+
+COMMANDS: "dict[str, tuple[str, str, str]]" = {
+    "attach": ("attach", "[SESSION]", "connect this terminal to a session"),
+    "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
+    "sessions": ("sessions", "[--json]", "every session, in every repository"),
+    "stop": ("stop", "[SESSION]", "end a session and its agent"),
+    "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
+    "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
+    "order": ("order", "[AGENT…]", "who is asked first; without agents, shows it"),
+    "packet": ("packet", "show|path|schema|build", "what a successor is told"),
+    "replay": ("replay:main", "RECORDING --agent A", "what the detector says about recorded bytes"),
+    "adapters": ("adapters", "list|trust", "where agents' adapters come from; trust a project's"),
+    "init": ("init", "", "prepare this repository and the configuration"),
+    "doctor": ("doctor", "[--json]", "what is missing, one line each"),
+    "demo": ("demo", "[--fast]", "a real handoff between two scripted agents, no account"),
+    "daemon": ("daemon", "start|stop|restart|status|logs", "the process that owns the sessions"),
+}
+"""By first word: the module with its `run(words)` (or `module:function`), its arguments, and what it does."""
+
+AGENT_USAGE = (
+    "AGENT [--task TEXT] [--session ID | --new] [--from AGENT] [--focus TEXT] [--model M]"
+    " [--no-launch] [--yes] [-- ARGS…]"
+)
+
+
+def render_help() -> str:
+    """What `agent-relay --help` prints."""
+    width = max(len(f"{name} {usage}") for name, (_, usage, _) in COMMANDS.items())
+    rows = [f"  {f'{name} {usage}':{width}}  {about}" for name, (_, usage, about) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "A coding agent hits its limit; the work goes on in another one, from exactly the same point.",
+            "",
+            f"usage: agent-relay {AGENT_USAGE}",
+            "           a session here under that agent: attach, hand over or start, whichever fits",
+            "       agent-relay COMMAND …",
+            "",
+            *rows,
+            "",
+            "Every command answers --help. Files: docs/cli.md, docs/architecture.md.",
+            "",
+        ]
+    )

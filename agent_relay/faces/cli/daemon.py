@@ -1,0 +1,104 @@
+"""`agent-relay daemon`: start, stop and look at the process that owns the sessions."""
+
+import os
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start, stop_daemon
+from agent_relay.client.connection import Connection, NobodyListensError
+from agent_relay.domain.errors import DaemonUnreachableError
+from agent_relay.domain.wire import OP_DAEMON_STATUS
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.typed import Function, run_group
+from agent_relay.system.folders import get_folders
+
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_TAIL_BYTES = 64 << 10
+_FOLLOW_S = 0.5
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay daemon`."""
+    functions: dict[str, Function] = {
+        "start": start,
+        "stop": stop,
+        "restart": restart,
+        "status": status,
+        "logs": logs,
+    }
+    about = "The process that owns the sessions. It starts by itself when needed; agents outlive it."
+    return run_group(functions, words, name="daemon", about=about)
+
+
+def start(*, as_json: AsJson = False) -> None:
+    """Start the daemon, if none runs."""
+    with connect_or_start(get_folders()) as connection:
+        _say({"running": True, "pid": connection.pid, "version": connection.daemon}, as_json=as_json)
+
+
+def stop(*, as_json: AsJson = False) -> None:
+    """Stop the daemon; agents and attached terminals go on."""
+    pid = stop_daemon(get_folders())
+    _say({"running": False, "pid": pid}, as_json=as_json)
+
+
+def restart(*, as_json: AsJson = False) -> None:
+    """Stop the daemon and start it again: after an upgrade, or when it misbehaves."""
+    folders = get_folders()
+    stop_daemon(folders)
+    with connect_or_start(folders) as connection:
+        _say({"running": True, "pid": connection.pid, "version": connection.daemon}, as_json=as_json)
+
+
+def status(*, as_json: AsJson = False) -> None:
+    """Whether a daemon runs, which, and since when. Exit status 69 where none answers."""
+    try:
+        with Connection.open(get_folders()) as connection:
+            answer = connection.request(OP_DAEMON_STATUS)
+    except NobodyListensError:
+        if as_json:
+            print_json({"running": False})
+        else:
+            print_lines("No daemon runs.")
+        raise typer.Exit(DaemonUnreachableError.code) from None
+    view = {"running": True, **{key: value for key, value in answer.items() if key not in {"id", "ok"}}}
+    if as_json:
+        print_json(view)
+    else:
+        print_lines(*(f"{key.replace('_', ' ')}: {value}" for key, value in view.items()))
+
+
+def logs(
+    *, follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False
+) -> None:
+    """The end of the daemon's log: events and names, never contents."""
+    path = get_folders().daemon_log
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        print_lines("The daemon has not written a log yet.")
+        return
+    try:
+        os.lseek(handle, max(0, os.fstat(handle).st_size - _TAIL_BYTES), os.SEEK_SET)
+        while True:
+            part = os.read(handle, _TAIL_BYTES)
+            print_lines(*part.decode("utf-8", "replace").splitlines())
+            sys.stdout.flush()
+            if not part and not follow:
+                return
+            if not part:
+                time.sleep(_FOLLOW_S)
+    finally:
+        os.close(handle)
+
+
+def _say(view: dict[str, object], *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+    elif view["running"]:
+        print_lines(f"The daemon runs (pid {view['pid']}, version {view['version']}).")
+    else:
+        print_lines("No daemon ran." if view["pid"] is None else f"The daemon (pid {view['pid']}) has ended.")

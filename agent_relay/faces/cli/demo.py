@@ -1,0 +1,163 @@
+"""`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from typing import Annotated
+
+import pexpect
+import typer
+
+from agent_relay.client.autostart import stop_daemon
+from agent_relay.domain.errors import RelayError
+from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
+from agent_relay.faces.cli.plain_log import PlainLog
+from agent_relay.faces.cli.printing import is_fancy, print_lines
+from agent_relay.faces.cli.typed import run_one
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import read_sessions_at
+from agent_relay.system.store import list_packets
+
+_STEP_LIMIT_S = 60
+_KEY_S = 0.02
+_READ_S = 1.2
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay demo`."""
+    return run_one(demo, words, name="demo")
+
+
+def demo(
+    *,
+    fast: Annotated[bool, typer.Option("--fast", help="Without pauses for reading.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the folder, to look around in it.")] = False,
+) -> None:
+    """Watch a session change hands: a limit, a packet, a successor that goes on. No account, no network."""
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="agent-relay-demo-"))
+    environ = prepare_home(folder)
+    project = create_project(folder, environ)
+    show = Show(environ, project, pause_s=0.0 if fast else 1.0)
+    try:
+        show.play()
+        show.tell_packet()
+        done = True
+    except (pexpect.EOF, pexpect.TIMEOUT):
+        done = False
+    finally:
+        show.close()
+    if not done:
+        log = get_folders(environ).daemon_log
+        raise RelayError(
+            f"the demo came to a halt while waiting for {show.waiting_for!r}",
+            hint=f"Everything is in {folder}, the daemon's log is {log}",
+        )
+    if keep:
+        print_lines(
+            "", f"Kept: {folder}", f"Look around: AGENT_RELAY_HOME={folder}/home agent-relay sessions"
+        )
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Show:
+    """One performance: the product's own command in a PTY, typed into as a person would."""
+
+    def __init__(self, environ: dict[str, str], project: str, *, pause_s: float) -> None:
+        self.waiting_for = ""
+        self._environ = environ
+        self._project = project
+        self._pause_s = pause_s
+        self._seconds = 0.0
+        self._child: pexpect.spawn[str] | None = None
+
+    def play(self) -> None:
+        """A task, a limit in the middle of it, and a successor that finishes it."""
+        self._tell(
+            "Two scripted agents; the holder, the daemon, the PTY, the limit and the packet are real.",
+            "A session under the first one:",
+        )
+        self._start()
+        self._expect("ready | demo")
+        self._type(FIRST_PROMPT)
+        self._expect("One test still fails")
+        self._expect("ready | demo")
+        self._read()
+        self._type(SECOND_PROMPT)
+        self._expect("hit your session limit")
+        limit_at = time.monotonic()
+        self._expect("Continuing with understudy")
+        self._expect("understudy agent")
+        self._seconds = time.monotonic() - limit_at
+        self._expect("The task is done.")
+        self._expect("ready | understudy")
+        self._read()
+        self._type("/quit")
+        self._expect_end()
+
+    def tell_packet(self) -> None:
+        """What the successor was told, and what became of it."""
+        (view, *_) = read_sessions_at(self._project)
+        packets = list_packets(str(view["folder"]))
+        text = f"{packets[-1][2].removesuffix('.json')}.md"
+        with open(text, encoding="utf-8") as stream:
+            packet = stream.read()
+        self._tell("The packet the understudy was given, built from the demo agent's transcript and git:")
+        print_lines("", *(f"    {line}" for line in packet.splitlines()))
+        self._tell(
+            f"From the limit on the screen to the successor: {self._seconds:.1f} s.",
+            "With your own agents: agent-relay doctor, then agent-relay <agent>",
+        )
+
+    def close(self) -> None:
+        """Nothing of the demo runs any more."""
+        if self._child is not None:
+            self._child.close(force=True)
+        stop_daemon(get_folders(self._environ))
+
+    def _start(self) -> None:
+        columns, rows = shutil.get_terminal_size((100, 30))
+        self._child = pexpect.spawn(
+            sys.executable,
+            ["-m", "agent_relay", "agent", "demo"],
+            cwd=self._project,
+            env=self._environ,
+            encoding="utf-8",
+            codec_errors="replace",
+            timeout=_STEP_LIMIT_S,
+            dimensions=(rows, columns),
+        )
+        self._child.delaybeforesend = None
+        self._child.logfile_read = sys.stdout if sys.stdout.isatty() else PlainLog(sys.stdout)
+
+    def _expect(self, text: str) -> None:
+        self.waiting_for = text
+        assert self._child is not None  # noqa: S101 - started before anything is expected
+        self._child.expect_exact(text)
+
+    def _type(self, text: str) -> None:
+        assert self._child is not None  # noqa: S101 - same
+        for key in text:
+            self._child.send(key)
+            self._drain(_KEY_S * self._pause_s)
+        self._child.send("\r")
+
+    def _read(self) -> None:
+        """Time for a person to read, while the screen goes on being shown."""
+        self._drain(_READ_S * self._pause_s)
+
+    def _drain(self, seconds: float) -> None:
+        if seconds > 0 and self._child is not None:
+            self._child.expect(pexpect.TIMEOUT, timeout=seconds)
+
+    def _expect_end(self) -> None:
+        self.waiting_for = "the end of the session"
+        assert self._child is not None  # noqa: S101 - same
+        self._child.expect(pexpect.EOF)
+
+    def _tell(self, *lines: str) -> None:
+        begin, end = ("\x1b[1;36m", "\x1b[0m") if is_fancy() else ("", "")
+        sys.stdout.write(f"\n{begin}" + "\n".join(f"# {line}" for line in lines) + f"{end}\n\n")
+        sys.stdout.flush()

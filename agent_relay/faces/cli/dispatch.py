@@ -1,0 +1,95 @@
+"""From the first word to its command; errors become one sentence, a hint and an exit code here."""
+
+import importlib
+import os
+import sys
+
+from agent_relay.domain.errors import ExitCode, RelayError
+from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BROKEN_PIPE = 141
+"""What a shell shows for a program that SIGPIPE ended."""
+
+
+def run(words: list[str]) -> int:
+    """The exit status of the command that `words` name."""
+    _keep_writing()
+    try:
+        status = _find(words)(words[1:])
+        sys.stdout.flush()
+    except RelayError as error:
+        return _say_error(error)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; closing must not fail a second time.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001 - the failure reporter: every bug ends here, in one form
+        return report_bug(error, words)
+    return status
+
+
+def _find(words: list[str]) -> "Callable[[list[str]], int]":
+    """The function behind the first word: a command's, else the one that treats it as an agent's name."""
+    if not words or words[0] in {"-h", "--help", "help"}:
+        return _help
+    if words[:1] == ["agent"] and len(words) > 1 and not words[1].startswith("-"):
+        # The long form, for an agent that is called like a command.
+        from agent_relay.faces.cli.agent import run_agent
+
+        return lambda rest: run_agent(rest[0], rest[1:])
+    known = COMMANDS.get(words[0])
+    if known is not None:
+        module, _, function = known[0].partition(":")
+        found = importlib.import_module(f"{PACKAGE}.{module}")
+        run_command: Callable[[list[str]], int] = getattr(found, function or "run")
+        return run_command
+    from agent_relay.faces.cli.agent import run_agent
+
+    return lambda rest: run_agent(words[0], rest)
+
+
+def _help(_rest: list[str]) -> int:
+    sys.stdout.write(render_help())
+    return ExitCode.DONE
+
+
+def _say_error(error: RelayError) -> int:
+    sys.stderr.write(f"agent-relay: {error.sentence}\n")
+    if error.hint:
+        sys.stderr.write(f"  {error.hint}\n")
+    return int(error.code)
+
+
+def report_bug(error: Exception, words: list[str]) -> int:
+    """Says where the crash report is; it names a known command at most, never what the user typed."""
+    from datetime import UTC, datetime
+
+    from agent_relay import __version__
+    from agent_relay.system.crashes import write_crash
+    from agent_relay.system.folders import get_folders
+
+    doing = words[0] if words and words[0] in COMMANDS else "a command"
+    try:
+        folder = get_folders().crashes
+    except RelayError:
+        folder = ""
+    path = folder and write_crash(folder, error, at=datetime.now(UTC), version=__version__, doing=doing)
+    where = f"A report without contents, ready to paste into an issue: {path}" if path else ""
+    sys.stderr.write(f"agent-relay: a mistake of ours ({type(error).__name__}) stopped {doing}\n")
+    if where:
+        sys.stderr.write(f"  {where}\n")
+    return ExitCode.OUR_BUG
+
+
+def _keep_writing() -> None:
+    """Names on disk need not be text; showing them must not be what fails."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

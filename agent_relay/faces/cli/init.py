@@ -1,0 +1,68 @@
+"""`agent-relay init`: this repository's private folder and the user's configuration, made and explained."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.typed import run_one
+from agent_relay.system.config import FILE_NAME, read_user_config
+from agent_relay.system.files import write_atomic
+from agent_relay.system.folders import ensure_private, get_folders
+from agent_relay.system.glances import find_near_root
+from agent_relay.system.project import open_project
+
+TEMPLATE = """\
+# agent-relay's configuration. Every line is optional; what stands here behind # is what happens without it.
+
+# Who may take over, preferred first (also: agent-relay order AGENT…). Without it: everybody installed.
+# order = ["AGENT", "AGENT"]
+
+# How many seconds an agent may plan to wait by itself before that counts as a limit.
+# patience_s = 300
+
+# When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
+# return = "offer"
+
+# When everybody rests: continue by itself at the first reset.
+# resume_at_reset = false
+
+# The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
+# relay_key = "ctrl-]"
+
+# A limit of one model: "handoff" to the next agent, or another "model" of the same one.
+# model_remedy = "handoff"
+
+# Wishes for one agent: arguments of every launch, a model, the size of packets it is given in tokens.
+# [agents.AGENT]
+# args = []
+# model = ""
+# budget_tokens = 6000
+"""
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay init`."""
+    return run_one(init, words, name="init")
+
+
+def init(
+    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root, folder, config}.")] = False
+) -> None:
+    """Prepare this repository and your configuration; harmless when repeated, and never needed."""
+    project = open_project(find_near_root(os.getcwd()))
+    config = os.path.join(ensure_private(get_folders().config), FILE_NAME)
+    made = not os.path.lexists(config)
+    if made:
+        write_atomic(config, TEMPLATE.encode())
+    read_user_config(os.path.dirname(config))
+    if as_json:
+        view = {"root": project.root, "folder": project.folder, "config": config, "config_made": made}
+        print_json(view)
+        return
+    print_lines(
+        f"{project.folder} is ready: private, and ignored by git.",
+        f"{config} {'was written' if made else 'is yours already, and can be read'}.",
+        "Next: agent-relay doctor, then agent-relay <agent>",
+    )

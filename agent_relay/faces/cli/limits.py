@@ -1,0 +1,50 @@
+"""`agent-relay limits`: which agents rest and until when; the user may say that one works again."""
+
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
+from agent_relay.faces.cli.typed import run_group, run_one
+from agent_relay.logic.ledger import drop_rests
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import read_resting
+from agent_relay.system.ledger import update_ledger
+
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay limits`."""
+    if words[:1] == ["clear"]:
+        return run_group({"clear": clear}, words, name="limits", about="Forget a limit.")
+    return run_one(limits, words, name="limits")
+
+
+def limits(*, as_json: AsJson = False) -> None:
+    """Which agents rest, why, and until when. `agent-relay limits clear AGENT` forgets what is known."""
+    found = read_resting(get_folders().ledger)
+    if as_json:
+        print_json({"limits": found})
+        return
+    rows = [
+        [
+            str(rest["agent"]),
+            str(rest["scope"]),
+            str(rest["model"] or "-"),
+            render_moment(rest["until"]) or "you clear it",
+            str(rest["evidence"]),
+        ]
+        for rest in found
+    ]
+    print_table(("agent", "scope", "model", "rests until", "because"), rows, empty="Nobody rests.")
+
+
+def clear(agent: Annotated[str, typer.Argument(help="The agent that may work again.")]) -> None:
+    """Forget an agent's limits: it may be chosen again."""
+    folders = get_folders()
+    if not any(rest["agent"] == agent for rest in read_resting(folders.ledger)):
+        raise WrongUseError(f"{agent} does not rest", hint="See: agent-relay limits")
+    update_ledger(folders.ledger, lambda rests: drop_rests(rests, agent))
+    print_lines(f"{agent} may be chosen again.")

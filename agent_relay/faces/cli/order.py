@@ -1,0 +1,44 @@
+"""`agent-relay order`: who is asked first; written into the user's configuration."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.config import build_roster
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.typed import run_one
+from agent_relay.system.adapters import list_default_roster, load_adapters
+from agent_relay.system.config import read_project_config, read_user_config, write_order
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay order`."""
+    return run_one(order, words, name="order")
+
+
+def order(
+    agents: Annotated[list[str] | None, typer.Argument(help="Preferred first; others are not asked.")] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {order: [...]}.")] = False,
+) -> None:
+    """Show, or set, the agents that may take over, preferred first."""
+    folders = get_folders()
+    root = find_near_root(os.getcwd())
+    adapters = load_adapters(folders, root=root)
+    if agents:
+        unknown = [name for name in agents if name not in adapters]
+        if unknown:
+            raise WrongUseError(
+                f"there is no agent {unknown[0][:40]!r}", hint=f"Known: {', '.join(adapters)}"
+            )
+        write_order(folders.config, tuple(agents))
+    known = list_default_roster(adapters)
+    roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
+    if as_json:
+        print_json({"order": list(roster)})
+    else:
+        print_lines(" ".join(roster))

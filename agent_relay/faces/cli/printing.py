@@ -1,0 +1,84 @@
+"""One view, two forms: JSON for programs, a table for people; names reach no terminal raw."""
+
+import json
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_GAP = "  "
+
+
+def print_json(view: "Mapping[str, object]") -> None:
+    """`view` as JSON on standard output, ASCII so that any pipe can carry it."""
+    sys.stdout.write(json.dumps(view, indent=2) + "\n")
+
+
+def print_lines(*lines: str) -> None:
+    """Lines on standard output, control characters shown instead of obeyed."""
+    sys.stdout.write("".join(f"{plain(line)}\n" for line in lines))
+
+
+def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, empty: str) -> None:
+    """The rows below their headers: drawn by rich on a terminal, aligned columns anywhere else."""
+    if not rows:
+        print_lines(empty)
+    elif is_fancy():
+        _print_rich(headers, rows)
+    else:
+        sys.stdout.write(render_table(headers, rows))
+
+
+def render_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> str:
+    """Aligned columns as text, the last one as long as it is."""
+    cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    lines = (
+        _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def is_fancy() -> bool:
+    """Whether colour may be used: a terminal that did not say no."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def plain(text: str) -> str:
+    r"""`text` on one line: control characters as `\n` or `\x1b`, undecodable bytes as `\xNN`."""
+    if text.isprintable():
+        return text
+    raw = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in raw
+    )
+
+
+def render_moment(iso: object) -> str:
+    """A moment of ours as people say it: the time today, else the day too; empty for none."""
+    if not isinstance(iso, str) or not iso:
+        return ""
+    from datetime import datetime
+
+    try:
+        at = datetime.fromisoformat(iso).astimezone()
+    except ValueError:
+        return plain(iso)
+    today = datetime.now().astimezone().date()
+    return at.strftime("%H:%M" if at.date() == today else "%b %-d, %H:%M")
+
+
+def _print_rich(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    for row in rows:
+        table.add_row(*(plain(cell).replace("[", r"\[") for cell in row))
+    Console(highlight=False).print(table)

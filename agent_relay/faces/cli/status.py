@@ -1,0 +1,69 @@
+"""`agent-relay status`: what runs here and who rests, from files, at the cost of a bare Python."""
+
+import os
+import sys
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines, render_moment, render_table
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_resting, read_sessions_at
+
+HELP = """usage: agent-relay status [--all] [--json]
+
+The sessions of this repository that have not ended, and the agents that rest.
+
+  --all    ended sessions too
+  --json   the same as JSON: {"root", "sessions": [...], "resting": [...]}
+"""
+
+
+def run(words: list[str]) -> int:
+    """Prints the view; 0 also where nothing runs."""
+    if "--help" in words or "-h" in words:
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    unknown = [word for word in words if word not in {"--all", "--json"}]
+    if unknown:
+        raise WrongUseError(f"status does not know {unknown[0]!r}", hint="See: agent-relay status --help")
+    view = build_view(os.getcwd(), ended="--all" in words)
+    if "--json" in words:
+        print_json(view)
+    else:
+        _print(view)
+    return ExitCode.DONE
+
+
+def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
+    """`root`, its `sessions` (as `system.glances` has them), and `resting` agents with scope and until."""
+    folders = get_folders()
+    root = find_near_root(cwd)
+    sessions = read_sessions_at(root)
+    if not sessions:
+        sessions = [view for view in read_all_sessions(folders.sessions) if view["root"] == root]
+    chosen = [view for view in sessions if ended or view["state"] != "ended"]
+    return {"root": root, "sessions": chosen, "resting": read_resting(folders.ledger)}
+
+
+def list_columns(view: dict[str, object]) -> list[str]:
+    """One session as the cells of a row: state, agent, since, session, task."""
+    return [
+        str(view["state"]),
+        str(view["agent"] or "-"),
+        render_moment(view["since"]),
+        str(view["session"]),
+        str(view["why"] or view["task"] or ""),
+    ]
+
+
+def _print(view: dict[str, object]) -> None:
+    sessions, resting = view["sessions"], view["resting"]
+    assert isinstance(sessions, list)  # noqa: S101 - built above
+    assert isinstance(resting, list)  # noqa: S101 - built above
+    if sessions:
+        rows = [list_columns(session) for session in sessions]
+        sys.stdout.write(render_table(("state", "agent", "since", "session", "about"), rows))
+    else:
+        print_lines("Nothing runs here. Start: agent-relay <agent>")
+    for rest in resting:
+        until = render_moment(rest["until"]) or "you say otherwise (agent-relay limits clear)"
+        print_lines(f"{rest['agent']} rests ({rest['scope']}) until {until}")

@@ -1,0 +1,173 @@
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent_relay.client.session_loop import Place, SessionLoop
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+
+Answer = dict[str, object] | Exception
+LINE = "→ ada hit its session limit (resets 21:00). Continuing with bob. Packet: /r/p.md"
+
+
+@dataclass
+class _End:
+    why: str
+    status: int = -1
+
+
+@dataclass
+class _Daemon:
+    """A daemon that gives one prepared answer after another to `where`, the last one for ever."""
+
+    answers: list[Answer]
+    opened: int = 0
+    asked: list[str] = field(default_factory=list)
+
+    def connect(self) -> "_Connection":
+        self.opened += 1
+        return _Connection(self)
+
+
+class _Connection:
+    def __init__(self, daemon: _Daemon) -> None:
+        self._daemon = daemon
+
+    def request(self, op: str, /, **fields: object) -> dict[str, object]:
+        self._daemon.asked.append(f"{op} {fields['session']}")
+        answers = self._daemon.answers
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def subscribe(self) -> None:
+        """Nothing to do: `notices` always has one."""
+
+    def notices(self, *, limit_s: float | None = None) -> Iterator[dict[str, object]]:
+        assert limit_s is not None
+        yield {"notice": "session", "session": "*"}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _where(
+    state: str, leg: str = "", *, agent: str = "ada", message: str = "", status: int = -1
+) -> dict[str, object]:
+    return {
+        "session": "S",
+        "state": state,
+        "agent": agent,
+        "leg": leg,
+        "socket": f"/legs/{leg}/sock" if leg else "",
+        "message": message,
+        "folder": "/nonexistent/.agent-relay/sessions/S",
+        "status": status,
+    }
+
+
+def _run(
+    first: dict[str, object], answers: list[Answer], ends: list[_End]
+) -> tuple[int, list[str], list[str], _Daemon]:
+    """The exit status, the legs attached, what was said, and the daemon afterwards."""
+    daemon, legs, said = _Daemon(answers), [], []
+
+    def attach(place: Place) -> _End:
+        legs.append(place.leg)
+        return ends.pop(0)
+
+    say: Callable[[str], None] = said.append
+    loop = SessionLoop(daemon.connect(), reconnect=daemon.connect, attach=attach, say=say)
+    return loop.run(first), legs, said, daemon
+
+
+def test_the_same_terminal_goes_on_with_the_successor_after_one_line() -> None:
+    """This is the product: the user does nothing and reads one line."""
+    status, legs, said, _ = _run(
+        _where("busy", "L1"),
+        [
+            _where("limited", "L1"),
+            _where("handing-off"),
+            _where("starting", "L2", agent="bob", message=LINE),
+            _where("ended", agent="bob", message=LINE, status=0),
+        ],
+        [_End("ended", 143), _End("ended", 0)],
+    )
+    assert (status, legs, said) == (0, ["L1", "L2"], [LINE])
+
+
+def test_an_earlier_handoffs_line_is_not_said_to_who_comes_later() -> None:
+    """Attaching to a running session shows its agent, not its history."""
+    status, _, said, _ = _run(
+        _where("busy", "L2", message=LINE), [_where("ended", message=LINE, status=7)], [_End("ended", 7)]
+    )
+    assert (status, said) == (7, [])
+
+
+def test_detaching_leaves_with_zero_and_says_how_to_come_back() -> None:
+    """The agent keeps working; a script must not take this for a failure."""
+    status, _, said, daemon = _run(_where("busy", "L1"), [_where("busy", "L1")], [_End("detached")])
+    assert (status, daemon.asked) == (0, [])
+    assert said == ["Detached; ada goes on. Back: agent-relay attach S"]
+
+
+def test_nobody_left_is_status_three_and_says_until_when() -> None:
+    """Scripts wait for the earliest reset; people read it."""
+    line = "→ ada hit its session limit. Nobody can take over. The first reset is at 21:00."
+    status, _, said, _ = _run(_where("busy", "L1"), [_where("resting", message=line)], [_End("ended", 0)])
+    assert (status, said) == (3, [line])
+
+
+def test_a_daemon_that_dies_in_between_is_started_again() -> None:
+    """A killed daemon costs an attached user nothing."""
+    status, legs, said, daemon = _run(
+        _where("busy", "L1"),
+        [
+            DaemonUnreachableError("gone"),
+            _where("starting", "L2", agent="bob", message=LINE),
+            DaemonUnreachableError("gone again"),
+            _where("ended", status=0),
+        ],
+        [_End("lost"), _End("ended", 0)],
+    )
+    assert (status, legs, said) == (0, ["L1", "L2"], [LINE])
+    assert daemon.opened == 5
+
+
+def test_a_session_the_new_daemon_has_put_away_ends_with_the_agents_own_status() -> None:
+    """After a restart ended sessions are only in their journals."""
+    status, *_ = _run(_where("busy", "L1"), [WrongUseError("no such session is at work")], [_End("ended", 4)])
+    assert status == 4
+
+
+def test_an_end_nobody_saw_is_a_failure() -> None:
+    """Zero would tell a script that the task was done."""
+    status, *_ = _run(_where("busy", "L1"), [_where("ended")], [_End("lost")])
+    assert status == 1
+
+
+def test_a_handoff_asked_for_from_outside_waits_for_the_successor_first() -> None:
+    """`agent-relay bob` on a session of ada's: there is nothing to attach until ada has left."""
+    status, legs, said, _ = _run(
+        _where("handing-off"),
+        [
+            _where("handing-off"),
+            _where("starting", "L2", agent="bob", message=LINE),
+            _where("ended", status=0),
+        ],
+        [_End("ended", 0)],
+    )
+    assert (status, legs, said) == (0, ["L2"], [LINE])
+
+
+def test_a_daemon_that_cannot_be_had_again_is_an_error() -> None:
+    """Waiting silently for ever would be worse."""
+    daemon = _Daemon([_where("busy", "L1")])
+
+    def fail() -> _Connection:
+        raise DaemonUnreachableError("cannot start the daemon")
+
+    loop = SessionLoop(daemon.connect(), reconnect=fail, attach=lambda _: _End("lost"), say=print)
+    with pytest.raises(RelayError, match="cannot start the daemon"):
+        loop.run(_where("busy", "L1"))

@@ -1,0 +1,59 @@
+"""Runs the command line as a user does: a process of its own, in a home of its own."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from tests.house import tree
+
+LIMIT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One user's machine: `home` (relay's), `cwd`, and a PATH without agents."""
+
+    home: str
+    cwd: str
+
+    def environ(self) -> dict[str, str]:
+        """What the commands see."""
+        return {
+            "PATH": os.defpath,
+            "HOME": self.home,
+            "AGENT_RELAY_HOME": self.home,
+            "PYTHONPATH": tree.CHECKOUT,
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+        }
+
+    def run(self, *words: str) -> Done:
+        """The command's end; standard input is empty, no terminal is there."""
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_relay", *words],
+            cwd=self.cwd,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def create_world(folder: str) -> World:
+    """A world below `folder`, private as a home is."""
+    home, cwd = os.path.join(folder, "home"), os.path.join(folder, "work")
+    os.makedirs(home, mode=0o700)
+    os.makedirs(cwd)
+    return World(home, cwd)

@@ -1,0 +1,233 @@
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.event import LegReady, LegStarting, SessionCreated
+from agent_relay.domain.ids import build_ulid
+from agent_relay.domain.ledger import Rest
+from agent_relay.system.journal import Journal
+from agent_relay.system.ledger import update_ledger
+from agent_relay.system.project import open_project, session_folder
+from tests.faces.cli_run import World, create_world
+
+AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
+SESSION = build_ulid(1_795_000_000_000, b"0123456789")
+
+
+@pytest.fixture
+def world(tmp_path: os.PathLike[str]) -> World:
+    """A user without agents or sessions."""
+    return create_world(f"{tmp_path}")
+
+
+def _plant_session(world: World, *, task: str = "fix the parser") -> str:
+    """The folder of a session that is ready under `demo`, as a daemon left it."""
+    folder = session_folder(open_project(world.cwd), SESSION)
+    journal = Journal(f"{folder}/journal.jsonl")
+    created = SessionCreated(SESSION, world.cwd, world.cwd, ("demo",), task)
+    for generation, body in ((0, created), (1, LegStarting("L1", "demo", 1)), (1, LegReady("L1"))):
+        journal.append(body, at=AT, generation=generation, durable=False)
+    journal.close()
+    return folder
+
+
+def test_the_version_is_one_line(world: World) -> None:
+    """Bug reports begin with it."""
+    done = world.run("--version")
+    assert (done.status, done.out, done.err) == (0, "agent-relay 0.1.0\n", "")
+
+
+def test_help_names_every_command(world: World) -> None:
+    """A command nobody can find does not exist."""
+    done = world.run("--help")
+    assert done.status == 0
+    for word in ("attach", "status", "sessions", "limits", "order", "packet", "replay", "doctor", "daemon"):
+        assert f"\n  {word} " in done.out
+    assert world.run().out == done.out
+
+
+def test_a_misspelt_word_is_wrong_use_with_a_suggestion(world: World) -> None:
+    """Starting a daemon for a typo would be a strange answer."""
+    done = world.run("sttaus")
+    assert (done.status, done.out) == (2, "")
+    assert "there is no agent and no command 'sttaus'" in done.err
+    assert "Did you mean status?" in done.err
+    assert not os.path.exists(f"{world.home}/run")
+
+
+def test_hostile_words_are_shown_harmlessly(world: World) -> None:
+    """An escape sequence in an error message would reach the terminal."""
+    done = world.run("../../\x1b[31mx")
+    assert done.status == 2
+    assert "\x1b" not in done.err
+
+
+def test_an_unknown_option_is_wrong_use_everywhere(world: World) -> None:
+    """Exit status 2 means the same in hot and in cold commands."""
+    for words in (
+        ("status", "--nope"),
+        ("sessions", "--nope"),
+        ("demo", "--nope"),
+        ("agent", "demo", "--nope"),
+    ):
+        assert world.run(*words).status == 2, words
+
+
+def test_status_shows_what_runs_here(world: World) -> None:
+    """The one command people type without thinking."""
+    assert world.run("status").out == "Nothing runs here. Start: agent-relay <agent>\n"
+    _plant_session(world)
+    done = world.run("status")
+    assert done.status == 0
+    assert done.out.splitlines()[0].split() == ["state", "agent", "since", "session", "about"]
+    assert done.out.splitlines()[1].split()[:2] == ["ready", "demo"]
+    assert done.out.splitlines()[1].endswith(f"{SESSION}  fix the parser")
+
+
+def test_status_as_json_is_the_same_view(world: World) -> None:
+    """What a person sees, a script can read."""
+    folder = _plant_session(world)
+    view = json.loads(world.run("status", "--json").out)
+    assert view["root"] == world.cwd
+    (session,) = view["sessions"]
+    assert (session["session"], session["state"], session["agent"]) == (SESSION, "ready", "demo")
+    assert (session["folder"], session["task"], session["handoffs"]) == (folder, "fix the parser", 0)
+
+
+def test_control_characters_in_a_task_do_not_reach_the_terminal(world: World) -> None:
+    """A task comes from anywhere; clearing the screen from a list would be a trick."""
+    _plant_session(world, task="\x1b[2Jboo\nsecond line")
+    out = world.run("status").out
+    assert "\x1b" not in out
+    assert r"\x1b[2Jboo\nsecond line" in out
+
+
+def test_a_damaged_journal_is_a_line_not_a_crash(world: World) -> None:
+    """One broken session must not hide the others."""
+    folder = _plant_session(world)
+    with open(f"{folder}/journal.jsonl", "wb") as stream:
+        stream.write(b"\xff\xfe not json\n{}\n")
+    done = world.run("status")
+    assert done.status == 0
+    assert "unreadable" in done.out
+
+
+def test_order_is_set_shown_and_checked(world: World) -> None:
+    """The order decides who is asked at 18:20 on a Friday."""
+    assert world.run("order", "nobody").status == 2
+    assert world.run("order", "understudy", "demo").out == "understudy demo\n"
+    assert json.loads(world.run("order", "--json").out) == {"order": ["understudy", "demo"]}
+
+
+def test_agents_say_what_keeps_them_from_taking_over(world: World) -> None:
+    """`not installed` is the answer to most questions."""
+    rows = {row["name"]: row for row in json.loads(world.run("agents", "--json").out)["agents"]}
+    assert rows["demo"]["program"].endswith("/demo/agent.py")
+    assert (rows["demo"]["signed_in"], rows["demo"]["place"], rows["demo"]["scripted"]) == (True, None, True)
+    others = [row for row in rows.values() if not row["scripted"]]
+    assert [row["program"] for row in others] == [None, None, None, None]
+    assert [row["place"] for row in others] == [1, 2, 3, 4]
+    assert "demo" not in world.run("agents").out
+
+
+def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
+    """A limit without a reset lasts until the user says that it was paid."""
+    assert world.run("limits").out == "Nobody rests.\n"
+    rest = Rest(agent="demo", model="", scope="billing", until=None, evidence="out of credits", seen_at=AT)
+    os.makedirs(f"{world.home}/state", mode=0o700)
+    update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
+    (limit,) = json.loads(world.run("limits", "--json").out)["limits"]
+    assert (limit["agent"], limit["scope"], limit["until"]) == ("demo", "billing", "")
+    assert "demo rests (billing)" in world.run("status").out
+    assert world.run("limits", "clear", "demo").status == 0
+    assert world.run("limits").out == "Nobody rests.\n"
+    assert world.run("limits", "clear", "demo").status == 2
+
+
+def test_init_is_harmless_when_repeated(world: World) -> None:
+    """The second time somebody's own configuration stands there."""
+    assert world.run("init").status == 0
+    path = f"{world.home}/config/config.toml"
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("patience_s = 10\n")
+    assert world.run("init").status == 0
+    with open(path, encoding="utf-8") as stream:
+        assert stream.read() == "patience_s = 10\n"
+    with open(f"{world.cwd}/.agent-relay/.gitignore", encoding="utf-8") as stream:
+        assert stream.read() == "*\n"
+
+
+def test_a_configuration_error_is_78_and_names_the_key(world: World) -> None:
+    """The user goes straight to the line that is off."""
+    os.makedirs(f"{world.home}/config", mode=0o700)
+    with open(f"{world.home}/config/config.toml", "w", encoding="utf-8") as stream:
+        stream.write("patience = 10\n")
+    done = world.run("order")
+    assert done.status == 78
+    assert "config.toml: patience: " in done.err
+
+
+def test_doctor_says_one_line_each_and_fails_where_no_handoff_can_be(world: World) -> None:
+    """With fewer than two agents the product cannot do its one thing."""
+    done = world.run("doctor")
+    assert done.status == 1
+    assert "0 agents can work here, a handoff takes two" in done.out
+    findings = json.loads(world.run("doctor", "--json").out)["findings"]
+    assert {finding["level"] for finding in findings} == {"ok", "note", "problem"}
+
+
+def test_no_daemon_is_69(world: World) -> None:
+    """A script can tell an idle machine from a broken one."""
+    done = world.run("daemon", "status", "--json")
+    assert (done.status, json.loads(done.out)) == (69, {"running": False})
+    assert world.run("daemon", "stop").out == "No daemon ran.\n"
+
+
+def test_packets_schema_is_a_json_schema(world: World) -> None:
+    """Other tools check packets with it."""
+    schema = json.loads(world.run("packet", "schema").out)
+    assert schema["properties"]["schema"]["const"] == "agent-relay/resume-packet"
+
+
+def test_no_packet_yet_says_what_makes_one(world: World) -> None:
+    """An empty answer would look like an empty packet."""
+    done = world.run("packet", "show")
+    assert done.status == 2
+    assert "there is no packet here yet" in done.err
+
+
+def test_trust_shows_the_files_and_then_loads_them(world: World) -> None:
+    """Nobody should trust what was not listed."""
+    folder = f"{world.cwd}/.agent-relay/adapters/zed"
+    os.makedirs(folder)
+    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write(
+            'name = "zed"\nletter = "z"\ntitle = "Zed"\nquit = []\n'
+            '[launch]\nprogram = "zed"\n[deliver]\npacket_by = "paste"\nopening = "go"\n'
+        )
+    assert "is not trusted, so it is ignored" in world.run("adapters", "list").out
+    assert "zed/adapter.toml" in world.run("adapters", "trust", "--yes").out
+    listed = json.loads(world.run("adapters", "list", "--json").out)
+    assert ("zed", "project") in [(row["name"], row["origin"]) for row in listed["adapters"]]
+
+
+def test_a_reader_that_leaves_early_is_no_error(world: World) -> None:
+    """`agent-relay packet schema | head -1` is ordinary."""
+    pipe = subprocess.Popen(
+        [sys.executable, "-m", "agent_relay", "packet", "schema"],
+        cwd=world.cwd,
+        env=world.environ(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert pipe.stdout is not None
+    assert pipe.stderr is not None
+    with pipe.stdout, pipe.stderr:
+        pipe.stdout.close()
+        err = pipe.stderr.read()
+    assert pipe.wait(60) in {0, 1, 141}
+    assert err == b""

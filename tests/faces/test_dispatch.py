@@ -1,0 +1,79 @@
+import os
+
+import pytest
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.agent import parse_words
+from agent_relay.faces.cli.dispatch import report_bug
+from agent_relay.faces.cli.plain_log import PlainLog
+from agent_relay.faces.cli.printing import plain, render_table
+
+
+def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
+    """One spelling on the command line, one on the wire."""
+    words = ["--task", "fix it", "--focus=the tests", "--new", "--no-launch", "--", "--model", "x"]
+    assert parse_words(words) == {
+        "task": "fix it",
+        "focus": "the tests",
+        "new": True,
+        "no_launch": True,
+        "args": ["--model", "x"],
+    }
+
+
+@pytest.mark.parametrize("words", [["--task"], ["--nope"], ["fix it"], ["--new", "--session", "S"]])
+def test_words_that_cannot_be_meant_are_refused(words: list[str]) -> None:
+    """A forgotten quote must not start an agent on half a task."""
+    with pytest.raises(WrongUseError):
+        parse_words(words)
+
+
+def test_a_bug_is_70_and_its_report_holds_no_contents(
+    tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports are pasted into public issues; what the user typed has no place in them."""
+    monkeypatch.setenv("AGENT_RELAY_HOME", f"{tmp_path}/home")
+    with pytest.raises(ValueError, match="secret") as caught:
+        _break()
+    assert report_bug(caught.value, ["the user's secret agent"]) == 70
+    (name,) = os.listdir(f"{tmp_path}/home/state/crashes")
+    with open(f"{tmp_path}/home/state/crashes/{name}", encoding="utf-8") as stream:
+        report = stream.read()
+    assert "ValueError" in report
+    assert "secret" not in report + capsys.readouterr().err
+
+
+def _break() -> None:
+    raise ValueError("the user's secret words")
+
+
+def test_names_are_shown_harmlessly() -> None:
+    """A file name can hold anything; a terminal obeys anything."""
+    assert plain("naïve → ok") == "naïve → ok"
+    assert plain("a\nb\x1b[2J\x07") == r"a\nb\x1b[2J\x07"
+    assert plain(os.fsdecode(b"caf\xe9")) == r"caf\xe9"
+
+
+def test_columns_are_as_wide_as_their_cells() -> None:
+    """Plain output is read by eyes and by awk."""
+    assert render_table(("a", "b"), [("x", "1"), ("longer", "2")]) == "a       b\nx       1\nlonger  2\n"
+
+
+def test_a_plain_log_shows_rows_without_control_sequences() -> None:
+    """The demo's record in a build log must be readable, however the bytes were cut."""
+
+    class _Lines(list[str]):
+        def write(self, text: str) -> int:
+            self.append(text)
+            return len(text)
+
+        def flush(self) -> None:
+            """Nothing is held."""
+
+    for cut in (1, 7, 1000):
+        lines = _Lines()
+        log = PlainLog(lines)  # type: ignore[arg-type]  # what is used of a stream
+        text = "> old\r\x1b[J\x1b[31m! limit\x1b[0m\r\n\x1b]0;title\x07* said\r\n\r\n* said\r\n"
+        for start in range(0, len(text), cut):
+            log.write(text[start : start + cut])
+        assert lines == ["  | ! limit\n", "  | * said\n"]
