@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 import statistics
 import subprocess
@@ -12,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from agent_relay import hook
-from agent_relay.system.sources.hook_command import render_hook_command, render_status_command
 
 HOOK = os.path.abspath(hook.__file__)
 PYTHON = [sys.executable, "-I", "-S"]
@@ -224,22 +224,19 @@ def test_a_status_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: P
 @pytest.mark.parametrize(
     "name", ["plain", "with space", "it's", 'say "hi"', "new\nline", "$HOME `x` \\", "-n", "ü"]
 )
-def test_the_rendered_commands_survive_any_folder_name(tmp_path: Path, name: str) -> None:
-    """Repositories live in folders people named."""
+def test_quoted_for_a_shell_the_commands_survive_any_folder_name(tmp_path: Path, name: str) -> None:
+    """Repositories live in folders people named, and agents call hooks through a shell."""
     folder = os.path.join(str(tmp_path), name)
     os.mkdir(folder)
-    command = render_hook_command(sys.executable, HOOK, folder)
+    command = shlex.join([*PYTHON, HOOK, "hooks", folder])
     assert_silent(
         subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, timeout=30, check=False)
     )
-    status = render_status_command(sys.executable, HOOK, folder, users_own="cat; echo 'it''s' | cat")
+    own = "cat; echo 'it''s' | cat"
+    status = shlex.join([*PYTHON, HOOK, "status-line", folder, "--", "sh", "-c", own])
     done = subprocess.run(["sh", "-c", status], input=b"{}", capture_output=True, timeout=30, check=False)
     assert (done.stdout, done.stderr) == (b"{}its\n", b"")
     assert sorted(os.listdir(folder)) == ["hooks.jsonl", "status.jsonl"]
-    bare = render_status_command(sys.executable, HOOK, folder)
-    assert_silent(
-        subprocess.run(["sh", "-c", bare], input=b"{}", capture_output=True, timeout=30, check=False)
-    )
 
 
 def test_a_hook_costs_hardly_more_than_an_empty_python(tmp_path: Path) -> None:
