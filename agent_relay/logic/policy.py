@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 
+_TRIES = 2
+"""How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
+
+
 @dataclass(frozen=True, slots=True)
 class Availability:
     """What is known about one agent now.
@@ -53,7 +57,7 @@ def choose(
     for name in roster:
         if name == current:
             continue
-        why = _why_not(availability.get(name), tried=name in tried, now=now)
+        why = _why_not(availability.get(name), tries=tried.count(name), now=now)
         if not why:
             successor = name
             break
@@ -64,7 +68,7 @@ def choose(
     return Choice(successor, tuple(skipped), min(resets, default=None))
 
 
-def _why_not(state: Availability | None, *, tried: bool, now: datetime) -> str:
+def _why_not(state: Availability | None, *, tries: int, now: datetime) -> str:
     if state is None or not state.installed:
         return "not installed"
     if not state.signed_in:
@@ -73,6 +77,6 @@ def _why_not(state: Availability | None, *, tried: bool, now: datetime) -> str:
         if state.rests_until is None:
             return f"rests ({state.scope or 'limit'}) until you say otherwise"
         return f"rests until {state.rests_until.isoformat(timespec='minutes')}"
-    if tried:
+    if tries >= _TRIES:
         return "could not take over just now"
     return ""

@@ -82,10 +82,14 @@ def begin_handoff(
 
 
 def replace_agent(session: Session, world: World, *, reason: str, why: str) -> Outcome:
-    """A handoff to whom the policy picks, or rest where nobody can take over."""
-    choice = choose(
-        session.roster, world.availability, current=session.agent, tried=session.tried, now=world.now
-    )
+    """A handoff to whom the policy picks, or rest where nobody can take over.
+
+    An agent that just failed to take over is asked once more before the others: it is not giving way.
+    """
+    failing = session.tried[-1:]
+    current = "" if session.agent in failing else session.agent
+    roster = tuple(dict.fromkeys((*failing, *session.roster)))
+    choice = choose(roster, world.availability, current=current, tried=session.tried, now=world.now)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
     given_up: tuple[Body, ...] = ()
