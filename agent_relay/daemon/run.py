@@ -67,12 +67,16 @@ async def run(
         if _identity(folders.daemon_socket) == named:
             os.unlink(folders.daemon_socket)
     await server.stop()
+    await _stop(app)
+    _log.info("stopped pid=%d", os.getpid())
+
+
+async def _stop(app: App) -> None:
     try:
         async with asyncio.timeout(STOP_LIMIT_S):
             await app.stop()
     except TimeoutError:
         _log.warning("hurried limit_s=%g", STOP_LIMIT_S)
-    _log.info("stopped pid=%d", os.getpid())
 
 
 def _build_server(

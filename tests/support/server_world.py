@@ -1,0 +1,98 @@
+"""A server in the test's own process, with handlers that misbehave on request."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from agent_relay.daemon.notices import Notices
+from agent_relay.daemon.server import Server
+from agent_relay.domain.errors import NobodyAvailableError
+from agent_relay.domain.serving import Peer, Request
+from agent_relay.system.sockets import listen
+
+HELLO = b'{"op":"hello","version":1,"client":"test"}\n'
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class World:
+    """A server in this process, and what it reported."""
+
+    def __init__(self, path: str, uid: int) -> None:
+        self.path = path
+        self.notices = Notices()
+        self.reports: list[tuple[str, str]] = []
+        self.release = asyncio.Event()
+        handlers = {
+            "echo": self._echo,
+            "wait": self._wait,
+            "refuse": self._refuse,
+            "break": self._break,
+            "big": self._big,
+        }
+        self.server = Server(
+            handlers, self.notices, uid=uid, report=self._report, hello_limit_s=0.3, connection_limit=250
+        )
+
+    def _report(self, error: BaseException, doing: str) -> str:
+        self.reports.append((type(error).__name__, doing))
+        return "/the/report"
+
+    async def _echo(self, request: Request, peer: Peer) -> Mapping[str, object]:
+        return {"fields": dict(request.fields), "pid": peer.pid, "client": peer.client}
+
+    async def _wait(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        await self.release.wait()
+        return {"waited": True}
+
+    async def _refuse(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        raise NobodyAvailableError("everybody rests", hint="Wait.")
+
+    async def _break(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        raise KeyError("sk-secret")
+
+    async def _big(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        return {"text": "x" * request.number("size")}
+
+    async def connect(self, *, hello: bool = True) -> Streams:
+        reader, writer = await asyncio.open_unix_connection(self.path, limit=1 << 21)
+        if hello:
+            writer.write(HELLO)
+            assert (await read(reader))["ok"] is True
+        return reader, writer
+
+    async def ask(self, streams: Streams, **message: object) -> dict[str, object]:
+        streams[1].write(json.dumps(message).encode() + b"\n")
+        return await read(streams[0])
+
+
+async def read(reader: asyncio.StreamReader) -> dict[str, object]:
+    async with asyncio.timeout(10):
+        found: dict[str, object] = json.loads(await reader.readline())
+        return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - the server has no event for what is awaited
+            await asyncio.sleep(0.005)
+
+
+def build_serve(tmp_path: Path) -> Callable[..., None]:
+    """What runs a test's body beside a server on a fresh socket."""
+
+    def run(body: Callable[[World], Awaitable[None]], uid: int = os.geteuid()) -> None:
+        async def main() -> None:
+            os.chmod(tmp_path, 0o700)
+            world = World(str(tmp_path / "sock"), uid)
+            await world.server.start(listen(world.path))
+            try:
+                await body(world)
+            finally:
+                await world.server.stop()
+            assert world.server.connections == 0
+
+        asyncio.run(main())
+
+    return run
