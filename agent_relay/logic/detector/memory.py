@@ -31,7 +31,7 @@ class Memory:
         there was none or an exact one where it was rounded, or when its reset is another one.
         """
         key = _key(signal)
-        before = self._told.get(key) or self._find_decided(signal)
+        before = self._find_decided(signal) or self._told.get(key)
         if before is not None:
             if before.signal.decides and not signal.decides:
                 return ()
@@ -47,8 +47,8 @@ class Memory:
         """
         for told in self._told.values():
             same = (_family(told.signal.kind), told.signal.scope) == (_family(signal.kind), signal.scope)
-            unnamed = not signal.model or not told.signal.model or not signal.decides
-            if same and told.signal.decides and unnamed:
+            models = {signal.model, told.signal.model}
+            if same and told.signal.decides and (len(models) == 1 or "" in models or not signal.decides):
                 return told
         return None
 
