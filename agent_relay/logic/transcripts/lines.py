@@ -62,19 +62,19 @@ def decode_text(text: str) -> object:
 def get_map(value: object, *keys: str) -> Mapping[str, object]:
     """The mapping found by walking `keys` down from `value`; empty where there is none."""
     for key in keys:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def get_text(value: object, key: str) -> str:
     """The string under `key`, empty where there is none."""
-    found = value.get(key) if isinstance(value, Mapping) else None
+    found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 
 
 def get_list(value: object, key: str) -> list[object]:
     """The list under `key`, empty where there is none."""
-    found = value.get(key) if isinstance(value, Mapping) else None
+    found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
 
 
@@ -85,7 +85,7 @@ def get_count(value: object, key: str) -> int:
 
 def get_whole(value: object, key: str) -> int | None:
     """The whole number under `key`, `None` where there is none."""
-    found = value.get(key) if isinstance(value, Mapping) else None
+    found = value.get(key) if isinstance(value, dict) else None
     if isinstance(found, bool) or not isinstance(found, int):
         return None
     return found
