@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.provider.steps import Step, Tool, call, refuse, say, shell
 from tests.support.real import World
-from tests.support.real_launch import AGENTS, Leg, deliver, find_processes, quit_politely, start, wait_ready
+from tests.support.real_launch import AGENTS, Leg, deliver, quit_politely, start, wait_ready
 
 pytestmark = pytest.mark.real
 
@@ -54,7 +54,7 @@ def check_gone(world: World, leg: Leg, state: str) -> None:
     begun = time.monotonic()
     quit_politely(leg, state)
     assert time.monotonic() - begun < QUIT_LIMIT_S
-    leg.terminal.wait_until(lambda: not find_processes(world), f"{find_processes(world)} to end", limit_s=2)
+    leg.terminal.wait_until(lambda: not world.find_processes(), f"{world.find_processes()} to end", limit_s=2)
     assert leg.terminal.modes_left_on() == []
 
 
@@ -82,7 +82,7 @@ def test_an_agent_that_runs_a_command_ends_with_the_command(world: World, agent:
     """A test run left behind would change files under the successor's hands."""
     leg = begin(world, agent, call(shell(agent, "sleep 333")), extra=FREE_HANDS[agent])
     leg.terminal.wait_until(
-        lambda: any("sleep 333" in line for line in find_processes(world).values()), "the command to run"
+        lambda: any("sleep 333" in line for line in world.find_processes().values()), "the command to run"
     )
     check_gone(world, leg, "busy")
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -81,7 +82,8 @@ class World:
             "COLORTERM": "truecolor",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
-            "IS_SANDBOX": "1",
+            "PYTHONPATH": CHECKOUT,
+            "AGENT_RELAY_HOME": f"{self.root}/relay",
         }
         closed = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9") if not self.prefix else {}
         quiet = {"NO_PROXY": "127.0.0.1"} if closed else {}
@@ -117,16 +119,39 @@ class World:
             check=False,
         )
 
-    def close_terminals(self) -> None:
-        """End every program opened here."""
+    def relay(self, *words: str) -> list[str]:
+        """The command line of our own product."""
+        return [sys.executable, "-m", "agent_relay", *words]
+
+    def find_processes(self) -> dict[int, str]:
+        """Every living process of this world but the provider, by pid, with its command line."""
+        found = {}
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    ours = f"HOME={self.home}".encode() in file.read()
+                with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
+                    line = file.read().replace("\0", " ")
+            except OSError:
+                continue
+            if ours and line:
+                found[int(name)] = line
+        return found
+
+    def close(self) -> None:
+        """End every program that runs here, whoever started it."""
         for terminal in self._terminals:
             terminal.close()
+        for pid in self.find_processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def write_project(folder: str) -> None:
     """A git project with one commit: `calc.py` is wrong and `test_calc.py` shows it."""
     os.makedirs(folder)
     files = {"calc.py": CALC, "test_calc.py": TEST, "README.md": "# calc\n\nAdds numbers.\n"}
+    files[".gitignore"] = "__pycache__/\n"
     for name, text in files.items():
         with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
             file.write(text)
@@ -176,6 +201,6 @@ def open_world(*, google_login: bool = False) -> Iterator[World]:
         real_seeds.seed_opencode(world.home, world.address)
         yield world
     finally:
-        world.close_terminals()
+        world.close()
         provider.communicate(timeout=10)
         shutil.rmtree(world.root, ignore_errors=True)

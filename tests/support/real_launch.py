@@ -147,19 +147,3 @@ def quit_politely(leg: Leg, state: str) -> int:
         with contextlib.suppress(WaitedError):
             return leg.terminal.wait_exit(step.wait_s)
     raise WaitedError(f"no quit step ended {leg.adapter.name}; the screen:\n{leg.terminal.screen}")
-
-
-def find_processes(world: World) -> dict[int, str]:
-    """Every living process of the world but the provider, by pid, with its command line."""
-    found = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                ours = f"HOME={world.home}".encode() in file.read()
-            with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
-                line = file.read().replace("\0", " ")
-        except OSError:
-            continue
-        if ours and line:
-            found[int(name)] = line
-    return found

@@ -93,6 +93,20 @@ def seed_opencode(home: str, address: str) -> None:
     write_json(f"{home}/.config/opencode/opencode.json", settings)
 
 
+def free_hands(home: str) -> None:
+    """Let every agent edit and run commands without asking, by its user's own settings."""
+    allowed = ["Bash", "Edit", "Read", "Write"]
+    write_json(f"{home}/.claude/settings.json", {"permissions": {"allow": allowed}})
+    with open(f"{home}/.codex/config.toml", encoding="utf-8") as file:
+        config = file.read()
+    with open(f"{home}/.codex/config.toml", "w", encoding="utf-8") as file:
+        file.write('approval_policy = "never"\nsandbox_mode = "danger-full-access"\n' + config)
+    with open(f"{home}/.gemini/settings.json", encoding="utf-8") as file:
+        settings = json.load(file)
+    settings["tools"] = {"allowed": ["run_shell_command", "replace"]}
+    write_json(f"{home}/.gemini/settings.json", settings)
+
+
 def build_env(address: str, *, google_login: bool) -> dict[str, str]:
     """The variables that lead every agent to `address`, with fake keys."""
     env = {
