@@ -16,8 +16,7 @@ from agent_relay.system.trust import find_trusted, fingerprint_folder, trust_fol
 
 def run(words: list[str]) -> int:
     """The exit status of `agent-relay adapters`."""
-    functions: dict[str, Function] = {"list": list_adapters, "trust": trust}
-    return run_group(functions, words, name="adapters", about="Where agents' adapters come from.")
+    return run_group(FUNCTIONS, words, name="adapters", about="Where agents' adapters come from.")
 
 
 def list_adapters(
@@ -55,3 +54,7 @@ def trust(*, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = F
         typer.confirm("These files decide which programs are started. Trust them?", abort=True)
     trust_folder(place, state=folders.state)
     print_lines("Trusted until the first byte changes.")
+
+
+FUNCTIONS: dict[str, Function] = {"list": list_adapters, "trust": trust}
+"""By sub-command."""

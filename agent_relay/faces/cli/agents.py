@@ -9,7 +9,7 @@ import typer
 from agent_relay.domain.config import build_roster
 from agent_relay.domain.ids import AgentName
 from agent_relay.faces.cli.printing import print_json, print_table, render_moment
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.adapters import (
     SCRIPTED,
     LoadedAdapter,
@@ -91,3 +91,7 @@ def _row(
         "tested_version": loaded.adapter.tested_version,
         "scripted": SCRIPTED in loaded.adapter.capabilities,
     }
+
+
+FUNCTIONS: dict[str, Function] = {"": agents}
+"""For the generated page of commands."""

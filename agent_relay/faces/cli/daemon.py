@@ -22,15 +22,8 @@ _FOLLOW_S = 0.5
 
 def run(words: list[str]) -> int:
     """The exit status of `agent-relay daemon`."""
-    functions: dict[str, Function] = {
-        "start": start,
-        "stop": stop,
-        "restart": restart,
-        "status": status,
-        "logs": logs,
-    }
     about = "The process that owns the sessions. It starts by itself when needed; agents outlive it."
-    return run_group(functions, words, name="daemon", about=about)
+    return run_group(FUNCTIONS, words, name="daemon", about=about)
 
 
 def start(*, as_json: AsJson = False) -> None:
@@ -102,3 +95,13 @@ def _say(view: dict[str, object], *, as_json: bool) -> None:
         print_lines(f"The daemon runs (pid {view['pid']}, version {view['version']}).")
     else:
         print_lines("No daemon ran." if view["pid"] is None else f"The daemon (pid {view['pid']}) has ended.")
+
+
+FUNCTIONS: dict[str, Function] = {
+    "start": start,
+    "stop": stop,
+    "restart": restart,
+    "status": status,
+    "logs": logs,
+}
+"""By sub-command."""

@@ -15,7 +15,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
 from agent_relay.faces.cli.plain_log import PlainLog
 from agent_relay.faces.cli.printing import is_fancy, print_lines
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_sessions_at
 from agent_relay.system.store import list_packets
@@ -161,3 +161,7 @@ class Show:
         begin, end = ("\x1b[1;36m", "\x1b[0m") if is_fancy() else ("", "")
         sys.stdout.write(f"\n{begin}" + "\n".join(f"# {line}" for line in lines) + f"{end}\n\n")
         sys.stdout.flush()
+
+
+FUNCTIONS: dict[str, Function] = {"": demo}
+"""For the generated page of commands."""

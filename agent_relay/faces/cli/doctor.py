@@ -15,7 +15,7 @@ from agent_relay.client.connection import Connection, NobodyListensError
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.config import read_project_config, read_user_config
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.folders import check_private, get_folders
@@ -160,3 +160,7 @@ def _examine_version(row: dict[str, object]) -> Finding:
     tested = str(row["tested_version"])
     known = "" if not tested or tested in version else f"; measured with {tested}"
     return Finding("ok", f"{row['name']} {version} at {row['program']}{known}")
+
+
+FUNCTIONS: dict[str, Function] = {"": doctor}
+"""For the generated page of commands."""

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.config import FILE_NAME, read_user_config
 from agent_relay.system.files import write_atomic
 from agent_relay.system.folders import ensure_private, get_folders
@@ -66,3 +66,7 @@ def init(
         f"{config} {'was written' if made else 'is yours already, and can be read'}.",
         "Next: agent-relay doctor, then agent-relay <agent>",
     )
+
+
+FUNCTIONS: dict[str, Function] = {"": init}
+"""For the generated page of commands."""

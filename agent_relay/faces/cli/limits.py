@@ -6,7 +6,7 @@ import typer
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
-from agent_relay.faces.cli.typed import run_group, run_one
+from agent_relay.faces.cli.typed import Function, run_group, run_one
 from agent_relay.logic.ledger import drop_rests
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_resting
@@ -48,3 +48,7 @@ def clear(agent: Annotated[str, typer.Argument(help="The agent that may work aga
         raise WrongUseError(f"{agent} does not rest", hint="See: agent-relay limits")
     update_ledger(folders.ledger, lambda rests: drop_rests(rests, agent))
     print_lines(f"{agent} may be chosen again.")
+
+
+FUNCTIONS: dict[str, Function] = {"": limits, "clear": clear}
+"""For the generated page of commands."""

@@ -8,7 +8,7 @@ import typer
 from agent_relay.domain.config import build_roster
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.adapters import list_default_roster, load_adapters
 from agent_relay.system.config import read_project_config, read_user_config, write_order
 from agent_relay.system.folders import get_folders
@@ -42,3 +42,7 @@ def order(
         print_json({"order": list(roster)})
     else:
         print_lines(" ".join(roster))
+
+
+FUNCTIONS: dict[str, Function] = {"": order}
+"""For the generated page of commands."""

@@ -21,8 +21,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 def run(words: list[str]) -> int:
     """The exit status of `agent-relay packet`."""
-    functions: dict[str, Function] = {"show": show, "path": path, "schema": schema, "build": build}
-    return run_group(functions, words, name="packet", about="What a successor is told.")
+    return run_group(FUNCTIONS, words, name="packet", about="What a successor is told.")
 
 
 def show(session: Session = "", *, number: Number = 0, as_json: AsJson = False) -> None:
@@ -85,3 +84,7 @@ def _find(session: str, number: int) -> tuple[str, str]:
             return document, f"{document.removesuffix('.json')}.md"
     what = f"packet {number}" if number else "packet"
     raise WrongUseError(f"there is no {what} here yet", hint="A handoff makes one; see: agent-relay status")
+
+
+FUNCTIONS: dict[str, Function] = {"show": show, "path": path, "schema": schema, "build": build}
+"""By sub-command."""

@@ -7,7 +7,7 @@ import typer
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_table
 from agent_relay.faces.cli.status import list_columns
-from agent_relay.faces.cli.typed import run_one
+from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions
 
@@ -44,3 +44,7 @@ def find_session(text: str, views: list[dict[str, object]]) -> dict[str, object]
 
 def _matches(session: str, wanted: str) -> bool:
     return session.startswith(wanted) or session.endswith(wanted)
+
+
+FUNCTIONS: dict[str, Function] = {"": sessions}
+"""For the generated page of commands."""

@@ -1,0 +1,146 @@
+"""Writes the pages that are made from code: `states.md` from the table of states, `cli.md` from the commands.
+
+    python docs/generate.py
+
+A test compares what stands there with what this would write.
+"""
+
+import importlib
+import inspect
+import os
+import re
+import typing
+
+from typer.models import OptionInfo
+
+from agent_relay.domain.session import State
+from agent_relay.faces.cli import agent, attach, status
+from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
+from agent_relay.logic.fold import TRANSITIONS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NOTE = "<!-- Written by docs/generate.py; change the code instead, then run: make docs -->\n"
+LIVE = (State.STARTING, State.READY, State.BUSY, State.ASKING)
+STATES = """\
+# The states of a session
+
+{note}
+A session is in one state; a line of its journal leads from one to the next. What is not in the table
+cannot happen: an event in a state it does not know is a bug, and loud.
+
+```mermaid
+stateDiagram-v2
+    [*] --> starting: session.created
+{diagram}
+    ended --> [*]
+```
+
+| event | leads | stays in |
+|---|---|---|
+{rows}
+
+Events that may come in any state and change none are left out. `signal.seen` with a deciding limit
+leads from `starting`, `ready`, `busy` and `asking` to `limited`.
+"""
+CLI = """\
+# Commands
+
+{note}
+Everything printed has `--json` with the same contents. Colour only on a terminal, never with `NO_COLOR`.
+
+| exit status | means |
+|---|---|
+| 0 | done |
+| 1 | the agent or task failed |
+| 2 | wrong use |
+| 3 | nobody is available; the earliest reset is printed |
+| 65 | a packet or journal cannot be trusted |
+| 69 | the daemon cannot be reached |
+| 70 | our bug; a report without contents was written |
+| 78 | the configuration says what cannot be meant |
+| 130 | interrupted |
+
+## `agent-relay {usage}`
+
+```
+{help}
+```
+
+An agent that is called like a command is started by `agent-relay agent NAME …`.
+"""
+
+
+def main() -> None:
+    """Both pages stand there as the code has it."""
+    for name, build in PAGES.items():
+        with open(os.path.join(HERE, name), "w", encoding="utf-8") as stream:
+            stream.write(build())
+
+
+def build_states() -> str:
+    """The page of session states: a diagram of every arrow that leads elsewhere, and the whole table."""
+    arrows: dict[tuple[str, str], set[str]] = {}
+    rows = []
+    for kind, moves in TRANSITIONS.items():
+        stays = {source.value for source, target in moves.items() if source is target}
+        if len(stays) == len(State):
+            continue
+        leads = {(source.value, target.value) for source, target in moves.items() if source is not target}
+        for arrow in leads:
+            arrows.setdefault(arrow, set()).add(kind.name)
+        shown = ", ".join(f"{source} → {target}" for source, target in sorted(leads))
+        rows.append(f"| `{kind.name}` | {shown} | {', '.join(sorted(stays))} |")
+    for state in LIVE:
+        arrows.setdefault((state.value, State.LIMITED.value), set()).add("signal.seen (a deciding limit)")
+    diagram = [
+        f"    {_id(source)} --> {_id(target)}: {', '.join(sorted(names))}"
+        for (source, target), names in sorted(arrows.items())
+    ]
+    return STATES.format(note=NOTE, diagram="\n".join(diagram), rows="\n".join(rows))
+
+
+def build_cli() -> str:
+    """The page of commands, in the order of the help."""
+    parts = [CLI.format(note=NOTE, usage=AGENT_USAGE, help=agent.HELP.rstrip())]
+    for name, (place, usage, about) in COMMANDS.items():
+        parts += [f"## `{f'agent-relay {name} {usage}'.strip()}`", ""]
+        if name in HOT:
+            parts += ["```", HOT[name].rstrip(), "```", ""]
+            continue
+        module = importlib.import_module(f"{PACKAGE}.{place.partition(':')[0]}")
+        functions = getattr(module, "FUNCTIONS", {})
+        if not functions:
+            parts += [f"{about[0].upper()}{about[1:]}.", ""]
+        for word, function in functions.items():
+            parts += _describe(f"{name} {word}".strip(), function)
+    return "\n".join(parts)
+
+
+def _describe(words: str, function: typing.Callable[..., None]) -> list[str]:
+    hints = typing.get_type_hints(function, include_extras=True)
+    lines, usage = [], [f"agent-relay {words}"]
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind, info = typing.get_args(hints[name])[:2]
+        needed = parameter.default is inspect.Parameter.empty
+        if isinstance(info, OptionInfo):
+            # In Annotated, typer takes the first spelling as the default's place.
+            spellings = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
+            shown = ", ".join(spellings) + ("" if kind is bool else f" {name.upper()}")
+            usage += [f"{spellings[0]} {name.upper()}"] if needed else []
+        else:
+            shown = name.upper()
+            usage.append(shown if needed else f"[{shown}]")
+        lines.append(f"* `{shown}`: {info.help}")
+    about = re.sub(r"\s+", " ", inspect.getdoc(function) or "")
+    return [f"`{' '.join(usage)}`", "", about, "", *lines, *([""] if lines else [])]
+
+
+def _id(state: str) -> str:
+    return state.replace("-", "_")
+
+
+HOT = {"attach": attach.HELP, "status": status.HELP}
+PAGES = {"states.md": build_states, "cli.md": build_cli}
+
+if __name__ == "__main__":
+    main()

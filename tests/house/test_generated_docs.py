@@ -1,0 +1,39 @@
+"""Pages made from code say what the code does now."""
+
+import importlib.util
+import os
+
+import pytest
+
+from tests.house import tree
+
+
+@pytest.mark.parametrize("page", ["states.md", "cli.md"])
+def test_generated_pages_are_current(page: str) -> None:
+    """A page that is out of date is worse than none; `make docs` writes them again."""
+    spec = importlib.util.spec_from_file_location(
+        "generate", os.path.join(tree.CHECKOUT, "docs", "generate.py")
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert tree.read_text(f"docs/{page}") == generate.PAGES[page]()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """A reader who follows a link into nothing stops reading."""
+    broken = []
+    for name in tree.tracked_files():
+        if name.endswith(".md") and (name.startswith("docs/") or "/" not in name):
+            for target in _list_links(tree.read_text(name)):
+                path = os.path.normpath(os.path.join(tree.CHECKOUT, os.path.dirname(name), target))
+                if not os.path.exists(path):
+                    broken.append(f"{name} -> {target}")
+    assert broken == []
+
+
+def _list_links(text: str) -> list[str]:
+    parts = text.split("](")[1:]
+    targets = [part.split(")", 1)[0].split("#")[0] for part in parts]
+    return [target for target in targets if target and "://" not in target]
