@@ -53,7 +53,7 @@ class KeyScanner:
     nothing is a key. `line` is shared by all terminals of a leg.
     """
 
-    __slots__ = ("_begun", "_marks", "_recent", "held", "in_paste", "line")
+    __slots__ = ("_begun", "_marks", "_recent", "held", "in_paste", "line", "relay_key")
 
     def __init__(self, relay_key: int, line: TypedLine) -> None:
         code = b"%d" % _code(relay_key)
@@ -69,6 +69,7 @@ class KeyScanner:
         self.in_paste = False
         self.held = b""
         self.line = line
+        self.relay_key = relay_key
 
     def feed(self, data: bytes) -> tuple[bytes, bytes | None]:
         """The bytes to pass on, and `None`; or what came after the relay key, which itself is not passed on.

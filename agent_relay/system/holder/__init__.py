@@ -22,9 +22,11 @@ Requests, their fields, their answers:
 * `resize`, `rows cols width_px height_px`: the terminal this connection attached, else the child's itself
 * `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
 * `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`
-* `attach`, `rows cols width_px height_px relay_key` and one descriptor (SCM_RIGHTS) -> `child`. It is a
-  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`
-* `pause`: the attached terminal is left to its client. `resume`, `data`: it is repainted, `data` is typed
+* `attach`, `rows cols width_px height_px relay_key modes` and one descriptor (SCM_RIGHTS) -> `child`. It is a
+  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`. No
+  size: the child keeps its own. `modes`: the tty's line discipline, restored here if the client dies
+* `pause`: the attached terminal is left to its client. `resume`, `relay_key`: it is repainted; with
+  `relay_key` true the key itself is typed, in the form the program asked for
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`), `survivors` (pids). Ends what is left of the child's session, then

@@ -7,6 +7,7 @@ from agent_relay.system.holder.child import Child, build_exit, store_exit
 from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
 from agent_relay.system.holder.output import Output
 from agent_relay.system.holder.peers import Peer, Peers
+from agent_relay.system.holder.restore import restore
 from agent_relay.system.holder.terminals import GRACE_S, READ_BYTES, Terminals
 from agent_relay.system.holder.typing_queue import TypingQueue
 from agent_relay.system.pty import open_pty, set_size
@@ -96,8 +97,12 @@ class Leg:
             self.tell_terminals()
 
     def _drop_terminal(self, peer: Peer) -> None:
-        if peer.terminal is not None:
-            self.terminals.remove(peer.terminal)
+        terminal = peer.terminal
+        if terminal is not None and terminal in self.terminals.all:
+            # It did not say goodbye: its client was killed and cannot give the terminal back itself.
+            if os.isatty(terminal.fd):
+                restore(terminal.fd, terminal.modes)
+            self.terminals.remove(terminal)
 
     def _on_master(self, ready: int) -> None:
         if ready & OUT:

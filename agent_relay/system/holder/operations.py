@@ -2,9 +2,8 @@
 
 import os
 import stat
-import time
 
-from agent_relay.logic.keystrokes import KeyScanner
+from agent_relay.logic.keystrokes import KeyScanner, kitty_key
 from agent_relay.system.holder.leg import Leg
 from agent_relay.system.holder.peers import Peer
 from agent_relay.system.holder.terminals import Terminal
@@ -172,14 +171,14 @@ def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: li
         raise RefusedError("bad-request", "this connection attached a terminal already")
     if not passed:
         raise RefusedError("bad-request", "no terminal was passed")
-    size = _size(message)
+    size = _size(message) if "rows" in message else leg.size
     keys = KeyScanner(_number(message, "relay_key", 0, _HIGHEST_CONTROL, 0), leg.terminals.line)
     if stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
         fd = passed.pop(0)
         os.set_blocking(fd, False)
     else:
         fd = _open_tty(passed[0])
-    return Terminal(fd, keys, size, peer.send)
+    return Terminal(fd, keys, size, peer.send, message.get("modes"))
 
 
 def _open_tty(fd: int) -> int:
@@ -214,9 +213,11 @@ def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, objec
 
 def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
     terminal = _terminal(peer)
-    if message.get("data"):
-        leg.typing.put(terminal, _bytes(message, "data"), in_paste=False)
-        leg.terminals.key_at = time.monotonic()
+    if message.get("relay_key") is True and terminal.keys.relay_key:
+        emulator = leg.output.emulator
+        kitty = emulator is not None and emulator.modes()["kitty"]
+        key = kitty_key(terminal.keys.relay_key) if kitty else bytes((terminal.keys.relay_key,))
+        leg.typing.put(terminal, key, in_paste=False)
     if terminal in leg.terminals.all:
         leg.terminals.resume(terminal)
         leg.nudge()

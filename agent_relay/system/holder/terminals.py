@@ -25,11 +25,12 @@ _KEY_S = 0.02
 class Terminal:
     """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
 
-    `size` is rows, columns and pixels of width and height. `lagging` terminals get a repaint instead of
-    what they missed; `paused` ones get nothing, because their client shows something else on them.
+    `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
+    `lagging` terminals get a repaint instead of what they missed; `paused` ones get nothing, because their
+    client shows something else on them.
     """
 
-    __slots__ = ("ended", "fd", "keys", "lagging", "out", "paused", "progress", "size", "tell")
+    __slots__ = ("ended", "fd", "keys", "lagging", "modes", "out", "paused", "progress", "size", "tell")
 
     def __init__(
         self,
@@ -37,7 +38,9 @@ class Terminal:
         keys: KeyScanner,
         size: tuple[int, int, int, int],
         tell: "Callable[[dict[str, object]], None]",
+        modes: object = None,
     ) -> None:
+        self.modes = modes
         self.fd = fd
         self.keys = keys
         self.size = size

@@ -1,0 +1,296 @@
+"""Puts a person's terminal on a leg until the agent ends, the person leaves, or either is gone."""
+
+import _socket
+import os
+import select
+import signal
+import struct
+import time
+
+from agent_relay.client.attach_prompt import Again, Prompt
+from agent_relay.client.attach_stream import READ_BYTES, Stream
+from agent_relay.client.terminal import Terminal
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
+from agent_relay.system.sockets import connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+    from typing import Self
+
+    Command = Callable[[str], Sequence[str]]
+
+DEFAULT_RELAY_KEY = 0x1D
+DETACH = "/detach"
+_ANSWER_S = 10.0
+_DONE_S = 1.0
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_TELLING = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
+
+
+class AttachOutcome:
+    """How it ended.
+
+    `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (the person or the
+    daemon let go; the agent goes on) or `lost` (the holder is gone without a word; `status` is -1).
+    """
+
+    __slots__ = ("status", "why")
+
+    def __init__(self, why: str, status: int = -1) -> None:
+        self.why = why
+        self.status = status
+
+
+def attach(
+    socket_path: str,
+    *,
+    relay_key: int = DEFAULT_RELAY_KEY,
+    on_relay_key: "Command",
+    terminal: Terminal | None = None,
+) -> AttachOutcome:
+    """Standard input and output are the leg's until the outcome; the terminal is restored on every way out.
+
+    `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
+    returns lines to show, none to go back at once; a RelayError it raises is shown. `terminal` is given by
+    callers who hold it over several legs. Raises RelayError when no holder listens or it refuses, SystemExit
+    with 128 + number on SIGTERM, SIGHUP and SIGINT, or when the terminal is gone.
+    """
+    try:
+        sock = connect(socket_path, timeout_s=_ANSWER_S)
+    except OSError as error:
+        raise RelayError(f"The agent cannot be reached: {error}.", hint="See: agent-relay status") from error
+    with _Signals() as signals:
+        if terminal is not None:
+            return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key)
+        with Terminal() as own:
+            return _Attachment(sock, own, signals, relay_key).run(on_relay_key)
+
+
+class _Signals:
+    """Unix signals while attached: ending ones raise SystemExit, the others wake the loop by `fd`."""
+
+    __slots__ = ("_before", "_write", "fd", "seen")
+
+    def __enter__(self) -> "Self":
+        self.fd, self._write = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write, False)
+        self.seen: set[int] = set()
+        self._before = {number: signal.signal(number, self._end) for number in _ENDING}
+        self._before |= {number: signal.signal(number, self._tell) for number in _TELLING}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        os.close(self.fd)
+        os.close(self._write)
+
+    def _end(self, number: int, _frame: "FrameType | None") -> None:
+        # The way out must not be interrupted by a second one.
+        for ending in _ENDING:
+            signal.signal(ending, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    def _tell(self, number: int, _frame: "FrameType | None") -> None:
+        self.seen.add(number)
+        try:
+            os.write(self._write, b"!")
+        except BlockingIOError:
+            return
+
+    def take(self) -> set[int]:
+        """The signals since the last call."""
+        try:
+            os.read(self.fd, 4096)
+        except BlockingIOError:
+            return set()
+        seen, self.seen = self.seen, set()
+        return seen
+
+
+class _Attachment:
+    def __init__(self, sock: _socket.socket, terminal: Terminal, signals: _Signals, relay_key: int) -> None:
+        self._sock = sock
+        self._terminal = terminal
+        self._signals = signals
+        self._key = relay_key if terminal.is_tty else 0
+        self._frames = FrameReader()
+        self._events: list[dict[str, object]] = []
+        self._stream: Stream | None = None
+        self._outcome: AttachOutcome | None = None
+        self._prompting = False
+        self._lost = False
+
+    def run(self, on_relay_key: "Command") -> AttachOutcome:
+        try:
+            self._begin()
+            while self._outcome is None:
+                self._wait(keys=False)
+                for event in self._take_events():
+                    self._deal(event, on_relay_key)
+            if self._stream is not None and self._outcome.why != "lost":
+                self._stream.finish()
+            return self._outcome
+        finally:
+            # Only when the holder has let go does nothing come after the terminal's restoration.
+            self._ask("detach")
+            if self._stream is not None:
+                self._stream.close()
+            self._sock.close()
+
+    def _begin(self) -> None:
+        if self._terminal.is_single:
+            answer = self._request_attach(self._terminal.source)
+            if answer.get("ok"):
+                return
+            if answer.get("code") != "tty-refused":
+                raise RelayError(f"The agent cannot be attached: {answer.get('error')}.")
+        self._stream = Stream(self._terminal.source, self._terminal.target)
+        answer = self._request_attach(self._stream.passed.fileno())
+        self._stream.passed.close()
+        if not answer.get("ok"):
+            raise RelayError(f"The agent cannot be attached: {answer.get('error')}.")
+
+    def _request_attach(self, fd: int) -> dict[str, object]:
+        request = {
+            "op": "attach",
+            "relay_key": self._key,
+            "modes": self._terminal.line_modes(),
+            **self._size(),
+        }
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))
+        deadline = time.monotonic() + _ANSWER_S
+        try:
+            self._sock.sendmsg([render_frame(request)], [rights])
+            while time.monotonic() < deadline and (data := self._sock.recv(READ_BYTES)):
+                for message in self._frames.feed(data):
+                    if "event" not in message:
+                        return message
+                    self._events.append(message)
+        except (OSError, FrameError) as error:
+            raise RelayError(f"The agent cannot be attached: {error}.") from error
+        raise RelayError("The agent's holder does not answer.", hint="See: agent-relay status")
+
+    def _size(self) -> dict[str, object]:
+        size = self._terminal.size()
+        return {} if size is None else dict(zip(("rows", "cols", "width_px", "height_px"), size, strict=True))
+
+    def _say(self, op: str, **fields: object) -> None:
+        try:
+            self._sock.sendall(render_frame({"op": op, **fields}))
+        except OSError:
+            return
+
+    def _ask(self, op: str) -> None:
+        """Say it and wait until it is done; events that come meanwhile are kept."""
+        self._say(op, id=op)
+        deadline = time.monotonic() + _DONE_S
+        poll = select.poll()
+        poll.register(self._sock.fileno(), select.POLLIN)
+        while (left_s := deadline - time.monotonic()) > 0 and poll.poll(left_s * 1000):
+            if op in self._receive() or self._lost:
+                return
+
+    def _wait(self, *, keys: bool) -> bool:
+        """Wait for anything and deal with it, except events and `keys`: whether those are ready."""
+        poll = select.poll()
+        poll.register(self._sock.fileno(), select.POLLIN)
+        poll.register(self._signals.fd, select.POLLIN)
+        if self._stream is not None:
+            self._stream.register(poll)
+        if keys:
+            poll.register(self._terminal.source, select.POLLIN)
+        typed = False
+        for fd, ready in poll.poll():
+            if fd == self._sock.fileno():
+                self._receive()
+            elif fd == self._signals.fd:
+                self._heed(self._signals.take())
+            elif keys and fd == self._terminal.source:
+                typed = True
+            elif self._stream is not None:
+                self._stream.serve(fd, ready)
+        return typed
+
+    def _receive(self) -> list[object]:
+        """Keep the events that came; returns the ids of the answers that came."""
+        messages: list[dict[str, object]] = []
+        try:
+            data = self._sock.recv(READ_BYTES)
+            messages = self._frames.feed(data)
+        except (OSError, FrameError):
+            data = b""
+        self._events += [message for message in messages if "event" in message]
+        if not data:
+            self._lost = True
+            self._events.append({"event": "lost"})
+        return [message.get("id") for message in messages if "event" not in message]
+
+    def _heed(self, seen: set[int]) -> None:
+        if signal.SIGTSTP in seen:
+            self._ask("pause")
+            self._terminal.leave()
+            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if seen & {signal.SIGTSTP, signal.SIGCONT}:
+            self._terminal.enter()
+            if not self._prompting:
+                self._say("resume")
+        if size := self._size():
+            self._say("resize", **size)
+
+    def _take_events(self) -> list[dict[str, object]]:
+        events, self._events = self._events, []
+        return events
+
+    def _deal(self, event: dict[str, object], on_relay_key: "Command") -> None:
+        kind = event["event"]
+        if kind == "exit":
+            status = event.get("status")
+            self._outcome = AttachOutcome("ended", status if isinstance(status, int) else -1)
+        elif kind in ("detached", "lost"):
+            self._outcome = self._outcome or AttachOutcome(str(kind))
+        elif kind == "terminal-gone":
+            if self._stream is None or self._terminal.is_tty:
+                raise SystemExit(128 + signal.SIGHUP)
+            self._outcome = self._outcome or AttachOutcome("lost")
+        elif kind == "relay-key":
+            self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
+
+    def _prompt(self, typed: bytes, on_relay_key: "Command") -> None:
+        if self._stream is not None:
+            self._stream.held = True
+        self._prompting = True
+        prompt = Prompt(self._terminal, self._read_key, self._key)
+        line = prompt.ask(typed)
+        if line == DETACH:
+            self._outcome = AttachOutcome("detached")
+            return
+        if isinstance(line, str):
+            try:
+                lines = on_relay_key(line)
+            except RelayError as error:
+                lines = [error.sentence, error.hint] if error.hint else [error.sentence]
+            if lines:
+                prompt.show(lines)
+        self._prompting = False
+        if self._stream is not None:
+            self._stream.held = False
+        self._say("resume", relay_key=isinstance(line, Again) and line.key)
+
+    def _read_key(self) -> bytes | None:
+        """The next bytes typed; `None` when there is something more important to see."""
+        while not self._events:
+            if self._wait(keys=True):
+                try:
+                    data = os.read(self._terminal.source, READ_BYTES)
+                except OSError:
+                    data = b""
+                if not data:
+                    raise SystemExit(128 + signal.SIGHUP)
+                return data
+        return None

@@ -1,0 +1,105 @@
+"""Bytes between our standard streams and a socket pair, where the terminal itself cannot be passed."""
+
+import _socket
+import os
+import select
+
+READ_BYTES = 64 << 10
+
+
+class Stream:
+    """Input to the holder's end of the pair, output from it; `passed` is the end to pass on."""
+
+    __slots__ = ("_ended", "_pair", "_source", "_target", "_waiting", "held", "passed")
+
+    def __init__(self, source: int, target: int) -> None:
+        ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        self._pair = ours
+        self._pair.setblocking(False)
+        self.passed = theirs
+        self._source = source
+        self._target = target
+        self._waiting = b""
+        self._ended = False
+        self.held = False
+
+    def register(self, poll: "select.poll") -> None:
+        """Say what is to be waited for now: input only while its last read has been taken."""
+        if self._pair.fileno() >= 0:
+            writable = select.POLLOUT if self._waiting else 0
+            poll.register(self._pair.fileno(), select.POLLIN | writable)
+        if not self._ended and not self._waiting and not self.held:
+            poll.register(self._source, select.POLLIN)
+        else:
+            try:
+                poll.unregister(self._source)
+            except KeyError:
+                return
+
+    def serve(self, fd: int, ready: int) -> None:
+        """Deal with what is ready."""
+        if fd == self._source:
+            self._take()
+        elif fd == self._pair.fileno():
+            if ready & select.POLLOUT:
+                self._give()
+            if ready & ~select.POLLOUT:
+                self.show()
+
+    def _take(self) -> None:
+        try:
+            self._waiting = os.read(self._source, READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._waiting = b""
+        if self._waiting:
+            self._give()
+        else:
+            self._ended = True
+            self._pair.shutdown(_socket.SHUT_WR)
+
+    def _give(self) -> None:
+        try:
+            self._waiting = self._waiting[self._pair.send(self._waiting) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._waiting, self._ended = b"", True
+
+    def show(self) -> bool:
+        """Write what the agent said; whether more may come."""
+        try:
+            data = self._pair.recv(READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            data = b""
+        if not data:
+            return False
+        if not self.held:
+            write_all(self._target, data)
+        return True
+
+    def finish(self) -> None:
+        """Everything the agent said has been written; the pair is closed. The other end must be closed."""
+        self._pair.setblocking(True)
+        while self.show():
+            pass
+        self.close()
+
+    def close(self) -> None:
+        """The pair is closed."""
+        self._pair.close()
+        self.passed.close()
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """All of it is written, even to a descriptor somebody made non-blocking. Raises OSError."""
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            poll = select.poll()
+            poll.register(fd, select.POLLOUT)
+            poll.poll()
