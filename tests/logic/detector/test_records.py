@@ -1,0 +1,58 @@
+import pytest
+
+from agent_relay.domain.rules import Where
+from agent_relay.logic.detector.records import find_text, find_value, is_meant, iter_strings
+
+DATA = {"a": {"b.c": [{"d": 1}, "x"]}, "flag": True, "none": None, "n": 429}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("a/b.c/0/d", 1),
+        ("a/b.c/-1", "x"),
+        ("a/b.c/7", None),
+        ("a/b.c/x", None),
+        ("a/missing/deeper", None),
+        ("n/x", None),
+        ("flag", True),
+    ],
+)
+def test_a_path_finds_its_value_or_nothing(path: str, value: object) -> None:
+    """Records are foreign: any step can be missing or of another kind."""
+    assert find_value(DATA, path) == value
+
+
+def test_the_whole_record_can_be_meant() -> None:
+    """`.` is the record itself."""
+    assert find_value(DATA, ".") is DATA
+    assert find_text({"a": [1]}, ".") == '{"a":[1]}'
+    assert find_text({"a": "x"}, "a") == "x"
+    assert find_text({"a": None}, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("where", "meant"),
+    [
+        (Where(), True),
+        (Where(equals={"n": 429}), True),
+        (Where(equals={"n": "429"}), False),
+        (Where(equals={"flag": True}), True),
+        (Where(equals={"flag": 1}), False),
+        (Where(matches={"n": "^4"}), True),
+        (Where(matches={"n": "^5"}), False),
+        (Where(matches={"missing": ""}), False),
+        (Where(absent=("none", "missing")), True),
+        (Where(absent=("n",)), False),
+        (Where(present=("n",)), True),
+        (Where(present=("none",)), False),
+    ],
+)
+def test_conditions_compare_kind_and_value(where: Where, meant: bool) -> None:  # noqa: FBT001 - a parametrised truth
+    """True is not 1 and "429" is not 429."""
+    assert is_meant(where, DATA) is meant
+
+
+def test_every_string_of_a_record_is_found() -> None:
+    """At any depth; other values have no words."""
+    assert sorted(iter_strings({"a": ["x", {"b": "y"}], "c": 1})) == ["x", "y"]
