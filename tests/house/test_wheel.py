@@ -1,0 +1,37 @@
+"""What is installed is what was built here, data included."""
+
+import os
+import stat
+import zipfile
+
+import pytest
+
+from agent_relay.domain.adapter import Adapter
+from agent_relay.system.documents import parse_document, read_toml
+from tests.house import tree
+from tests.support.wheel import build_wheel
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_adapters_and_example_and_nothing_else(tmp_path: os.PathLike[str]) -> None:
+    """Without adapters an installed relay knows no agent; a top-level `adapters` would be another's."""
+    with zipfile.ZipFile(build_wheel(f"{tmp_path}")) as wheel:
+        names = set(wheel.namelist())
+        program = wheel.getinfo("agent_relay/_adapters/demo/agent.py")
+    for name in os.listdir(tree.ADAPTERS):
+        assert f"agent_relay/_adapters/{name}/adapter.toml" in names
+        assert f"agent_relay/_adapters/{name}/rules.toml" in names
+    assert "agent_relay/_example/agent-relay.json" in names
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"agent_relay"}
+    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+    assert stat.S_IMODE(program.external_attr >> 16) & 0o111
+
+
+def test_every_adapter_parses_and_brings_what_it_names() -> None:
+    """A template that is missing would be found out at a handoff."""
+    for name in os.listdir(tree.ADAPTERS):
+        folder = os.path.join(tree.ADAPTERS, name)
+        adapter = parse_document(read_toml(f"{folder}/adapter.toml"), Adapter, f"{folder}/adapter.toml")
+        wanted = {"rules.toml", adapter.template, *(file.template for file in adapter.launch.files)}
+        assert wanted - set(os.listdir(folder)) == set(), name
+        assert adapter.quit, name
