@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Said, Step, Tokens
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Said, Step, Tokens, ToolError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
@@ -289,3 +289,37 @@ def test_no_words_break_the_packet(turns: list[str], command: str, output: str) 
     assert again.constraints == packet.constraints
     assert again.decisions == packet.decisions
     assert again.task == packet.task
+
+
+def test_what_is_said_twice_is_told_once() -> None:
+    """A chain repeats itself; the packet must not."""
+    facts = Facts(
+        agent="a",
+        conversation=_say(
+            "Never push.", "I chose A because B.", "never push", "I chose A because B. I chose C because D."
+        ),
+    )
+    packet = build_packet(facts, _OCCASION)
+    assert [one.text for one in packet.constraints] == ["Never push."]
+    assert [one.summary for one in packet.decisions] == ["I chose A because B.", "I chose C because D."]
+
+
+def test_of_many_rules_the_first_and_the_last_are_kept() -> None:
+    """The early ones are the project's, the late ones the corrections."""
+    turns = [word for number in range(60) for word in (f"Never use module {number}.", "ok")]
+    packet = build_packet(Facts(agent="a", conversation=_say(*turns)), _OCCASION)
+    assert len(packet.constraints) == 40
+    assert packet.constraints[0].text == "Never use module 0."
+    assert packet.constraints[-1].text == "Never use module 59."
+
+
+def test_unknown_kinds_of_background_work_are_kept() -> None:
+    """A new kind of background work is better told loosely than lost."""
+    packet = build_packet(replace(_FIRST, background=("something odd",)), _OCCASION)
+    assert [(one.kind, one.text) for one in packet.background] == [("subagent", "something odd")]
+
+
+def test_a_refusal_without_words_is_no_rule() -> None:
+    """The user only pressed no."""
+    error = ToolError("Bash", "rm x\nthe user said:\n ", 1)
+    assert build_packet(Facts(agent="a", errors=(error,)), _OCCASION).constraints == ()

@@ -41,6 +41,10 @@ def _facts(*runs: tuple[str, int | None, str]) -> Facts:
         ("node --test", ["tests"]),
         ("./run_tests.sh", ["tests"]),
         ("poetry run pyright", ["typecheck"]),
+        ("(cd x && pytest 2>&1) | tee log", ["tests"]),
+        ("make deps\npytest -q \\\n  tests", ["tests"]),
+        ("env", []),
+        ("pytest # && mypy", ["tests"]),
         ("echo 'unclosed && pytest", []),
         ("cat tests/test_x.py", []),
         ("grep -rn pytest .", []),
@@ -165,3 +169,11 @@ def test_the_last_tools_error_is_a_blocker() -> None:
 def test_the_telling_line_is_found(output: str, line: str) -> None:
     """One line has to stand for pages of output."""
     assert find_telling_line(output) == line
+
+
+def test_a_command_that_cannot_be_parsed_still_failed() -> None:
+    """An open quote is no reason to lose the failure."""
+    [attempt] = build_failures(_facts(("deploy 'now", 3, "refused")), agent="a")
+    assert (attempt.summary, attempt.outcome) == ("ran `deploy 'now`", "exit 3: refused")
+    [blocker] = build_blockers(_facts(("x" * 400, 1, "")), (), agent="a")
+    assert blocker.summary == f"`{'x' * 300}…` exited 1"

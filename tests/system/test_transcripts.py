@@ -282,3 +282,42 @@ def test_nothing_of_the_users_is_changed(tmp_path: object) -> None:
     assert read_facts("opencode-db", f"{folder}/opencode.db").native_id == "ses_new"
     os.chmod(folder, stat.S_IRWXU)
     assert [name for name in sorted(os.listdir(folder)) if not name.endswith(("-shm", "-wal"))] == before
+
+
+def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
+    """SQLite, but not sessions: one clear error, and adoption passes over it."""
+    path = f"{tmp_path}/.local/share/opencode/opencode.db"
+    os.makedirs(os.path.dirname(path))
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE other(id)")
+    database.commit()
+    database.close()
+    with pytest.raises(UntrustedDataError, match="no such table"):
+        read_facts("opencode-db", path)
+    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == []
+    with pytest.raises(RelayError, match="cannot read the transcript"):
+        read_facts("opencode-db", f"{tmp_path}/none.db")
+
+
+def test_a_broken_prompt_log_is_no_log(tmp_path: object) -> None:
+    """Half a file is written when the agent is killed."""
+    folder = f"{tmp_path}/proj"
+    os.makedirs(f"{folder}/chats")
+    for content in ("[{", '{"not": "a list"}'):
+        with open(f"{folder}/logs.json", "w", encoding="utf-8") as file:
+            file.write(content)
+        with pytest.raises(RelayError, match="cannot read the transcript"):
+            read_facts("gemini-jsonl", f"{folder}/chats/session-1-x.jsonl")
+
+
+def test_old_sessions_are_not_taken_for_a_new_leg(tmp_path: object) -> None:
+    """A resumed id counts only once its file has changed."""
+    home = str(tmp_path)
+    _write(f"{home}/.claude/projects/-p/aaa.jsonl", _claude_row("aaa", "/p", "t"), at=1_800_000_000)
+    _write(f"{home}/.claude/projects/-p/aaa-other.jsonl", _claude_row("other", "/p", "t"), at=1_800_000_900)
+    since = datetime.fromtimestamp(1_800_000_500, UTC)
+    assert find_transcript(_CLAUDE, native_id="aaa", cwd="/p", since=since, home=home, environ={}) is None
+    before = datetime.fromtimestamp(1_799_999_999, UTC)
+    assert (
+        find_transcript(_CLAUDE, native_id="aaa", cwd="/p", since=before, home=home, environ={}) is not None
+    )

@@ -189,27 +189,65 @@ def _decode_result(raw: msgspec.Raw) -> Result:
 
 
 def select_active(rows: list[Row]) -> list[Row]:
-    """The rows of the branch that ends at the last row, in file order.
+    """The rows of the branch the user sees, parents before their children.
 
-    Parents lost with a torn line, or that could not be parents, are replaced by the row before, so
-    that the older history is kept: only a prompt without a parent starts the conversation anew.
-    Calls and results of parallel tools hang beside the chain and are taken in.
+    That is the branch of the newest row nothing hangs on: rows are flushed in batches, and an answer may
+    stand in the file above its prompt. Parents lost with a torn line are replaced by the row before, so
+    that the older history is kept: only a prompt without a parent starts the conversation anew. Calls
+    and results of parallel tools hang beside the chain and are taken in.
     """
     tree = [row for row in rows if row.uuid]
     positions = {row.uuid: position for position, row in enumerate(tree)}
-    active: set[str] = set()
-    position = len(tree) - 1
-    while position >= 0:
-        row = tree[position]
-        active.add(row.uuid)
-        if row.parent is None and row.type == "user" and row.text and not row.continues:
-            break
-        parent = positions.get(row.parent or "", position)
-        position = parent if parent < position else position - 1
+    active = _climb(tree, positions, _find_leaf(tree))
     messages = {row.message_id for row in tree if row.uuid in active and row.message_id}
     active.update(row.uuid for row in tree if row.message_id in messages)
     active.update(row.uuid for row in tree if row.source in active and _is_tool_result(row))
-    return [row for row in rows if not row.uuid or row.uuid in active]
+    return _order([row for row in rows if not row.uuid or row.uuid in active])
+
+
+def _find_leaf(tree: list[Row]) -> int:
+    """The position of the newest row without children, -1 where there are no rows."""
+    parents = {row.parent for row in tree}
+    leaf, newest = len(tree) - 1, None
+    for position, row in enumerate(tree):
+        is_newer = newest is None or (row.at is not None and row.at >= newest)
+        if row.uuid not in parents and is_newer and row.at is not None:
+            leaf, newest = position, row.at
+    return leaf
+
+
+def _climb(tree: list[Row], positions: dict[str, int], position: int) -> set[str]:
+    """The uuids from the row at `position` up to the prompt that began the conversation."""
+    active: set[str] = set()
+    while position >= 0:
+        row = tree[position]
+        is_known = row.uuid in active
+        active.add(row.uuid)
+        if row.parent is None and row.type == "user" and row.text and not row.continues:
+            break
+        parent = positions.get(row.parent or "")
+        if is_known or parent is None or tree[parent].uuid in active:
+            position -= 1
+        else:
+            position = parent
+    return active
+
+
+def _order(rows: list[Row]) -> list[Row]:
+    """The rows in file order, but no row above its parent."""
+    by_uuid = {row.uuid: row for row in rows if row.uuid}
+    done: set[str] = set()
+    ordered: list[Row] = []
+    for row in rows:
+        line: list[Row] = []
+        above: Row | None = row
+        while above is not None and above.uuid not in done:
+            line.append(above)
+            done.add(above.uuid)
+            above = by_uuid.get(above.parent or "")
+        done.discard("")  # rows outside the tree have no uuid and are all kept
+        ordered.extend(reversed(line))
+    return ordered
 
 
 def _is_tool_result(row: Row) -> bool:

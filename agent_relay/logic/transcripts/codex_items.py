@@ -140,7 +140,10 @@ def hear_wire_call(facts: Collector, call: Mapping[str, object], output: str | N
 
 
 def strip_preamble(output: str) -> str:
-    """Tool output without the lines Codex puts before it."""
+    """Tool output without the lines Codex puts before it, or the JSON older versions put around it."""
+    parsed = decode_text(output) if output.startswith("{") else None
+    if isinstance(parsed, dict) and "output" in parsed:
+        return get_text(parsed, "output")
     found = _OUTPUT.match(output)
     return output[found.end() :] if found else output
 

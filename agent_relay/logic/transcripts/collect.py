@@ -46,6 +46,7 @@ class Collector:
     interrupted: bool = False
     at: datetime | None = None
     started_at: datetime | None = None
+    ended_at: datetime | None = None
     conversation: list[Said] = field(default_factory=list)
     commands: list[CommandRun] = field(default_factory=list)
     files: list[FileChange] = field(default_factory=list)
@@ -62,8 +63,8 @@ class Collector:
         if at is None:
             return
         self.at = at
-        if self.started_at is None:
-            self.started_at = at
+        self.started_at = min(at, self.started_at or at)
+        self.ended_at = max(at, self.ended_at or at)
 
     def hear_user(self, text: str, place: str) -> None:
         """Add the user's words as a new turn; an earlier limit is history from here on."""
@@ -164,7 +165,7 @@ class Collector:
             transcript=self.place,
             model=model,
             started_at=self.started_at,
-            ended_at=self.at,
+            ended_at=self.ended_at,
             conversation=tuple(self.conversation),
             commands=tuple(self.commands),
             files=tuple(self.files),

@@ -30,9 +30,12 @@ def count_lines(text: str) -> int:
 
 def count_replacement(old: str, new: str) -> tuple[int, int]:
     """Added and removed lines when `old` gives way to `new`, equal lines at both ends left out."""
-    before, after = old.split("\n"), new.split("\n")
-    while before and after and before[0] == after[0]:
-        before, after = before[1:], after[1:]
-    while before and after and before[-1] == after[-1]:
-        before, after = before[:-1], after[:-1]
-    return len(after), len(before)
+    before, after = (text.removesuffix("\n").split("\n") if text else [] for text in (old, new))
+    shorter = min(len(before), len(after))
+    same = 0
+    while same < shorter and before[same] == after[same]:
+        same += 1
+    tail = 0
+    while tail < shorter - same and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    return len(after) - same - tail, len(before) - same - tail

@@ -371,3 +371,155 @@ def test_a_peek_finds_the_folder_and_the_first_prompt() -> None:
     assert peek.cwd == "/home/user/repos/claude-2.1.197-edit-shell-120x40"
     assert peek.title == "Fix the bug in calc.py, then run it"
     assert peek.is_main
+
+
+def test_an_answer_written_above_its_prompt_is_understood() -> None:
+    """Rows are flushed in batches: a real file held the limit's row before the prompt it answers."""
+    claude = Claude()
+    claude.user("fix it", timestamp="2026-11-20T10:00:00Z")
+    claude.agent("You've hit your Opus limit", isApiErrorMessage=True, timestamp="2026-11-20T10:00:01Z")
+    data = join_lines(*reversed(claude.records))
+    facts = read_lines("claude-jsonl", data)
+    assert facts.limit_text == "You've hit your Opus limit"
+    assert facts.unprocessed_prompt is not None
+    assert facts.unprocessed_prompt.text == "fix it"
+
+
+def test_rows_that_hang_on_each_other_in_a_circle_are_read_once() -> None:
+    """A hostile file must end."""
+    claude = Claude()
+    claude.user("task")
+    claude.agent("one", parent="u2")
+    claude.agent("two", parent="u1")
+    claude.agent("three")
+    assert sorted(one.text for one in claude.read().conversation) == ["one", "task", "three", "two"]
+
+
+def test_prompts_taken_back_into_the_input_line_are_gone() -> None:
+    """The user edits a queued prompt: it was not sent after all."""
+    claude = Claude()
+    claude.user("go")
+    claude.raw(type="queue-operation", operation="enqueue", content="never mind")
+    claude.raw(type="queue-operation", operation="popAll", content="never mind")
+    claude.raw(type="queue-operation", operation="unheard-of")
+    claude.raw(type="queue-operation", operation="enqueue", content={"not": "text"})
+    facts = claude.read()
+    assert [one.text for one in facts.conversation] == ["go"]
+
+
+def test_queued_prompts_come_in_every_form() -> None:
+    """A prompt with an image is a list of parts; the CLI's own notes are meta; other attachments are none."""
+    claude = Claude()
+    claude.user("go")
+    parts = [{"type": "text", "text": "look at this"}, {"type": "image"}]
+    claude.add("attachment", "", attachment={"type": "queued_command", "prompt": parts})
+    claude.add("attachment", "", attachment={"type": "queued_command", "prompt": "no", "isMeta": True})
+    claude.add("attachment", "", attachment={"type": "file", "prompt": "no"})
+    claude.add("attachment", "", attachment={"type": "queued_command", "prompt": "<system-reminder>x"})
+    assert [one.text for one in claude.read().conversation] == ["go", "look at this"]
+
+
+def test_synthetic_answers_are_nobodys_words() -> None:
+    """The CLI writes "No response requested." in the model's name."""
+    claude = Claude()
+    claude.user("go")
+    claude.agent("No response requested.", model="<synthetic>")
+    facts = claude.read()
+    assert [one.text for one in facts.conversation] == ["go"]
+    assert facts.unprocessed_prompt is not None
+
+
+def test_a_killed_background_shell_is_not_listed() -> None:
+    """The agent ended it itself."""
+    claude = Claude()
+    claude.user("start it")
+    claude.call("Bash", "c1", command="serve", run_in_background=True)
+    claude.answer("c1", "running", toolUseResult={"backgroundTaskId": "b1"})
+    claude.call("KillShell", "c2", shell_id="b1")
+    claude.answer("c2", "killed")
+    claude.answer("unknown", "result of a call nobody made")
+    assert claude.read().background == ()
+
+
+def test_a_subagent_in_the_background_is_listed_until_it_reports() -> None:
+    """It was launched and its result has not come yet."""
+    claude = Claude()
+    claude.user("go")
+    claude.call("Agent", "c1", prompt="review everything")
+    claude.answer("c1", "launched", toolUseResult={"status": "async_launched", "agentId": "a1"})
+    claude.call("Agent", "c2", prompt="done at once")
+    claude.answer("c2", "report")
+    assert claude.read().background == ("subagent: review everything",)
+
+
+def test_interpreted_and_interrupted_commands_have_no_status() -> None:
+    """`grep` without hits is no success and no failure."""
+    claude = Claude()
+    claude.user("go")
+    claude.call("Bash", "c1", command="grep x y")
+    claude.answer("c1", "", toolUseResult={"returnCodeInterpretation": "No matches found"})
+    claude.call("Bash", "c2", command="sleep 9")
+    claude.answer("c2", "", toolUseResult={"interrupted": True})
+    assert [one.exit_code for one in claude.read().commands] == [None, None]
+
+
+def test_results_in_other_shapes_are_read() -> None:
+    """Output as parts, results that are plain text or of the wrong type, updates of unknown tasks."""
+    claude = Claude()
+    claude.user("go")
+    claude.call("Bash", "c1", command="ls")
+    part = {
+        "type": "tool_result",
+        "tool_use_id": "c1",
+        "content": [{"type": "text", "text": "a"}, {"type": "image"}],
+    }
+    claude.add("user", [part], toolUseResult="just text")
+    claude.call("TaskUpdate", "c2", taskId="9", status="completed")
+    claude.answer("c2", "ok", toolUseResult={"interrupted": "maybe"})
+    claude.call("TaskCreate", "c3", subject="First")
+    claude.answer("c3", "Task #4 created successfully")
+    claude.call("TaskUpdate", "c4", taskId="4", subject="Renamed", status="in_progress")
+    claude.answer("c4", "ok")
+    claude.call("TaskCreate", "c5", subject="Unnumbered")
+    claude.answer("c5", "created")
+    claude.call("NotebookEdit", "c6", notebook_path="/p/n.ipynb")
+    claude.answer("c6", "ok")
+    claude.call("WebFetch", "c7", url="https://example.org")
+    claude.answer("c7", "page")
+    facts = claude.read()
+    assert [(one.output, one.exit_code) for one in facts.commands] == [("a", 0)]
+    assert facts.plan == (Step("Renamed", "in_progress", 1), Step("Unnumbered", "pending", 1))
+    assert [(one.path, one.added) for one in facts.files] == [("/p/n.ipynb", None)]
+
+
+def test_a_continued_session_starts_with_its_summary() -> None:
+    """A new file may begin with the summary of another one: then it is all there is."""
+    claude = Claude()
+    claude.user("This session is being continued.", isCompactSummary=True)
+    claude.agent("Where were we.")
+    facts = claude.read()
+    assert facts.summary == "This session is being continued."
+    assert [one.text for one in facts.conversation] == ["Where were we."]
+
+
+def test_foreign_parts_and_empty_files_are_nothing() -> None:
+    """Thinking is nobody's words; content may be missing altogether."""
+    claude = Claude()
+    claude.add("assistant", [{"type": "thinking", "thinking": "secret"}])
+    claude.add("user", None)
+    claude.add("user", [{"type": "tool_use", "id": "x", "name": "Bash", "input": {"command": "never"}}])
+    claude.add("assistant", [{"type": "tool_result", "tool_use_id": "x", "content": "never"}])
+    claude.add("system", "note", subtype="local_command")
+    assert claude.read().conversation == ()
+    assert read_lines("claude-jsonl", b"").conversation == ()
+    assert not READERS["claude-jsonl"].peek([b'{"type":"mode"}']).is_main
+
+
+def test_a_peek_passes_over_what_is_no_prompt() -> None:
+    """The title is the first thing the user asked."""
+    claude = Claude()
+    claude.user("caveat", isMeta=True)
+    claude.answer("x", "result")
+    claude.user("[Request interrupted by user]")
+    claude.user("rename it")
+    assert READERS["claude-jsonl"].peek(join_lines(*claude.records).split(b"\n")).title == "rename it"

@@ -150,7 +150,7 @@ def test_turns_without_items_are_read_from_the_wire_records() -> None:
         _message("assistant", "Renamed."),
     )
     assert _said(facts) == [("user", 1, "rename it"), ("assistant", 1, "Renamed.")]
-    assert [(one.command, one.exit_code) for one in facts.commands] == [("pytest", 2)]
+    assert [(one.command, one.exit_code, one.output) for one in facts.commands] == [("pytest", 2, "boom")]
     assert [(one.path, one.action, one.previous_path, one.added, one.removed) for one in facts.files] == [
         ("b.py", "renamed", "a.py", 2, 1),
         ("c.py", "deleted", None, None, None),
@@ -301,3 +301,84 @@ def test_a_peek_tells_a_subagent_from_a_session() -> None:
     assert reader.peek(_LIMIT.split(b"\n")).is_main
     meta = {"type": "session_meta", "payload": {"id": "x", "cwd": "/p", "source": {"subagent": "review"}}}
     assert not reader.peek([json.dumps(meta).encode()]).is_main
+
+
+def test_items_that_say_little_are_passed_over() -> None:
+    """Empty messages, reasoning, unknown changes and interrupted waits leave no trace."""
+    facts = _read(
+        _item(
+            "UserMessage", content=[{"type": "text", "text": "<environment_context>x</environment_context>"}]
+        ),
+        _item("AgentMessage", content=[]),
+        _item("Reasoning", summary_text=["hm"]),
+        _item("McpToolCall", status="failed", tool="search", error={"message": "no such server"}),
+        _item("McpToolCall", status="completed", tool="search"),
+        _item("FileChange", changes={"/p/a": {"type": "chmod"}}),
+        _item("CommandExecution", command="make", exit_code=1, parsed_cmd=[{"type": "read", "path": "x"}]),
+        _item("CommandExecution", command=["node", "-e", "1"], exit_code=0, aggregated_output="1"),
+        _event("unknown_event"),
+        {"type": "unknown_line", "payload": {}},
+    )
+    assert facts.conversation == ()
+    assert facts.files == ()
+    assert [(one.tool, one.text) for one in facts.errors] == [("search", "no such server")]
+    assert [(one.command, one.exit_code) for one in facts.commands] == [("make", 1), ("node -e 1", 0)]
+
+
+def test_wire_calls_that_say_little_are_passed_over() -> None:
+    """Calls of unknown tools, without a command, or without a result."""
+    facts = _read(
+        _message("user", "go"),
+        _message("assistant", ""),
+        _wire("function_call", name="view_image", call_id="1", arguments="{}"),
+        _wire("function_call", name="shell", call_id="2", arguments="{torn"),
+        _wire(
+            "custom_tool_call", name="apply_patch", call_id="3", input="*** Begin Patch\n*** Add File: a\n+1"
+        ),
+        _wire(
+            "custom_tool_call",
+            name="exec",
+            call_id="4",
+            input='exec_command({cmd: "\\x"}); apply_patch("\\x")',
+        ),
+        _wire("reasoning", summary=[]),
+        _wire("function_call", name="exec_command", call_id="5", arguments='{"cmd": "make"}'),
+    )
+    assert [(one.command, one.exit_code) for one in facts.commands] == [("make", None)]
+    assert facts.files == ()
+    assert facts.unprocessed_prompt is not None
+
+
+def test_patches_through_the_shell_are_changes_not_commands() -> None:
+    """Older models called `apply_patch` in a shell."""
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Add File: b.py\n+1\n+2\n*** End Patch"
+    command = {"command": ["bash", "-lc", f"apply_patch <<'EOF'\n{patch}\nEOF"]}
+    facts = _read(
+        _message("user", "go"),
+        _wire("function_call", name="shell", call_id="1", arguments=json.dumps(command)),
+        _wire("function_call_output", call_id="1", output="Exit code: 0\nOutput:\nok"),
+        _wire("function_call", name="apply_patch", call_id="2", arguments=json.dumps({"input": patch})),
+        _wire("function_call_output", call_id="2", output="apply_patch verification failed: no context"),
+    )
+    assert facts.commands == ()
+    assert [(one.path, one.action, one.added, one.removed) for one in facts.files] == [
+        ("a.py", "modified", 1, 1),
+        ("b.py", "created", 2, 0),
+    ]
+    assert [one.tool for one in facts.errors] == ["apply_patch"]
+
+
+def test_a_script_that_failed_is_an_error() -> None:
+    """Items do not say that the JavaScript around the tools broke."""
+    facts = _read(
+        _item("UserMessage", content=[{"type": "text", "text": "go"}]),
+        _wire("custom_tool_call", name="exec", call_id="1", input="boom()"),
+        _wire("custom_tool_call_output", call_id="1", output="Script failed\nReferenceError: boom"),
+        _event("task_started"),
+    )
+    assert [(one.tool, one.text) for one in facts.errors] == [("exec", "Script failed\nReferenceError: boom")]
+
+
+def test_a_token_count_without_totals_counts_nothing() -> None:
+    """The first one of a session only carries rate limits."""
+    assert _read(_event("token_count", info=None)).tokens == Tokens()

@@ -179,7 +179,7 @@ def test_files_are_counted_in_every_form_an_edit_takes() -> None:
     assert [(one.path, one.action, one.added, one.removed) for one in facts.files] == [
         ("/a", "modified", 3, 1),
         ("/b", "modified", 2, 1),
-        ("/c", "created", 1, 1),
+        ("/c", "created", 1, 0),
         ("/d", "created", 2, 0),
         ("/e", "modified", 1, 1),
     ]
@@ -252,3 +252,12 @@ def test_a_file_torn_anywhere_keeps_what_came_before(cut: int) -> None:
     ]
     torn = [one.text for one in read_lines("gemini-jsonl", _LIMIT[:cut]).conversation]
     assert torn[: len(whole)] == whole
+
+
+def test_a_call_still_running_says_nothing_yet() -> None:
+    """It is written again when it has ended."""
+    call = _call("replace", "ok", status="executing", args={"file_path": "/p/a"})
+    other = _call("google_web_search", "ok")
+    facts = _read(_message("1", "user", "go"), _message("2", "gemini", "", toolCalls=[call, other]))
+    assert facts.files == ()
+    assert facts.errors == ()

@@ -142,7 +142,7 @@ def test_the_todo_table_is_the_plan() -> None:
         ),
         (
             _tool("edit", input={"filePath": "/e", "oldString": "", "newString": "n"}),
-            ("/e", "created", 1, 1, None),
+            ("/e", "created", 1, 0, None),
         ),
         (
             _tool("write", input={"filePath": "/o"}, metadata={"diff": "@@ -1 +1 @@\n-a\n+b"}),
@@ -217,3 +217,10 @@ def test_hostile_rows_harm_nothing_else() -> None:
     facts = read_opencode(Source(session={"id": 7, "revert": "{"}, messages=messages, parts=parts))
     assert _said(facts) == [("user", 1, "task")]
     assert facts.skipped_lines == 2
+
+
+def test_tools_that_leave_no_mark_are_passed_over() -> None:
+    """Searches, and a shell call without a command."""
+    facts = _read((_USER, [_text("go")]), (_MORE, [_tool("grep", input={}), _tool("bash", input={})]))
+    assert facts.files == ()
+    assert facts.commands == ()

@@ -1,0 +1,119 @@
+"""The small tools all readers share: lenient decoding, diff counts, words."""
+
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from agent_relay.logic.transcripts.collect import Collector, parse_status
+from agent_relay.logic.transcripts.diffs import count_hunks, count_lines, count_replacement, count_unified
+from agent_relay.logic.transcripts.lines import decode_raw, decode_text, get_whole, join_text, parse_moment
+from agent_relay.logic.transcripts.words import clip, compile_wrappers, strip_wrappers
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        ("2026-11-20T10:00:00Z", datetime(2026, 11, 20, 10, tzinfo=UTC)),
+        ("2026-11-20T10:00:00", datetime(2026, 11, 20, 10, tzinfo=UTC)),
+        (1_795_168_800, datetime(2026, 11, 20, 10, tzinfo=UTC)),
+        (1_795_168_800_000, datetime(2026, 11, 20, 10, tzinfo=UTC)),
+        ("yesterday", None),
+        (True, None),
+        (None, None),
+        (5, None),
+        (10**30, None),
+        (float("nan"), None),
+        (float("inf"), None),
+    ],
+)
+def test_times_are_aware_or_unknown(value: object, moment: datetime | None) -> None:
+    """Agents write ISO strings, seconds and milliseconds; nonsense is no time and no error."""
+    assert parse_moment(value) == moment
+
+
+def test_broken_values_are_nothing() -> None:
+    """A reader asks for what it needs and gets it, or nothing."""
+    assert decode_raw(msgspec.Raw()) is None
+    assert decode_raw(msgspec.Raw(b"{torn")) is None
+    assert decode_raw(msgspec.Raw(b'{"a":1}')) == {"a": 1}
+    assert decode_text("{torn") is None
+    assert get_whole({"a": True}, "a") is None
+    assert get_whole({"a": 3}, "a") == 3
+    assert join_text("as it is") == "as it is"
+    assert join_text({"no": "list"}) == ""
+    assert join_text([{"type": "text", "text": "a"}, {"type": "image"}, 7]) == "a"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("", "a\nb\n", (2, 0)),
+        ("a\nb", "", (0, 2)),
+        ("a\nx\nc", "a\ny\nz\nc", (2, 1)),
+        ("same", "same", (0, 0)),
+        ("a\na", "a", (0, 1)),
+        ("", "", (0, 0)),
+    ],
+)
+def test_a_replacement_is_counted_like_a_diff(old: str, new: str, counts: tuple[int, int]) -> None:
+    """Lines that stay are not changed."""
+    assert count_replacement(old, new) == counts
+
+
+def test_a_large_replacement_is_counted_in_linear_time() -> None:
+    """A generated file of 200,000 lines must not hold up a handoff."""
+    lines = "line\n" * 200_000
+    assert count_replacement(lines, f"{lines}end\n") == (1, 0)
+
+
+def test_diffs_are_counted_with_and_without_headers() -> None:
+    """Headers look like changes."""
+    assert count_unified("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n+z") == (2, 1)
+    assert count_unified("--- a\n+++ b\n-x\n+y") == (1, 1)
+    assert count_hunks(["+a", None, "-b", " c"]) == (1, 1)
+    assert (count_lines("a\nb"), count_lines("a\n"), count_lines("")) == (2, 1, 0)
+
+
+def test_long_output_keeps_its_ends() -> None:
+    """The command's beginning says what it is, its end what went wrong."""
+    text = clip("a" * 5000 + "b" * 5000)
+    assert text.startswith("a" * 2000 + "\n[… 2000 characters left out …]\n")
+    assert text.endswith("b" * 5000)
+    assert clip("short") == "short"
+
+
+def test_nested_and_unclosed_wrappers_are_taken_out() -> None:
+    """An element cut by the end of the message hides the rest."""
+    wrappers = compile_wrappers("note")
+    assert strip_wrappers("a <note x='1'>b</note> c <note>d", wrappers) == "a  c"
+    assert strip_wrappers(" a < b ", wrappers) == "a < b"
+
+
+def test_unknown_words_for_a_status_lose_no_step() -> None:
+    """A step of unknown status is still to do."""
+    assert parse_status("IN_PROGRESS") == "in_progress"
+    assert parse_status("sleeping") == "pending"
+
+
+def test_what_has_no_path_and_no_prompt_is_no_fact() -> None:
+    """Half a record says nothing."""
+    facts = Collector(agent="a")
+    facts.touch("", "read", "t")
+    facts.see(None)
+    facts.answered = False
+    built = facts.build(native_id="", cwd="")
+    assert built.files == ()
+    assert built.unprocessed_prompt is None
+    assert built.started_at is None
+
+
+def test_a_prompt_sent_twice_waits_once() -> None:
+    """Retrying is not asking for it twice."""
+    facts = Collector(agent="a")
+    facts.hear_user("port it", "t:1")
+    facts.hear_user("port it", "t:2")
+    built = facts.build(native_id="", cwd="")
+    assert built.unprocessed_prompt is not None
+    assert built.unprocessed_prompt.text == "port it"
+    assert len(built.conversation) == 2
