@@ -19,6 +19,10 @@ class State(StrEnum):
     ENDED = "ended"
 
 
+LIVE = frozenset({State.STARTING, State.READY, State.BUSY, State.ASKING})
+"""The states in which a leg is in charge."""
+
+
 class Step(StrEnum):
     """How far a handoff has come: the last thing the journal says is true."""
 
@@ -97,6 +101,7 @@ class Session:
 
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
     handoff has been through since the last success. `failure` is the last failed handoff's reason.
+    `offered` is the preferred agent that was last offered back.
     """
 
     id: str
@@ -119,6 +124,7 @@ class Session:
     skipped: tuple[str, ...] = ()
     failure: str = ""
     why: str = ""
+    offered: str = ""
 
     @property
     def leg(self) -> Leg | None:

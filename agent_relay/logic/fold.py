@@ -29,10 +29,9 @@ from agent_relay.domain.event import (
     SignalSeen,
     Unknown,
 )
-from agent_relay.domain.session import Handoff, Leg, Limit, Session, State, Step
+from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 
 S = State
-_LIVE = (S.STARTING, S.READY, S.BUSY, S.ASKING)
 
 
 def _to(target: State, *sources: State) -> dict[State, State]:
@@ -46,23 +45,23 @@ def _stay(*sources: State) -> dict[State, State]:
 TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
     {
         LegStarting: _to(S.STARTING, S.STARTING, S.HANDING_OFF, S.RESTING, S.ENDED),
-        LegStarted: _stay(S.STARTING),
+        LegStarted: _stay(*LIVE),
         LegNamed: _stay(*S),
-        LegReady: _to(S.READY, *_LIVE),
-        LegBusy: _to(S.BUSY, *_LIVE),
-        LegAsking: _to(S.ASKING, *_LIVE),
+        LegReady: _to(S.READY, *LIVE),
+        LegBusy: _to(S.BUSY, *LIVE),
+        LegAsking: _to(S.ASKING, *LIVE),
         SignalSeen: _stay(*S),
-        HandoffBegun: _to(S.HANDING_OFF, *_LIVE, S.LIMITED, S.RESTING, S.ENDED),
+        HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
         PredecessorStopped: _stay(S.HANDING_OFF),
         PacketPublished: _stay(S.HANDING_OFF),
-        PacketDelivered: _stay(*_LIVE),
-        HandoffConfirmed: _stay(*_LIVE),
-        HandoffFailed: _stay(*_LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
-        LegEnded: _to(S.STOPPING, *_LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
-        SessionRested: _to(S.RESTING, *_LIVE, S.LIMITED, S.RESTING),
+        PacketDelivered: _stay(*LIVE),
+        HandoffConfirmed: _stay(*LIVE),
+        HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
+        LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
+        SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING),
         SessionWoke: _to(S.READY, S.RESTING),
         ReturnOffered: _stay(*S),
-        SessionStopping: _to(S.STOPPING, *_LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
+        SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
         Unknown: _stay(*S),
     }
@@ -103,7 +102,7 @@ def fold_event(session: Session | None, event: Event) -> Session | None:
     target = TRANSITIONS.get(type(body), {}).get(session.state)
     if target is None:
         raise ImpossibleEventError(f"{body.name} while {session.state}")
-    if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in _LIVE:
+    if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
         target = S.LIMITED
     changed = replace(session, state=target, updated_at=event.at, number=event.number)
     return _apply(changed, body, event)
@@ -130,7 +129,10 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return _with_leg(session, leg, {"was_busy": True})
         case SignalSeen() if body.decides and is_limit(body):
             limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at)
-            return replace(session, limit=limit)
+            offered = "" if session.offered == body.agent else session.offered
+            return replace(session, limit=limit, offered=offered)
+        case ReturnOffered(agent):
+            return replace(session, offered=agent)
         case HandoffBegun():
             return replace(session, handoff=_begin_handoff(body, event), why="", skipped=body.skipped)
         case PredecessorStopped():

@@ -18,6 +18,7 @@ from agent_relay.domain.effect import (
     Spawned,
     StopAsked,
     StopLeg,
+    WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.event import (
@@ -31,14 +32,14 @@ from agent_relay.domain.event import (
     PacketDelivered,
     SessionEnded,
     SessionStopping,
-    SessionWoke,
     SignalSeen,
 )
-from agent_relay.domain.session import Session, State, Step
+from agent_relay.domain.session import LIVE, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
+from agent_relay.logic.returning import go_back, reset_passed
 from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
@@ -50,6 +51,7 @@ from agent_relay.logic.succession import (
 )
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
+_UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING})
 _LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
@@ -64,7 +66,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
         case Heard(leg, signal):
             return _heard(session, leg, signal, world)
         case ScreenSays(leg, state):
-            return _screen_says(session, leg, state)
+            return _screen_says(session, leg, state, world)
         case LegGone():
             return leg_gone(session, happened, world)
         case Spawned():
@@ -75,12 +77,13 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             end = Outcome((HandoffFailed(handoff, session.handoff.step, why), SessionEnded(why)))
             return end if session.living_leg is None else Outcome(end.bodies[:1])
         case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
-            confirmed = (HandoffConfirmed(handoff, leg),) if session.state is State.BUSY else ()
+            works = session.living_leg is not None and session.living_leg.was_busy
+            confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
             return Outcome((PacketDelivered(handoff, leg), *confirmed))
         case DeliverFailed(handoff, _, why) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
             return Outcome((HandoffFailed(handoff, "deliver", why),))
-        case ResetPassed() if session.state is State.RESTING:
-            return _reset_passed(session, world)
+        case ResetPassed():
+            return reset_passed(session, world)
         case StopAsked(why):
             return _stop_asked(session, why)
         case Restarted(leg_lives):
@@ -93,7 +96,7 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     living = session.living_leg
     if living is not None and living.agent == asked.agent and session.handoff is None:
         raise WrongUseError(f"{asked.agent} is already at work in this session")
-    if session.handoff is not None and session.handoff.step in (Step.BEGUN, Step.STOPPED, Step.PUBLISHED):
+    if session.handoff is not None and session.handoff.step in _UNDER_WAY:
         raise WrongUseError(f"a handoff to {session.handoff.to_agent} is under way")
     state = world.availability.get(asked.agent)
     roster = (asked.agent,)
@@ -129,23 +132,25 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
-    if session.state not in (State.STARTING, State.READY, State.BUSY, State.ASKING):
+    if session.state not in LIVE:
         return NOTHING
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
+    wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
     after = replace_agent(session, world, reason="rate_limit", why=f"{signal.scope} limit")
-    return Outcome((seen,), (rest,)).then(after)
+    return Outcome((seen,), (rest, *wake)).then(after)
 
 
-def _screen_says(session: Session, leg: str, state: str) -> Outcome:
+def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or session.state.value == state:
         return NOTHING
-    if session.state not in (State.STARTING, State.READY, State.BUSY, State.ASKING):
+    if session.state not in LIVE:
         return NOTHING
     handoff = session.handoff
     match state:
         case State.READY:
-            return Outcome((LegReady(leg),), find_delivery(session, living))
+            ready = Outcome((LegReady(leg),), find_delivery(session, living))
+            return ready if ready.effects else ready.then(go_back(session, world))
         case State.BUSY:
             confirmed: tuple[Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
@@ -158,18 +163,14 @@ def _screen_says(session: Session, leg: str, state: str) -> Outcome:
 
 
 def _spawned(session: Session, spawned: Spawned) -> Outcome:
+    """The leg lives. Its screen may have been read before this was told: then it is given what waits."""
     leg = session.living_leg
-    if leg is None or leg.id != spawned.leg or session.state is not State.STARTING:
+    if leg is None or leg.id != spawned.leg or leg.child_pid or session.state not in LIVE:
         return NOTHING
-    return Outcome((LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born),))
-
-
-def _reset_passed(session: Session, world: World) -> Outcome:
-    if session.living_leg is not None:
-        return Outcome((SessionWoke("its limit has reset"),))
-    if world.resume_at_reset:
-        return replace_agent(session, world, reason="rate_limit", why="the first reset has passed")
-    return NOTHING
+    started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
+    handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
+    waits = session.state is State.READY
+    return Outcome((started,), find_delivery(replace(session, handoff=handoff), leg) if waits else ())
 
 
 def _stop_asked(session: Session, why: str) -> Outcome:

@@ -14,7 +14,8 @@ class World:
     """What the machine may know beyond the session: the moment, who is available, fresh names.
 
     `native_ids` holds a fresh native session id for agents that accept one. `resumes` is whether a
-    session all of whose agents rest may go on by itself at the first reset.
+    session all of whose agents rest may go on by itself at the first reset. `return_mode` is what happens
+    when a preferred agent can be had again: offer, auto or off.
     """
 
     now: datetime
@@ -23,6 +24,7 @@ class World:
     leg_id: str
     native_ids: Mapping[str, str] = field(default_factory=dict)
     resume_at_reset: bool = False
+    return_mode: str = "offer"
 
 
 @dataclass(frozen=True, slots=True)

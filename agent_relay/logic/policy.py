@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-
 _TRIES = 2
 """How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
 

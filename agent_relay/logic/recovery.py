@@ -1,12 +1,12 @@
 """What a daemon that finds a session after a crash must do again."""
 
 from dataclasses import replace
-from datetime import datetime
 
-from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg, WakeAt
-from agent_relay.domain.event import LegEnded, PredecessorStopped, SessionEnded
+from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.event import HandoffConfirmed, LegEnded, PredecessorStopped, SessionEnded
 from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
+from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import find_delivery, leg_gone, replace_agent, start_successor
 
 
@@ -23,13 +23,14 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
             return replace_agent(session, world, reason="rate_limit", why="limit")
         case State.STOPPING:
             return Outcome((), (StopLeg(leg.id),)) if leg else Outcome((SessionEnded(session.why),))
-        case State.RESTING if session.rested_until:
-            return Outcome((), (WakeAt(datetime.fromisoformat(session.rested_until)),))
+        case State.RESTING:
+            return Outcome((), find_wake(session, world))
         case _:
             if handoff is not None:
                 return _go_on(session, handoff, world)
             ready = leg is not None and session.state is State.READY
-            return Outcome((), find_delivery(session, leg)) if leg and ready else NOTHING
+            given = find_delivery(session, leg) if leg and ready else ()
+            return Outcome((), (*given, *find_wake(session, world)))
 
 
 def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
@@ -55,5 +56,7 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
             return Outcome((), (SpawnLeg(handoff.leg),))
         case Step.SPAWNED if session.state is State.READY and session.living_leg is not None:
             return Outcome((), find_delivery(session, session.living_leg))
+        case Step.DELIVERED:
+            return Outcome((HandoffConfirmed(handoff.id, handoff.leg),))
         case _:
             return NOTHING

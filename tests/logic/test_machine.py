@@ -132,7 +132,7 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     """The main job: each step is journalled before the next effect is asked for."""
     story = Story().start().says("busy").limit()
     assert story.now.state is State.HANDING_OFF
-    assert story.effects == [NoteRest("ann", "account", RESET, "You've hit it"), StopLeg("L1")]
+    assert story.effects == [NoteRest("ann", "account", RESET, "You've hit it"), WakeAt(RESET), StopLeg("L1")]
     story.gone()
     assert story.effects == [PublishPacket(story.now.handoff.id)]
     story.published()
@@ -272,6 +272,48 @@ def test_a_returning_agent_resumes_its_own_native_session() -> None:
     assert (story.now.leg.native_id, story.now.leg.resumes) == ("native-1", True)
 
 
+def back(story: Story) -> Story:
+    """The reset of the preferred agent has come."""
+    story.availability["ann"] = HERE
+    return story
+
+
+def test_a_preferred_agent_is_offered_back_once_when_its_window_resets() -> None:
+    """The user decides; being asked twice for the same reset would be nagging."""
+    story = back(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    story.happens(ResetPassed())
+    assert story.names(last=1) == ["return.offered"]
+    assert story.now.offered == "ann"
+    count = len(story.events)
+    assert len(story.happens(ResetPassed()).says("ready").events) == count + 1
+    assert story.effects == []
+
+
+def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
+    """An agent at work is not interrupted."""
+    story = back(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    story.happens(ResetPassed(), return_mode="auto")
+    assert story.now.state is State.BUSY
+    story.happens(ScreenSays(story.leg, "ready"), return_mode="auto")
+    assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
+
+
+def test_no_return_is_offered_while_the_agent_rests_or_the_user_wants_none() -> None:
+    """A window that moved on, or a user who said off."""
+    story = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
+    count = len(story.events)
+    assert len(story.happens(ResetPassed(), return_mode="auto").events) == count
+    assert len(back(story).happens(ResetPassed(), return_mode="off").events) == count
+
+
+def test_a_new_daemon_waits_for_the_reset_again() -> None:
+    """The offer must not be lost with the daemon that would have made it."""
+    story = (
+        Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
+    )
+    assert story.effects == [WakeAt(RESET)]
+
+
 def test_a_packet_that_cannot_be_published_ends_the_session_saying_why() -> None:
     """The predecessor is gone; the journal keeps everything needed to go on later."""
     story = Story().start().to_step(Step.STOPPED)
@@ -313,8 +355,15 @@ def test_a_crash_after_any_journal_line_leads_on_to_one_successor(kept: int, *, 
     living = [leg for leg in story.now.legs if not leg.is_over]
     assert len(living) <= 1
     if story.now.handoff is not None:
-        assert story.now.handoff.step in (Step.SPAWNED, Step.DELIVERED)
+        assert story.now.handoff.step is Step.SPAWNED
         assert living
+
+
+def test_a_successor_seen_ready_before_it_is_said_to_live_still_gets_its_packet() -> None:
+    """The screen and the spawn are told by different tasks, in either order."""
+    story = Story().start().to_step(Step.SPAWNING).says("ready")
+    assert story.effects == []
+    assert story.spawned().effects == [DeliverPacket(story.now.handoff.id, story.leg)]
 
 
 def test_the_task_is_given_once_to_the_first_leg_when_it_is_ready() -> None:
