@@ -14,7 +14,10 @@ Plain = str | int | bool
 
 
 def _check_pattern(pattern: str) -> str:
-    re.compile(pattern)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no pattern: {error}") from error
     return pattern
 
 

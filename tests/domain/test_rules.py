@@ -1,0 +1,40 @@
+import pytest
+from pydantic import ValidationError
+
+from agent_relay.domain.rules import Rules
+
+FEED = {"name": "f", "source": "hook", "text": "t"}
+LIMIT = {
+    "id": "l",
+    "feeds": ["f"],
+    "pattern": "x",
+    "kind": "limit",
+    "scope": "account",
+    "accepts": ["x"],
+    "rejects": ["y"],
+}
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"feeds": [FEED], "limits": [{**LIMIT, "feeds": ["g"]}]}, "no feed is named g"),
+        ({"feeds": [FEED, FEED]}, "feed f is there twice"),
+        ({"feeds": [FEED], "limits": [LIMIT, LIMIT]}, "limit l is there twice"),
+        ({"feeds": [{**FEED, "place": {"starts": "x"}}]}, "a screen feed has a place"),
+        ({"feeds": [{**FEED, "source": "screen"}]}, "a screen feed has a place"),
+        ({"feeds": [FEED], "limits": [{**LIMIT, "accepts": []}]}, "accepts"),
+        ({"feeds": [FEED], "limits": [{**LIMIT, "patern": "x"}]}, "patern"),
+        ({"feeds": [FEED], "limits": [{**LIMIT, "pattern": "("}]}, "pattern"),
+    ],
+)
+def test_rules_that_cannot_be_meant_are_refused(tables: dict[str, object], words: str) -> None:
+    """A rule that never fires is worse than an error."""
+    with pytest.raises(ValidationError, match=words):
+        Rules.model_validate(tables)
+
+
+def test_rules_know_whether_anything_but_the_screen_is_read() -> None:
+    """Only then may the screen be overruled."""
+    assert Rules.model_validate({"feeds": [FEED], "limits": [LIMIT]}).is_structured()
+    assert not Rules.model_validate({"feeds": [FEED]}).is_structured()

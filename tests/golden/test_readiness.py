@@ -1,0 +1,96 @@
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.logic.agent_state import AgentStateScanner
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.playback import Cutter
+from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.screen import Screen, capture
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.emulator_library import find_library
+from agent_relay.system.recording import read_recording
+from agent_relay.system.rules import load_rules
+
+HERE = os.path.dirname(__file__)
+
+
+def iter_screens(name: str) -> Iterator[Screen]:
+    library = find_library()
+    assert library is not None
+    recording = read_recording(os.path.join(HERE, "recordings", name + ".raw.gz"))
+    emulator, scanner = Emulator(library, recording.cols, recording.rows), AgentStateScanner()
+    cutter = Cutter(recording.timing.settled)
+    for piece in [*cutter.feed(recording.data), *cutter.flush()]:
+        emulator.feed(piece)
+        scanner.feed(piece)
+        yield capture(emulator, scanner)
+
+
+def list_states(name: str) -> list[str]:
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), name.partition("/")[0])))
+    states: list[str] = []
+    for screen in iter_screens(name):
+        state = f"{read_state(rules, screen)} {read_input(rules, screen)}"
+        if not states or states[-1] != state:
+            states.append(state)
+    return states
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "claude/claude-2.1.197-session-limit-120x40",
+            (
+                "unknown hidden, ready empty, busy empty, ready empty, asking hidden, ready empty,"
+                " ready typed, unknown typed"
+            ),
+        ),
+        (
+            "claude/claude-2.1.197-permission-prompt-120x40",
+            (
+                "unknown hidden, ready empty, busy empty, asking hidden, busy empty, ready empty,"
+                " ready typed, unknown typed"
+            ),
+        ),
+        (
+            "codex/codex-0.169.0-usage-limit-120x40",
+            "unknown hidden, ready empty, busy empty, asking typed, ready empty, ready typed, unknown hidden",
+        ),
+        (
+            "codex/codex-0.169.0-permission-prompt-120x40",
+            (
+                "unknown hidden, ready empty, busy empty, asking typed, busy empty, ready empty,"
+                " ready typed, unknown hidden"
+            ),
+        ),
+        (
+            "gemini/gemini-0.61.0-daily-quota-120x40",
+            "ready empty, ready typed, ready empty, busy empty, asking typed",
+        ),
+        ("gemini/gemini-0.61.0-onboarding-virgin-home-120x40", "starting hidden, asking hidden"),
+        (
+            "gemini/gemini-0.61.0-screen-reader-120x40",
+            (
+                "ready empty, ready typed, ready empty, busy empty, ready empty, ready typed, ready empty,"
+                " busy empty, asking hidden"
+            ),
+        ),
+        (
+            "opencode/opencode-1.18.33-approval-120x40",
+            (
+                "unknown hidden, ready empty, ready typed, ready empty, unknown hidden, busy empty,"
+                " asking hidden, busy empty, asking hidden, busy empty, ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "opencode/opencode-1.18.33-text-120x40",
+            "unknown hidden, ready empty, ready typed, ready empty, busy empty, ready empty, unknown hidden",
+        ),
+    ],
+)
+def test_the_states_of_a_real_session_are_read_from_its_screens(name: str, expected: str) -> None:
+    """Dialogs are asking, a half-typed line is typed: relay types into neither."""
+    assert ", ".join(list_states(name)) == expected

@@ -1,0 +1,90 @@
+import pytest
+
+from agent_relay.domain.rules import Rules
+from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.screen import Row, Screen
+
+RULES = Rules.model_validate(
+    {
+        "states": [
+            {"id": "menu", "state": "asking", "pattern": "^> 1", "rows": 3, "unless": "quoted"},
+            {"id": "file", "state": "asking", "source": "state-file", "where": {"equals": {"status": "w"}}},
+            {"id": "title", "state": "busy", "source": "title", "pattern": "^work"},
+            {"id": "said", "state": "ready", "source": "terminal", "pattern": "idle", "unless": "not idle"},
+            {"id": "none", "state": "ready", "source": "title", "pattern": ""},
+            {"id": "prompt", "state": "ready", "pattern": "^>"},
+        ],
+        "input": {"row": r"^[>.] ?(?P<typed>.*)$", "hint": "Type here", "hint_colours": ["palette:8"]},
+    }
+)
+ANCHORED = Rules.model_validate(
+    {"input": {"row": r"^\|(?P<typed>.*)$", "anchor": "^=+", "rows": 3, "hint": "model .*"}}
+)
+
+
+def show(*rows: str, title: str = "", agent_state: str = "") -> Screen:
+    return Screen(tuple(Row(text) for text in rows), 40, title=title, agent_state=agent_state)
+
+
+@pytest.mark.parametrize(
+    ("screen", "record", "expected"),
+    [
+        (show("text", "> 1. yes", "  2. no"), None, "asking"),
+        (show("> 1. yes", "a", "b", "c"), None, "ready"),
+        (show("> 1. yes", "quoted"), None, "ready"),
+        (show("text"), {"status": "w"}, "asking"),
+        (show("text"), {"status": "x"}, "unknown"),
+        (show("text", title="working"), None, "busy"),
+        (show("text", agent_state="state=idle"), None, "ready"),
+        (show("text", agent_state="not idle"), None, "unknown"),
+        (show(">"), None, "ready"),
+        (show(), None, "unknown"),
+    ],
+)
+def test_the_first_sign_that_matches_is_the_state(
+    screen: Screen, record: dict[str, object] | None, expected: str
+) -> None:
+    """Dialogs come before prompts, because a prompt may still be painted under a dialog."""
+    assert read_state(RULES, screen, state_record=record) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["text"], "hidden"),
+        (["> old prompt", "> "], "empty"),
+        (["> half a"], "typed"),
+        (["> Type here"], "empty"),
+        (["> Type here and there"], "typed"),
+    ],
+)
+def test_the_last_input_row_is_empty_or_typed(rows: list[str], expected: str) -> None:
+    """What a person has half typed is theirs."""
+    assert read_input(RULES, show(*rows)) == expected
+
+
+def test_a_hint_can_be_known_by_its_colour() -> None:
+    """Placeholders change with every version; their dimness does not."""
+    screen = Screen((Row("> Ask me anything", color="palette:8"),), 40)
+    assert read_input(RULES, screen) == "empty"
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (["| text", "===", "| old"], "typed"),
+        (["| old", "", "|", "|", "| model x", "==="], "empty"),
+        (["|", "| typed", "|", "| model x", "==="], "typed"),
+        (["| too far above", "|", "|", "|", "==="], "empty"),
+        (["no box"], "hidden"),
+        (["no box", "==="], "hidden"),
+    ],
+)
+def test_an_input_box_is_read_above_its_frame(rows: list[str], expected: str) -> None:
+    """Boxes look like the messages above them; only the rows next to the last frame are the input."""
+    assert read_input(ANCHORED, show(*rows)) == expected
+
+
+def test_an_agent_without_an_input_line_hides_it() -> None:
+    """Then nothing is known about half-typed lines."""
+    assert read_input(Rules(), show("> text")) == "hidden"
