@@ -72,7 +72,7 @@ def find_transcript(
 ) -> NativeSession | None:
     """The session called `native_id`, else the newest one of `cwd` changed after `since`."""
     found = _iterate_sessions(spec, native_id, cwd=cwd, since=since, home=home, environ=environ)
-    return next(found, None)
+    return next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
 
 
 def find_native_sessions(
@@ -110,6 +110,24 @@ def _iterate_sessions(
                 continue
             return  # they come newest first
         yield session
+
+
+def _find_deleted(
+    spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """A session whose file its agent deleted, by the log of prompts that outlives it."""
+    reader = get_reader(spec.reader)
+    if not reader.prompt_log or not native_id:
+        return None
+    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
+    beside = os.path.dirname(os.path.dirname(spec.pattern))
+    pattern = expand_path(os.path.join(spec.folder, beside, reader.prompt_log), place)
+    for changed_at, path in _list_newest([] if pattern is None else list(pattern.find()), _PEEKED_FILES):
+        prompts = [entry for entry in _read_prompts(reader, path) if entry.get("sessionId") == native_id]
+        if prompts:
+            peek = Peek(native_id=native_id, title=str(prompts[0].get("message") or ""))
+            return _build_session(peek, path, _read_root_mark(reader, path), changed_at)
+    return None
 
 
 def _iterate_files(reader: Reader, paths: list[str], native_id: str, cwd: str) -> Iterator[NativeSession]:

@@ -47,6 +47,7 @@ def test_a_symlinked_folder_is_understood() -> None:
     """The agent was started through a link: its paths do not begin with git's root."""
     places = Places(root="/real/r", cwd="/link/sub", prefix="sub")
     assert places.shorten("/link/sub/a.py") == "sub/a.py"
+    assert Places(root="/real/r", cwd="/link", prefix=".").shorten("/link/a.py") == "a.py"
 
 
 def test_edits_of_one_file_are_summed() -> None:

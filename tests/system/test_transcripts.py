@@ -321,3 +321,18 @@ def test_old_sessions_are_not_taken_for_a_new_leg(tmp_path: object) -> None:
     assert (
         find_transcript(_CLAUDE, native_id="aaa", cwd="/p", since=before, home=home, environ={}) is not None
     )
+
+
+def test_a_deleted_session_is_found_by_its_id(tmp_path: object) -> None:
+    """The leg's own id stands in the prompt log; without an id nothing is guessed."""
+    home = str(tmp_path)
+    folder = f"{home}/.gemini/tmp/proj"
+    os.makedirs(folder)
+    with open(f"{folder}/logs.json", "w", encoding="utf-8") as file:
+        json.dump([{"sessionId": "s1", "type": "user", "message": "port it"}], file)
+    found = find_transcript(_GEMINI, native_id="s1", cwd="/p", home=home, environ={})
+    assert found is not None
+    assert (found.path, found.title) == (f"{folder}/logs.json", "port it")
+    assert read_facts("gemini-jsonl", found.path, native_id="s1").conversation[0].text == "port it"
+    assert find_transcript(_GEMINI, native_id="s2", cwd="/p", home=home, environ={}) is None
+    assert find_transcript(_GEMINI, cwd="/p", home=home, environ={}) is None

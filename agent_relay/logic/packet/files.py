@@ -30,7 +30,7 @@ class Places:
         for folder, prefix in ((self.root, ""), (self.cwd, self.prefix)):
             if folder and whole.startswith(folder.rstrip("/") + "/"):
                 inner = whole[len(folder.rstrip("/")) + 1 :]
-                return render_path(posixpath.join(prefix, inner))
+                return render_path(posixpath.normpath(posixpath.join(prefix, inner)))
         return render_path(whole)
 
 
