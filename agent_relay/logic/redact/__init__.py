@@ -1,0 +1,7 @@
+"""Finds and removes secrets, in plain text and in packets, and leaves ordinary code as it is."""
+
+from agent_relay.logic.redact.known import collect_known, parse_settings
+from agent_relay.logic.redact.packet import redact_packet
+from agent_relay.logic.redact.text import Redacted, redact_text
+
+__all__ = ["Redacted", "collect_known", "parse_settings", "redact_packet", "redact_text"]

@@ -1,0 +1,81 @@
+"""Removes secrets from a text: all rules on the same original, then one replacement."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent_relay.logic.redact.addresses import RULES
+from agent_relay.logic.redact.assignments import find_assignments
+from agent_relay.logic.redact.blocks import find_blocks
+from agent_relay.logic.redact.detectors import FOLDING, build_line_rules, find_by_punctuation
+from agent_relay.logic.redact.folds import find_folded
+from agent_relay.logic.redact.known import build_known, find_known
+from agent_relay.logic.redact.rule import PLACEHOLDER, Span, find_all, find_in_lines
+from agent_relay.logic.redact.tokens import build_tokens
+
+_TOKENS = build_tokens()
+_LINE_RULES = build_line_rules()
+# Formats without a literal beginning that may go over a line end as well.
+_FOLDING = (*(rule for rule in _LINE_RULES if rule.hint == "-us"), *FOLDING)
+# Which name a secret gets that several rules found.
+_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _KNOWN = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and how many of each kind were removed."""
+
+    text: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+def redact_text(text: str, *, known: frozenset[str] = frozenset()) -> Redacted:
+    """`text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
+
+    `known` are values that are secret wherever they stand, such as those of the user's environment.
+    """
+    spans = _merge(sorted(_find_all(text, known), key=lambda span: (span.start, -span.end)))
+    if not spans:
+        return Redacted(text)
+    pieces: list[str] = []
+    done = 0
+    for span in spans:
+        pieces += (text[done : span.start], f"{PLACEHOLDER}{span.kind}]")
+        done = span.end
+    pieces.append(text[done:])
+    return Redacted("".join(pieces), Counter(span.kind for span in spans))
+
+
+def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters grow in lower case and would shift every place behind them
+        lower = "".join(letter if letter > "\x7f" else letter.lower() for letter in text)
+    yield from find_blocks(text)
+    for token in _TOKENS:
+        done = 0
+        for at in find_all(text, token.prefix):
+            match = token.pattern.match(text, at) if at >= done else None
+            if match and token.accept(match[0]):
+                done = match.end()
+                yield Span(match.start(), done, token.kind, _TOKEN)
+    yield from find_folded(text, _TOKENS, _FOLDING, rank=_TOKEN)
+    for rule in RULES:
+        yield from find_in_lines(text, lower, rule, rank=_ADDRESS)
+    for rule in _LINE_RULES:
+        yield from find_in_lines(text, lower, rule, rank=_ADOPTED)
+    yield from find_by_punctuation(text, rank=_ADOPTED)
+    yield from find_assignments(text, lower, rank=_NAMED)
+    yield from find_known(text, build_known(known), rank=_KNOWN)
+
+
+def _merge(spans: list[Span]) -> list[Span]:
+    """Overlapping spans become one, named by the rule that knows best."""
+    merged: list[Span] = []
+    for span in spans:
+        last = merged[-1] if merged else None
+        if last is None or span.start >= last.end:
+            merged.append(span)
+            continue
+        best = min(last, span, key=lambda one: one.rank)
+        merged[-1] = Span(last.start, max(last.end, span.end), best.kind, best.rank)
+    return merged
