@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
-from urllib.parse import quote, unquote
 
 from agent_relay.logic.redact.rule import Span
 from agent_relay.logic.redact.values import is_stand_in, looks_secret
@@ -35,6 +34,8 @@ _NOT_SECRET = re.compile(
 _LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*)")
 _LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 _PLACE = re.compile(r"(?:/|~/|\.{1,2}/|https?://|[A-Za-z]:\\)[^@]*\Z")
+_ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ASCII = 128
 _LONG_LINE = 20
 
 
@@ -68,7 +69,7 @@ def collect_known(settings: Iterable[tuple[str, str]], *, from_file: bool) -> fr
     found: set[str] = set()
     for name, value in settings:
         for login in _LOGIN.finditer(value):
-            found |= {login["password"], unquote(login["password"])}
+            found |= {login["password"], _decode(login["password"])}
         named = _NAME.search(name) is not None and _NOT_SECRET.search(name) is None
         if not (named or (from_file and looks_secret(value, least=16))):
             continue
@@ -77,6 +78,19 @@ def collect_known(settings: Iterable[tuple[str, str]], *, from_file: bool) -> fr
         lines = [line.strip() for line in value.splitlines()]
         found |= {value.strip()} if len(lines) <= 1 else {line for line in lines if len(line) >= _LONG_LINE}
     return frozenset(value for value in found if _is_worth(value))
+
+
+def _encode(value: str, *, safe: bytes) -> str:
+    """`value` as URLs carry it."""
+    data = value.encode("utf-8", "surrogateescape")
+    return "".join(chr(b) if chr(b).isalnum() and b < _ASCII or b in safe else f"%{b:02X}" for b in data)
+
+
+def _decode(value: str) -> str:
+    data = _ENCODED.sub(
+        lambda match: bytes.fromhex(match[1].decode()), value.encode("utf-8", "surrogateescape")
+    )
+    return data.decode("utf-8", "replace")
 
 
 def _is_worth(value: str) -> bool:
@@ -91,7 +105,7 @@ def build_known(values: frozenset[str]) -> re.Pattern[str] | None:
         if len(value) < LEAST or value.casefold() in COMMON or value.startswith("[redacted"):
             continue
         forms |= {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
-        forms |= {quote(value, safe=""), quote(value)}
+        forms |= {_encode(value, safe=b"-._~"), _encode(value, safe=b"-._~/")}
     if not forms:
         return None
     longest_first = sorted(forms, key=lambda form: (-len(form), form))
