@@ -21,6 +21,11 @@ from agent_relay.system.glances import read_sessions_at
 from agent_relay.system.store import list_packets
 
 _STEP_LIMIT_S = 60
+_PLACE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+_START = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from agent_relay.__main__ import main; sys.exit(main())"
+)
+"""This very package, wherever it lies; nothing of it has to be on a path."""
 _KEY_S = 0.02
 _READ_S = 1.2
 
@@ -121,7 +126,7 @@ class Show:
         columns, rows = shutil.get_terminal_size((100, 30))
         self._child = pexpect.spawn(
             sys.executable,
-            ["-m", "agent_relay", "agent", "demo"],
+            ["-c", _START, _PLACE, "agent", "demo"],
             cwd=self._project,
             env=self._environ,
             encoding="utf-8",
@@ -139,8 +144,8 @@ class Show:
 
     def _type(self, text: str) -> None:
         assert self._child is not None  # noqa: S101 - same
-        for key in text:
-            self._child.send(key)
+        for part in text if sys.stdout.isatty() else [text]:
+            self._child.send(part)
             self._drain(_KEY_S * self._pause_s)
         self._child.send("\r")
 

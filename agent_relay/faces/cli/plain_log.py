@@ -11,7 +11,10 @@ _LONGEST_CONTROL = 4096
 
 
 class PlainLog:
-    """Takes what a terminal is sent; writes the rows it leaves behind, without control sequences."""
+    """Takes what a terminal is sent; writes the rows it leaves behind, without control sequences.
+
+    Empty prompts (`>`) and repetitions are left out.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -25,7 +28,7 @@ class PlainLog:
         for row in rows:
             # What stands before the last carriage return was painted over.
             text = _CONTROL.sub("", row.rstrip("\r").rsplit("\r", 1)[-1]).rstrip()
-            if text and text != self._last:
+            if text.strip("> ") and text != self._last:
                 self._stream.write(f"  | {text}\n")
                 self._last = text
         self._held = self._held[-_LONGEST_CONTROL:]
