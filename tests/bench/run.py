@@ -1,0 +1,150 @@
+"""Measures us beside direct, script, dtach, tmux and screen in one run: a table, the bars, and JSON.
+
+`python -m tests.bench.run [--quick] [--json FILE]`; its status is 1 where a bar is missed.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+
+from tests.bench.endurance import Idle, Stall, measure_idle, measure_stall
+from tests.bench.measure import QUICK, Effort, Samples, measure_echo, measure_flood, measure_paste, median
+from tests.bench.wrappers import NAMES
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bound: what is compared, the value, and the bound it must keep."""
+
+    what: str
+    value: float
+    bound: float
+    at_most: bool
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the value keeps its bound."""
+        return self.value <= self.bound if self.at_most else self.value >= self.bound
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything one run measured."""
+
+    echo_us: Samples
+    flooded_echo_us: Samples
+    recorded_mb_s: Samples
+    truecolor_mb_s: Samples
+    paste_mb_s: Samples
+    stall: Stall
+    idle: Idle
+
+
+def measure(effort: Effort) -> Results:
+    """All measurements, one after the other; the wrappers of each take turns."""
+    return Results(
+        _say("echo", measure_echo(effort, is_flooded=False)),
+        _say("echo beside a flood", measure_echo(effort, is_flooded=True)),
+        _say("recorded flood", measure_flood(effort, is_truecolor=False)),
+        _say("truecolor flood", measure_flood(effort, is_truecolor=True)),
+        _say("paste", measure_paste(effort)),
+        measure_stall(effort),
+        measure_idle(effort),
+    )
+
+
+def _say(what: str, samples: Samples) -> Samples:
+    sys.stderr.write(f"measured: {what}\n")
+    return samples
+
+
+def build_bars(results: Results) -> list[Bar]:
+    """The bounds of our speed and size; a peer that could not be measured bounds nothing."""
+
+    def compare(what: str, samples: Samples, peer: str, bound: float, *, at_most: bool) -> list[Bar]:
+        ours, theirs = median(samples["relay"]), median(samples[peer])
+        if theirs is None:
+            return []
+        return [Bar(f"{what} / {peer}", 0.0 if ours is None else ours / theirs, bound, at_most)]
+
+    stall, idle = results.stall, results.idle
+    return [
+        *compare("echo p50", results.echo_us, "dtach", 1.0, at_most=True),
+        *compare("echo p50", results.echo_us, "tmux", 1.1, at_most=True),
+        *compare("echo p50 beside a flood", results.flooded_echo_us, "tmux", 0.5, at_most=True),
+        *compare("recorded flood", results.recorded_mb_s, "dtach", 0.85, at_most=False),
+        *compare("recorded flood", results.recorded_mb_s, "tmux", 3.0, at_most=False),
+        *compare("truecolor flood", results.truecolor_mb_s, "script", 0.55, at_most=False),
+        *compare("paste", results.paste_mb_s, "tmux", 10.0, at_most=False),
+        Bar(
+            "flood beside two terminals that do not read / alone",
+            stall.beside_s / stall.alone_s,
+            3.0,
+            at_most=True,
+        ),
+        Bar("screens of those terminals afterwards are exact", float(stall.same_screens), 1.0, at_most=False),
+        Bar("holder's peak memory meanwhile, MB", stall.peak_mb, 64.0, at_most=True),
+        Bar(f"memory of one of {idle.legs} idle legs, MB", idle.pss_mb, 10.0, at_most=True),
+        Bar(f"processor time of {idle.legs} idle legs, %", idle.cpu_percent, 0.5, at_most=True),
+    ]
+
+
+def render(results: Results, bars: list[Bar]) -> str:
+    """The table and the bars as text."""
+    rows = [
+        ("echo p50, us", results.echo_us, 50),
+        ("echo p99, us", results.echo_us, 99),
+        ("  beside a flood p50, us", results.flooded_echo_us, 50),
+        ("  beside a flood p99, us", results.flooded_echo_us, 99),
+        ("recorded flood, MB/s", results.recorded_mb_s, 50),
+        ("truecolor flood, MB/s", results.truecolor_mb_s, 50),
+        ("paste, MB/s", results.paste_mb_s, 50),
+    ]
+    lines = [f"{'':28}" + "".join(f"{name:>9}" for name in NAMES)]
+    for title, samples, percent in rows:
+        lines.append(f"{title:28}" + "".join(f"{_percentile(samples[name], percent):>9}" for name in NAMES))
+    stall = results.stall
+    lines += [
+        "",
+        f"A recorded flood: {stall.alone_s:.2f} s, {stall.beside_s:.2f} s beside two terminals that stall.",
+        "",
+    ]
+    for bar in bars:
+        sign = "<=" if bar.at_most else ">="
+        lines.append(f"{'ok  ' if bar.is_met else 'MISS'} {bar.what}: {bar.value:.2f} ({sign} {bar.bound:g})")
+    return "\n".join(lines) + "\n"
+
+
+def _percentile(values: list[float], percent: int) -> str:
+    if not values:
+        return "-"
+    ordered = sorted(values)
+    return f"{ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]:.1f}"
+
+
+def main() -> int:
+    """Measure, print, and say by the status whether every bar is kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a verdict")
+    parser.add_argument("--json", metavar="FILE", help="write everything measured there")
+    arguments = parser.parse_args()
+    results = measure(QUICK if arguments.quick else Effort())
+    bars = build_bars(results)
+    sys.stdout.write(render(results, bars))
+    if arguments.json:
+        machine = {
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+        }
+        document = {"machine": machine, "results": asdict(results), "bars": [asdict(bar) for bar in bars]}
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1)
+    return 0 if all(bar.is_met for bar in bars) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
