@@ -13,6 +13,7 @@ JUST_PASSED = timedelta(minutes=5)
 _LONGEST = timedelta(days=400)
 _EARLIEST_EPOCH_S = 1_000_000_000
 _LATEST_EPOCH_S = 7_000_000_000
+_FIRST_YEAR, _LAST_YEAR = 2001, 2190
 _MS_PER_S = 1000
 _NOON = 12
 
@@ -57,7 +58,7 @@ def find_reset(value: object, forms: Sequence[ResetForm], *, at: datetime, zone:
     """
     for form in forms:
         found = _read(value, form, at, zone)
-        if found is not None:
+        if found is not None and _FIRST_YEAR <= found.year <= _LAST_YEAR:
             return found
     return None
 

@@ -104,6 +104,34 @@ def test_with_the_run_s_records_exactly_the_true_limits_act(entry: dict[str, str
     assert agree(list_found(result), expected), list_found(result)
 
 
+@pytest.mark.parametrize(
+    ("recording", "run", "acts"),
+    [
+        ("anthropic-429-120x40", "anthropic-429-killed-in-retry", ["silent-limit account 2026-11-20T11:29"]),
+        ("openai-insufficient-quota-120x40", "insufficient-quota", ["limit billing -"]),
+        (
+            "openai-insufficient-quota-mid-session-120x40",
+            "insufficient-quota-mid-session",
+            ["limit billing -"],
+        ),
+        ("anthropic-credit-too-low-120x40", "credit-too-low", ["limit billing -"]),
+        ("decoy-120x40", "decoy", []),
+        ("edit-shell-120x40", "edit-shell", []),
+        ("approval-120x40", "approval", []),
+        ("compaction-120x40", "compaction", []),
+        ("native-resume-id-120x40", "native-resume", []),
+        ("native-fork-120x40", "native-resume", []),
+    ],
+)
+def test_a_run_that_left_only_its_database_and_log_is_judged_with_its_screen(
+    recording: str, run: str, acts: list[str]
+) -> None:
+    """A retry row acts when the transcript shows the prompt unanswered and nobody said its words."""
+    entry = {"name": f"opencode/opencode-1.18.33-{recording}", "transcript": f"opencode/{run}"}
+    result = replay(entry, with_records=True)
+    assert agree(list_found(result), [parse(line) for line in acts]), list_found(result)
+
+
 @pytest.mark.parametrize("entry", [e for e in TRUTH if e["truth"] == "none"], ids=name)
 def test_no_harmless_recording_has_a_limit_that_acts(entry: dict[str, str]) -> None:
     """The truth itself must be sound: nothing called harmless lists a limit."""

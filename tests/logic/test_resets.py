@@ -91,6 +91,40 @@ def test_values_that_are_no_moment_are_unknown(value: object) -> None:
     assert find_reset(value, ALL, at=AT, zone=UTC) is None
 
 
+@pytest.mark.parametrize("text", ["2026-02-30T10:00:00Z", "0001-01-01T00:00:00Z", "2026-11-20T99:00"])
+def test_an_iso_moment_that_cannot_be_is_unknown(text: str) -> None:
+    """Neither a day that does not exist nor one no clock could be set to."""
+    assert find_reset(text, ("iso",), at=AT, zone=UTC) is None
+
+
+def test_an_iso_moment_without_a_zone_is_in_the_leg_s() -> None:
+    """Some records write local time."""
+    found = find_reset("2026-11-20T13:00", ("iso",), at=AT, zone=WARSAW)
+    assert found is not None
+    assert found.astimezone(UTC) == datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("form", ["clock", "date-clock", "iso", "duration"])
+def test_a_number_is_no_worded_moment(form: ResetForm) -> None:
+    """Only epochs are numbers."""
+    assert find_reset(1795177936, (form,), at=AT, zone=UTC) is None
+
+
+def test_a_clock_that_is_none_is_passed_over_for_the_next() -> None:
+    """`25:99` and a bare day number may stand before the time that is meant."""
+    assert find_reset("at 25:99, resets 3pm", ("clock",), at=AT, zone=UTC) == AT.replace(
+        hour=15, minute=0, second=0
+    )
+    text = "Nov 23, 99pm or Nov 24, 9pm"
+    assert find_reset(text, ("date-clock",), at=AT, zone=UTC) == datetime(2026, 11, 24, 21, tzinfo=UTC)
+
+
+def test_a_span_ends_where_other_words_begin() -> None:
+    """What follows is about something else."""
+    span = find_duration("in 1h then 30m more")
+    assert span == timedelta(hours=1)
+
+
 def test_a_text_without_a_zone_means_the_leg_s_zone() -> None:
     """Codex prints local time and no zone name."""
     found = find_reset("try again at 12:31 PM", ("clock",), at=AT, zone=WARSAW)

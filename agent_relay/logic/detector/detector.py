@@ -33,12 +33,13 @@ class _Streak:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A screen notice that may act once it has stood long enough."""
+    """A screen notice that may act once it has stood long enough; `spent` when it did."""
 
     since: datetime
     finding: Finding
     where: str
     at_offset: int
+    spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,11 @@ class Detector:
             if finding is None:
                 continue
             where = f"row {notice.row + 1}"
-            if finding.rule.corroborate:
+            if finding.rule.corroborate and finding.kind is not Kind.RETRY:
                 key = f"{finding.rule.id} {finding.model}"
                 before = self._held.get(key)
-                since = before.since if before is not None else now
-                held[key] = _Held(since, finding, where, at_offset)
+                since, spent = (before.since, before.spent) if before is not None else (now, False)
+                held[key] = _Held(since, finding, where, at_offset, spent=spent)
             if self._trusts_screen:
                 self._note_retry(finding, now, Source.SCREEN, where)
             signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
@@ -149,8 +150,9 @@ class Detector:
             if stuck is not None:
                 finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=stuck, resets_at=None)
                 signals += self._emit(finding, Source.CLOCK, streak.where, now)
-        for held in self._held.values():
-            if now - held.since >= self._hold and self._is_corroborated(held.finding):
+        for key, held in self._held.items():
+            if self._may_act(held) and now - held.since >= self._hold:
+                self._held[key] = replace(held, spent=True)
                 signals += self._emit(
                     held.finding, Source.SCREEN, held.where, now, at_offset=held.at_offset, corroborated=True
                 )
@@ -159,11 +161,7 @@ class Detector:
     def wakes_at(self) -> datetime | None:
         """When `tick` may have something new to say, or `None`."""
         moments = [self._streak.since + self._patience] if self._streak is not None else []
-        moments += [
-            held.since + self._hold
-            for held in self._held.values()
-            if not self._memory.has_decided(held.finding) and self._is_corroborated(held.finding)
-        ]
+        moments += [held.since + self._hold for held in self._held.values() if self._may_act(held)]
         return min(moments, default=None)
 
     def _hear_windows(self, record: Record, at: datetime) -> list[Signal]:
@@ -207,9 +205,10 @@ class Detector:
         since = self._streak.since if self._streak is not None else at
         self._streak = _Streak(since, finding, source, where)
 
-    def _is_corroborated(self, finding: Finding) -> bool:
-        """Whether the conversation agrees that the notice is the agent's own."""
-        if not self._said.heard or self._said.contains(finding.words):
+    def _may_act(self, held: _Held) -> bool:
+        """Whether the conversation agrees that the notice is the agent's own, and it has yet to act."""
+        finding = held.finding
+        if held.spent or not self._said.heard or self._said.contains(finding.words):
             return False
         return finding.rule.corroborate == "unsaid" or self._said.is_unanswered()
 

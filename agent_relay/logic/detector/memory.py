@@ -63,11 +63,6 @@ class Memory:
         wanted = (_family(finding.kind), finding.scope)
         return any((_family(told.signal.kind), told.signal.scope) == wanted for told in self._told.values())
 
-    def has_decided(self, finding: Finding) -> bool:
-        """Whether a signal like this one has been let through as deciding."""
-        told = self._told.get((_family(finding.kind), finding.scope, finding.model))
-        return told is not None and told.signal.decides
-
     def close(self) -> None:
         """The agent answered: what was said is over, and the same limit may decide once more.
 

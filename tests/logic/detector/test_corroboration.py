@@ -13,6 +13,8 @@ def test_a_dialog_over_an_unanswered_prompt_acts_once_it_stands() -> None:
     assert render(detector.tick(now=at(4))) == ["limit model - screen acts"]
     assert detector.wakes_at() is None
     assert detector.tick(now=at(9)) == ()
+    assert look(detector, 10, "! choose a model") == ()
+    assert detector.wakes_at() is None
 
 
 def test_a_dialog_that_goes_away_never_acts() -> None:

@@ -150,3 +150,39 @@ def test_retries_on_a_trusted_screen_count_too() -> None:
     detector = build(trusts_screen=True)
     look(detector, 1, "! retry in 5s")
     assert render(look(detector, 302, "! retry in 5s")) == ["silent-limit account - clock acts"]
+
+
+def test_resets_and_waits_can_stand_in_fields() -> None:
+    """An event's own number is exact; a screen has no fields."""
+    rules = Rules.model_validate(
+        {
+            "feeds": [
+                {"name": "e", "source": "event", "text": "text"},
+                {"name": "s", "source": "screen", "place": {"starts": "^! "}},
+            ],
+            "limits": [
+                {
+                    "id": "l",
+                    "feeds": ["e", "s"],
+                    "pattern": "limit",
+                    "kind": "limit",
+                    "scope": "account",
+                    "reset": [{"forms": ["epoch"], "field": "next"}, {"forms": ["clock"]}],
+                    "accepts": ["limit"],
+                    "rejects": ["x"],
+                }
+            ],
+        }
+    )
+    detector = build(rules=rules)
+    assert render(look(detector, 1, "! limit")) == ["limit account - screen no"]
+    record = Record(Source.EVENT, {"text": "limit", "next": at(60).timestamp()})
+    assert render(detector.hear(record, now=at(2))) == ["limit account 10:01:00 event acts"]
+
+
+def test_a_long_text_is_quoted_where_it_matched() -> None:
+    """Evidence is shown to people; a provider's whole error body is not."""
+    found = say(build(), 5, "error", "limit reached until 9pm" + " " * 5)
+    assert found[0].evidence.text == "limit reached until 9pm"
+    long = event(build(), 5, "x" * 500)
+    assert long == ()
