@@ -9,7 +9,7 @@ from agent_relay.domain.signal import Evidence, Kind, Record, Scope, Signal, Sou
 from agent_relay.logic.detector.findings import Finding, Reader
 from agent_relay.logic.detector.memory import Memory
 from agent_relay.logic.detector.notices import find_notices
-from agent_relay.logic.detector.records import find_text, is_meant
+from agent_relay.logic.detector.records import find_text, is_meant, open_envelope
 from agent_relay.logic.detector.said import Said
 from agent_relay.logic.detector.windows import FULL_PERCENT, Reading, Windows
 from agent_relay.logic.screen import Screen
@@ -111,6 +111,7 @@ class Detector:
         at = record.at or (None if record.source in _DATED else now)
         if at is None or at < self._started_at:
             return ()
+        record = open_envelope(record)
         signals = list(self._hear_windows(record, at))
         means = self._said.hear(record)
         if means:

@@ -3,10 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from agent_relay.domain.rules import Where
+from agent_relay.domain.signal import Record, Source
 
+_ENVELOPED = frozenset({Source.HOOK, Source.STATUS_LINE})
 _MOST_TEXT = 20_000
 _MOST_STRINGS = 2_000
 
@@ -15,6 +18,14 @@ _MOST_STRINGS = 2_000
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """The compiled pattern; adapters hold a few hundred."""
     return re.compile(pattern)
+
+
+def open_envelope(record: Record) -> Record:
+    """The record as its agent wrote it: our hook entry keeps payloads as `{"at": …, "payload": {…}}`."""
+    payload = record.data.get("payload")
+    if record.source not in _ENVELOPED or not isinstance(payload, dict):
+        return record
+    return replace(record, data=payload)
 
 
 def find_value(data: object, path: str) -> object:

@@ -1,7 +1,8 @@
 import pytest
 
 from agent_relay.domain.rules import Where
-from agent_relay.logic.detector.records import find_text, find_value, is_meant, iter_strings
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.records import find_text, find_value, is_meant, iter_strings, open_envelope
 
 DATA = {"a": {"b.c": [{"d": 1}, "x"]}, "flag": True, "none": None, "n": 429}
 
@@ -56,3 +57,20 @@ def test_conditions_compare_kind_and_value(where: Where, meant: bool) -> None:  
 def test_every_string_of_a_record_is_found() -> None:
     """At any depth; other values have no words."""
     assert sorted(iter_strings({"a": ["x", {"b": "y"}], "c": 1})) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("source", "data", "opened"),
+    [
+        (Source.HOOK, {"at": "x", "payload": {"a": 1}}, {"a": 1}),
+        (Source.STATUS_LINE, {"at": "x", "payload": {"a": 1}}, {"a": 1}),
+        (Source.HOOK, {"at": "x", "unreadable": True}, {"at": "x", "unreadable": True}),
+        (Source.HOOK, {"payload": "text"}, {"payload": "text"}),
+        (Source.TRANSCRIPT, {"payload": {"a": 1}}, {"payload": {"a": 1}}),
+    ],
+)
+def test_payloads_kept_for_the_daemon_are_taken_out(
+    source: Source, data: dict[str, object], opened: dict[str, object]
+) -> None:
+    """Transcripts have payloads of their own, which stay where they are."""
+    assert open_envelope(Record(source, data)).data == opened
