@@ -33,6 +33,11 @@ class Framer(Protocol):
         """Records given up."""
         ...
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether `flush` would give something: a record is there whose end is not proved."""
+        ...
+
     def frame(self, chunk: bytes) -> list[Framed]:
         """The records completed by `chunk`, each with the byte its text starts at."""
         ...
@@ -87,6 +92,8 @@ class _Lines:
 
 class JsonLines:
     """`jsonl`: one JSON object a line; blank lines mean nothing, broken ones are dropped."""
+
+    is_waiting = False
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         self._lines = _Lines(max_bytes)
@@ -145,6 +152,11 @@ class LogLines:
         """Entries given up."""
         return self._overlong + self._lines.oversized
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an entry is open."""
+        return bool(self._entry)
+
     def frame(self, chunk: bytes) -> list[Framed]:
         """The entries whose successor `chunk` began."""
         records: list[Framed] = []
@@ -193,6 +205,8 @@ def _build_entry(lines: list[bytes]) -> Data:
 class Document:
     """`json`: one JSON object that is the whole file; parsed when the reader says the file was read."""
 
+    is_waiting = False
+
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         self.boundary = 0
         self.dropped = 0
@@ -225,6 +239,8 @@ class EventStream:
     Only the data counts: event names, ids, retry times and comments are passed over (WHATWG HTML,
     "Server-sent events"). Lines end in LF, CR LF or CR.
     """
+
+    is_waiting = False
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         self._lines = _Lines(max_bytes)

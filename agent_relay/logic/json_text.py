@@ -40,6 +40,8 @@ class JsonStream:
     Every byte is looked at once, so a record arriving in crumbs costs no more than a whole one.
     """
 
+    is_waiting = False
+
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         self.boundary = 0
         self.dropped = 0

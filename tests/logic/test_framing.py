@@ -185,8 +185,11 @@ def test_an_open_log_entry_stays_before_the_boundary_until_flushed() -> None:
     first = b"level=info one\n"
     assert framer.feed(first + b"level=warn two\n") == [{"text": "level=info one"}]
     assert framer.boundary == len(first)
+    assert framer.is_waiting
     assert [data for _, data in framer.flush()] == [{"text": "level=warn two"}]
     assert framer.flush() == []
+    assert framer.feed(b"level=half a line") == []
+    assert not framer.is_waiting
 
 
 def test_the_telemetry_stream_of_a_real_run_is_read_whole() -> None:

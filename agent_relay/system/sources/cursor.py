@@ -82,7 +82,7 @@ class TailCursor:
     @property
     def is_waiting(self) -> bool:
         """Whether whole lines were read that belong to a record still open."""
-        return self._framing == "lines" and self._boundary < self._read_to
+        return self._framer.is_waiting
 
     def look(self) -> list[Framed]:
         """The records that came since the last look; at most a mebibyte's worth."""

@@ -172,9 +172,12 @@ class SourceSet:
 
     def _flush(self, leg_id: str) -> None:
         leg = self._legs.get(leg_id)
-        if leg is not None:
-            self._look(leg_id)
-            self._deliver(leg_id, [record for reader in leg.readers for record in reader.flush()])
+        if leg is None:
+            return
+        found = [record for reader in leg.readers for record in (*reader.look(), *reader.flush())]
+        self._deliver(leg_id, found)
+        if any(reader.has_more for reader in leg.readers):
+            self._later(leg, "more", 0, lambda: self._look(leg_id))
 
     def _later(self, leg: _Leg, what: str, wait_s: float, do: Callable[[], None]) -> None:
         def run() -> None:

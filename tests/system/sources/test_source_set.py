@@ -240,6 +240,7 @@ def test_many_legs_share_one_observer_and_cost_nothing_while_quiet(tmp_path: Pat
             sources.add(
                 build_place(f"leg{number}", leg_folder=str(folder), home=str(tmp_path)), [HOOKS, LOG, DEEP]
             )
+            (folder / "debug.log").write_bytes(b"level=info half a line")
         spent_s = 1.0
         while spent_s > 0.005:
             before = time.process_time()
