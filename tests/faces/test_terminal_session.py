@@ -1,0 +1,206 @@
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pexpect
+import pytest
+
+from tests.faces.cli_run import World, create_world
+
+PLAYS = {
+    "demo": [
+        {
+            "when": "limit",
+            "do": [{"wait_s": 0.3, "limit": "You've hit your session limit", "resets_in_s": 600}],
+        },
+        {"when": "leave", "do": [{"exit": 7}]},
+        {"again": True, "do": [{"say": "demo heard you"}]},
+    ],
+    "understudy": [
+        {"when": "handoff-context", "do": [{"say": "understudy goes on"}]},
+        {
+            "when": "limit",
+            "do": [{"wait_s": 0.3, "limit": "You've hit your session limit", "resets_in_s": 900}],
+        },
+        {"again": True, "do": [{"say": "understudy heard you"}]},
+    ],
+}
+
+
+class Terminals:
+    """Terminals of one user whose two agents are scripted."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.opened: list[pexpect.spawn[str]] = []
+        os.makedirs(f"{world.home}/config", mode=0o700)
+        self.configure('order = ["demo", "understudy"]\n')
+        for name, scenes in PLAYS.items():
+            with open(f"{world.home}/{name}.json", "w", encoding="utf-8") as stream:
+                json.dump({"scenes": scenes}, stream)
+
+    def configure(self, text: str) -> None:
+        """The user's configuration is `text`."""
+        with open(f"{self.world.home}/config/config.toml", "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+    def environ(self) -> dict[str, str]:
+        """What the commands and, through them, the agents see."""
+        python = os.path.dirname(sys.executable)
+        return {
+            **self.world.environ(),
+            "PATH": f"{python}:{os.defpath}",
+            "TERM": "xterm-256color",
+            "DEMO_AGENT_SCREENPLAYS": self.world.home,
+            "DEMO_AGENT_HOME": f"{self.world.home}/agents",
+        }
+
+    def open(self, *words: str) -> "pexpect.spawn[str]":
+        """A terminal on which `agent-relay` runs with `words`."""
+        child = pexpect.spawn(
+            sys.executable,
+            ["-m", "agent_relay", *words],
+            cwd=self.world.cwd,
+            env=self.environ(),
+            encoding="utf-8",
+            timeout=30,
+            dimensions=(24, 90),
+        )
+        child.delaybeforesend = None
+        self.opened.append(child)
+        return child
+
+    def read_status(self) -> list[dict[str, object]]:
+        """The sessions `status` shows."""
+        view = json.loads(self.world.run("status", "--json").out)
+        sessions: list[dict[str, object]] = view["sessions"]
+        return sessions
+
+    def close(self) -> None:
+        """Nothing of the user runs any more."""
+        self.world.run("stop")
+        for child in self.opened:
+            child.close(force=True)
+        self.world.run("daemon", "stop")
+
+
+@pytest.fixture
+def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:
+    """A user with two scripted agents."""
+    found = Terminals(create_world(f"{tmp_path}"))
+    yield found
+    found.close()
+
+
+def _end(child: "pexpect.spawn[str]") -> int | None:
+    child.expect(pexpect.EOF)
+    child.close()
+    return child.exitstatus
+
+
+def test_the_agents_own_status_comes_back(terminals: Terminals) -> None:
+    """A script that runs an agent through relay must learn how it ended."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("leave\r")
+    assert _end(child) == 7
+    assert terminals.read_status() == []
+
+
+def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals) -> None:
+    """Closing a laptop must not cost a turn."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("hello\r")
+    child.expect_exact("demo heard you")
+    child.send("\x1d/detach\r")
+    child.expect_exact("Detached; demo goes on.")
+    assert _end(child) == 0
+    (session,) = terminals.read_status()
+    assert session["agent"] == "demo"
+    again = terminals.open("attach")
+    again.expect_exact("demo heard you")
+    again.expect_exact("ready | demo")
+    again.send("leave\r")
+    assert _end(again) == 7
+
+
+def test_the_relay_prompt_hands_over_by_hand(terminals: Terminals) -> None:
+    """Switching must not need a limit."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("hello\r")
+    child.expect_exact("demo heard you")
+    child.send("\x1d/status\r")
+    child.expect_exact("under demo, 0 handoffs")
+    child.send(" ")
+    child.send("\x1d/use understudy\r")
+    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("understudy goes on")
+    (session,) = terminals.read_status()
+    assert session["agent"] == "understudy"
+
+
+def test_an_agent_named_from_another_terminal_takes_over_in_both(terminals: Terminals) -> None:
+    """`agent-relay codex` beside a running claude is the plainest way to switch."""
+    first = terminals.open("agent", "demo")
+    first.expect_exact("ready | demo")
+    first.send("hello\r")
+    first.expect_exact("demo heard you")
+    second = terminals.open("understudy")
+    first.expect_exact("Continuing with understudy.")
+    first.expect_exact("understudy goes on")
+    second.expect_exact("understudy goes on")
+
+
+def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
+    """The agent runs on, the screen goes on, and the limit afterwards is still seen."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    status = json.loads(terminals.world.run("daemon", "status", "--json").out)
+    os.kill(int(status["pid"]), signal.SIGKILL)
+    child.send("hello\r")
+    child.expect_exact("demo heard you")
+    assert terminals.world.run("daemon", "start").status == 0
+    child.send("now the limit\r")
+    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("understudy goes on")
+
+
+def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) -> None:
+    """Scripts retry at the reset; people go home."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("limit\r")
+    child.expect_exact("understudy goes on")
+    child.expect_exact("ready | understudy")
+    child.send("limit\r")
+    child.expect_exact("! You've hit your session limit")
+    child.expect_exact("ready | understudy")
+    child.send("/quit\r")
+    child.expect_exact("Nobody can take over (demo: rests until")
+    assert _end(child) == 3
+    limits = json.loads(terminals.world.run("limits", "--json").out)["limits"]
+    assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
+
+
+def test_no_launch_answers_without_starting_anybody(terminals: Terminals) -> None:
+    """`--json` is for programs: it prints where the session is and attaches nothing."""
+    child = terminals.open("agent", "demo", "--json", "--new")
+    child.expect_exact('"state"')
+    assert _end(child) == 0
+    (session,) = terminals.read_status()
+    stopped = terminals.open("stop")
+    assert _end(stopped) == 0
+    assert session["agent"] == "demo"
+
+
+def test_the_relay_key_can_be_another_one(terminals: Terminals) -> None:
+    """Ctrl-] belongs to telnet and to some editors."""
+    terminals.configure('order = ["demo", "understudy"]\nrelay_key = "ctrl-t"\n')
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("\x14/detach\r")
+    assert _end(child) == 0
