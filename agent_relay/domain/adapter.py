@@ -25,7 +25,8 @@ class Launch(Strict):
 
     Arguments may hold `{native_id} {model} {leg_folder} {packet} {port} {password} {cwd}`; a list whose
     placeholder has no value is left out whole. No packet text and no user text ever stands in `args`:
-    `ps` shows them to everybody.
+    `ps` shows them to everybody. `session_flags` are the arguments by which a user chooses a native session
+    themselves; a leg with one of them is given no id of ours.
     """
 
     program: str
@@ -38,6 +39,7 @@ class Launch(Strict):
     unset: tuple[str, ...] = ()
     files: tuple[FileTemplate, ...] = ()
     native_id: Literal["uuid4", "unknown"] = "unknown"
+    session_flags: tuple[str, ...] = ()
     needs_port: bool = False
 
 
@@ -77,6 +79,8 @@ class SourceSpec(Strict):
     `framing` says how the file becomes records: `jsonl`, `lines` (one record a log entry, continuation
     lines joined), `json-stream` (concatenated objects), `json` (whole file, re-read on change), `sse`
     (`path` is a URL on this machine). `role` names the record source for the detector's rules.
+    `names` are the dotted fields of a record that tell the leg's "native_id" and "transcript" path: the
+    newest counts, because a user may begin another conversation in the same process.
     `snapshot` is a URL answering what an event stream said before we listened; `snapshot_each` turns each
     entry of the answered object into a record, "$key" and "$value" replaced.
     """
@@ -85,6 +89,7 @@ class SourceSpec(Strict):
     framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
     path: str
     belongs: dict[str, str] = Field(default_factory=dict)
+    names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
     user: str = ""
     password: str = ""
     snapshot: str = ""

@@ -44,6 +44,11 @@ def build_launch(
     return LaunchPlan(tuple(argv), _build_env(adapter, launch, values, environ, set(withheld)))
 
 
+def chooses_session(launch: Launch, words: Sequence[str]) -> bool:
+    """Whether the user's own arguments name a native session, so that none of ours may be named."""
+    return any(word.partition("=")[0] in launch.session_flags for word in words)
+
+
 def _build_env(
     adapter: Adapter,
     launch: Launch,

@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.logic.launch import build_launch
+from agent_relay.logic.launch import build_launch, chooses_session
 
 
 def make(**launch: object) -> Adapter:
@@ -67,3 +67,12 @@ def test_an_unknown_placeholder_is_a_configuration_error() -> None:
     """A misspelt adapter must not start an agent with literal braces."""
     with pytest.raises(ConfigurationError, match=r"unknown value \{nativeid\}"):
         build_launch(make(args=["{nativeid}"]), "/bin/ann", values={}, environ={})
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen"),
+    [((), False), (("--yolo",), False), (("--resume", "N"), True), (("--resume=N",), True), (("N",), False)],
+)
+def test_a_user_who_names_a_native_session_gets_that_one(words: tuple[str, ...], *, chosen: bool) -> None:
+    """An agent that is told two sessions ends at once with a usage error."""
+    assert chooses_session(make(session_flags=["--resume", "-r"]).launch, words) is chosen

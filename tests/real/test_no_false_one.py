@@ -39,6 +39,7 @@ HEALS = {
     "gemini": refuse("gemini-overloaded", times=2),
     "opencode": refuse("openai-busy", times=1, retry_after_s=3),
 }
+FIRES = ("limit", "silent-limit")
 WARNED_CLAUDE = {"used": 0.92, "status": "allowed_warning", "5h_surpassed_threshold": "0.9"}
 LIMITS = {
     "claude": refuse("claude-limit"),
@@ -74,8 +75,10 @@ def check_same_agent(world: World, terminal: Terminal, agent: str) -> None:
     assert b"Continuing with" not in terminal.raw
     (journal,) = glob.glob(f"{world.project}/.agent-relay/sessions/*/journal.jsonl")
     with open(journal, encoding="utf-8") as file:
-        kinds = [str(json.loads(line)).lower() for line in file]
-    assert [line for line in kinds if "handoff" in line] == []
+        rows = [json.loads(line) for line in file]
+    assert [row for row in rows if row["event"].startswith("handoff")] == []
+    seen = [row["data"] for row in rows if row["event"] == "signal.seen"]
+    assert [signal for signal in seen if signal["decides"] and signal["kind"] in FIRES] == []
     assert terminal.is_alive()
 
 
@@ -123,12 +126,15 @@ def meet_old_limit(world: World, agent: str) -> Leg:
     return leg
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+RESUMES = {"claude": ["--continue"], "codex": ["resume", "--last"], "gemini": ["--resume", "latest"]}
+
+
+@pytest.mark.parametrize("agent", sorted(RESUMES))
 def test_a_resumed_session_that_repaints_an_old_limit_hands_nothing_over(world: World, agent: str) -> None:
     """What stood on the screen yesterday is history: only what is newer than the leg counts."""
     meet_old_limit(world, agent)
     world.play(agent, say("Still the same agent."))
-    terminal = world.open(world.relay(agent, "--from", agent, "--yes"))
+    terminal = world.open(world.relay(agent, "--", *RESUMES[agent]))
     terminal.wait_for("The first answer")
     terminal.wait_for(PROMPTS[agent])
     terminal.wait_quiet(1.0)
