@@ -18,9 +18,10 @@ def test_the_wheel_carries_adapters_and_example_and_nothing_else(tmp_path: os.Pa
     with zipfile.ZipFile(build_wheel(f"{tmp_path}")) as wheel:
         names = set(wheel.namelist())
         program = wheel.getinfo("agent_relay/_adapters/demo/agent.py")
-    for name in os.listdir(tree.ADAPTERS):
+    for name in tree.adapter_names():
         assert f"agent_relay/_adapters/{name}/adapter.toml" in names
         assert f"agent_relay/_adapters/{name}/rules.toml" in names
+    assert "agent_relay/_adapters/resume.md.j2" in names
     assert "agent_relay/_example/agent-relay.json" in names
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"agent_relay"}
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
@@ -29,9 +30,10 @@ def test_the_wheel_carries_adapters_and_example_and_nothing_else(tmp_path: os.Pa
 
 def test_every_adapter_parses_and_brings_what_it_names() -> None:
     """A template that is missing would be found out at a handoff."""
-    for name in os.listdir(tree.ADAPTERS):
+    for name in tree.adapter_names():
         folder = os.path.join(tree.ADAPTERS, name)
         adapter = parse_document(read_toml(f"{folder}/adapter.toml"), Adapter, f"{folder}/adapter.toml")
         wanted = {"rules.toml", adapter.template, *(file.template for file in adapter.launch.files)}
-        assert wanted - set(os.listdir(folder)) == set(), name
+        shared = {"resume.md.j2"}
+        assert wanted - shared - set(os.listdir(folder)) == set(), name
         assert adapter.quit, name

@@ -37,6 +37,11 @@ def parse(name: str) -> ast.Module:
     return ast.parse(read_text(name), name)
 
 
+def adapter_names() -> list[str]:
+    """The adapters shipped, by their folders; beside them lies what they share."""
+    return [name for name in sorted(os.listdir(ADAPTERS)) if os.path.isdir(os.path.join(ADAPTERS, name))]
+
+
 def agent_names() -> list[str]:
-    """The agents of the world, by their adapter folders; the scripted ones of the demo are ours."""
-    return [name for name in sorted(os.listdir(ADAPTERS)) if name not in {"demo", "understudy"}]
+    """The agents of the world; the scripted ones of the demo are ours."""
+    return [name for name in adapter_names() if name not in {"demo", "understudy"}]

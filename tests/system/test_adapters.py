@@ -7,7 +7,6 @@ from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.system.adapters import (
     LoadedAdapter,
-    find_builtin_folder,
     find_program,
     is_signed_in,
     list_default_roster,
@@ -17,6 +16,7 @@ from agent_relay.system.adapters import (
 )
 from agent_relay.system.folders import Folders
 from agent_relay.system.trust import find_trusted, trust_folder
+from tests.house import tree
 
 ADAPTER = """
 name = "{name}"
@@ -61,7 +61,7 @@ def _build(**changes: object) -> Adapter:
 def test_the_shipped_adapters_all_load(folders: Folders) -> None:
     """One misspelt key in one of them would stop every command."""
     found = load_adapters(folders)
-    assert set(found) == set(os.listdir(find_builtin_folder()))
+    assert set(found) == set(tree.adapter_names())
     assert {"demo", "understudy"} & set(list_default_roster(found)) == set()
 
 

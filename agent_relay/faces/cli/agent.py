@@ -105,7 +105,8 @@ def check_agent(name: str, folders: "Folders", cwd: str) -> None:
                 return
     from difflib import get_close_matches
 
-    agents = sorted({entry for place in places if os.path.isdir(place) for entry in os.listdir(place)})
+    found = {entry for place in places if os.path.isdir(place) for entry in os.listdir(place)}
+    agents = sorted(entry for entry in found if "." not in entry)
     close = get_close_matches(name, [*agents, *COMMANDS], n=1)
     meant = f"Did you mean {close[0]}? " if close else ""
     raise WrongUseError(
