@@ -141,6 +141,7 @@ def test_no_harmless_recording_has_a_limit_that_acts(entry: dict[str, str]) -> N
 @pytest.mark.parametrize("chunk", [7, 4096])
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_result_is_the_same_however_the_bytes_are_cut(agent: str, chunk: int) -> None:
     """A pipe delivers any sizes; what is detected must not depend on them."""
     for entry in TRUTH:
@@ -150,6 +151,7 @@ def test_the_result_is_the_same_however_the_bytes_are_cut(agent: str, chunk: int
 
 @pytest.mark.parametrize("agent", ["claude", "codex", "gemini", "opencode"])
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_result_is_the_same_for_single_bytes(agent: str) -> None:
     """The smallest cut splits every escape sequence and every character."""
     for entry in TRUTH:
