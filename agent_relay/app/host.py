@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agent_relay.domain.effect import Effect, Happened
@@ -85,6 +85,11 @@ class Host:
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._effects: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What the journal held when this host took it over."""
+        return self._journal.events
 
     def start(self) -> None:
         """From now on what is told is worked on."""

@@ -8,6 +8,7 @@ VARIABLE = "AGENT_RELAY_PAUSE_AT"
 
 
 def pause_at(point: str) -> None:
-    """The process stops itself (SIGSTOP) where `point` is the one named."""
+    """The process stops itself (SIGSTOP) the first time it comes to the point named."""
     if os.environ.get(VARIABLE) == point:
+        del os.environ[VARIABLE]
         os.kill(os.getpid(), signal.SIGSTOP)

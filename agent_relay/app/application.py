@@ -1,0 +1,55 @@
+"""The application the daemon serves: every session at work, and the operations on them."""
+
+import asyncio
+from collections.abc import Mapping
+
+from agent_relay.app.evidence import Evidence
+from agent_relay.app.ground import Ground, find_local_zone
+from agent_relay.app.handlers import build_handlers
+from agent_relay.app.sessions import Sessions
+from agent_relay.domain.serving import Handler, Teller
+from agent_relay.system.adapters import load_adapters
+from agent_relay.system.clock import Clock
+from agent_relay.system.config import read_user_config
+from agent_relay.system.folders import Folders
+
+
+class Application:
+    """Sessions of one user. Made in the event loop, which it never leaves."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._sessions = Sessions(ground)
+
+    async def start(self) -> None:
+        """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
+        await self._sessions.start()
+
+    async def stop(self) -> None:
+        """Everything is let go of; agents and their holders run on."""
+        await self._sessions.stop()
+        await self._ground.evidence.close()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """The operations by name."""
+        return build_handlers(self._sessions)
+
+
+def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:
+    """The application on this user's folders. Raises ConfigurationError for a file that cannot be meant."""
+    ground = Ground(
+        folders=folders,
+        clock=clock,
+        teller=teller,
+        adapters=load_adapters(folders),
+        config=read_user_config(folders.config),
+        zone=find_local_zone(clock.now()),
+        evidence=Evidence(),
+        report=_report,
+    )
+    return Application(ground)
+
+
+def _report(error: BaseException) -> None:
+    """The daemon's handler for errors nobody caught writes the crash report."""
+    asyncio.get_running_loop().call_exception_handler({"message": "session", "exception": error})

@@ -1,0 +1,118 @@
+"""What all sessions of a daemon stand on: folders, clock, adapters, the ledger, and who hears of changes."""
+
+import os
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agent_relay.app.evidence import Evidence
+from agent_relay.domain.config import UserConfig, build_roster
+from agent_relay.domain.effect import NoteRest
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.ledger import Rest
+from agent_relay.domain.serving import Teller
+from agent_relay.logic.ledger import add_rest, find_rest
+from agent_relay.logic.policy import Availability
+from agent_relay.system.adapters import (
+    LoadedAdapter,
+    find_program,
+    is_signed_in,
+    list_default_roster,
+)
+from agent_relay.system.clock import Clock, create_ulid
+from agent_relay.system.config import read_project_config
+from agent_relay.system.folders import Folders
+from agent_relay.system.ledger import read_ledger, update_ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Shared by every session; nothing here belongs to one."""
+
+    folders: Folders
+    clock: Clock
+    teller: Teller
+    adapters: Mapping[AgentName, LoadedAdapter]
+    config: UserConfig
+    zone: tzinfo
+    evidence: Evidence
+    report: Callable[[BaseException], None]
+
+    def create_id(self) -> str:
+        """A new name for a session, leg or handoff."""
+        return create_ulid(self.clock)
+
+    def get_adapter(self, agent: str) -> LoadedAdapter:
+        """The agent's adapter. Raises WrongUseError naming those there are."""
+        found = self.adapters.get(AgentName(agent))
+        if found is None:
+            known = ", ".join(self.adapters)
+            raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {known}")
+        return found
+
+    def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
+        """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""
+        known = list_default_roster(self.adapters)
+        roster = build_roster(known, self.config, read_project_config(root))
+        return roster if agent in roster else (agent, *roster)
+
+    def withheld_keys(self) -> set[str]:
+        """The key variables of all agents: each sees only its own."""
+        return {key for loaded in self.adapters.values() for key in loaded.adapter.keys}
+
+    def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
+        """Who could take over now, as the ledger, `PATH` and sign-in files in `environ` say. Reads disk."""
+        now = self.clock.now()
+        resting = read_ledger(self.folders.ledger)
+        home = environ.get("HOME", "")
+        return {
+            name: _judge(loaded, environ, home, find_rest(resting, name, now))
+            for name, loaded in self.adapters.items()
+        }
+
+    def note_rest(self, note: NoteRest) -> None:
+        """The ledger knows of the limit. Writes disk."""
+        now = self.clock.now()
+        rest = Rest(
+            agent=note.agent,
+            model=note.model,
+            scope=note.scope,
+            until=note.until,
+            evidence=note.evidence,
+            seen_at=now,
+        )
+        update_ledger(self.folders.ledger, lambda rests: add_rest(rests, rest, now))
+
+    def fresh_native_ids(self) -> dict[str, str]:
+        """A new native session id for every agent that accepts one."""
+        return {
+            name: str(uuid.uuid4())
+            for name, loaded in self.adapters.items()
+            if loaded.adapter.launch.native_id == "uuid4"
+        }
+
+    def find_zone(self, environ: Mapping[str, str]) -> tzinfo:
+        """The zone the agent shows times in: the user's `TZ`, else the machine's."""
+        name = environ.get("TZ", "").removeprefix(":")
+        try:
+            return ZoneInfo(name) if name and not os.path.isabs(name) else self.zone
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return self.zone
+
+
+def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: Rest | None) -> Availability:
+    return Availability(
+        installed=find_program(loaded, environ) is not None,
+        signed_in=is_signed_in(loaded.adapter, environ, home),
+        resting=rest is not None,
+        rests_until=rest.until if rest else None,
+        scope=rest.scope if rest else "",
+    )
+
+
+def find_local_zone(now: datetime) -> tzinfo:
+    """The machine's zone."""
+    return now.astimezone().tzinfo or now.tzinfo or ZoneInfo("UTC")

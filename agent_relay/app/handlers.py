@@ -1,0 +1,94 @@
+"""The operations faces may ask of the application, as the daemon serves them."""
+
+from collections.abc import Mapping
+
+from agent_relay.app.sessions import OpenWish, Sessions
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.serving import Handler, Peer, Request
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.wording import render_message, session_folder
+
+_SIDE_LIMIT = 4096
+
+
+def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
+    """The operations by name."""
+    handlers = _Handlers(sessions)
+    return {
+        "open": handlers.open,
+        "where": handlers.where,
+        "use": handlers.use,
+        "session.stop": handlers.stop,
+        "session.list": handlers.list,
+    }
+
+
+class _Handlers:
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def open(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """A session with the agent at work in it: found, handed over or begun."""
+        wish = OpenWish(
+            agent=request.text("agent"),
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            rows=_side(request, "rows", 24),
+            cols=_side(request, "cols", 80),
+            args=request.texts("args"),
+            task=request.text("task", ""),
+            session=request.text("session", ""),
+            fresh=request.flag("new"),
+            source=request.text("from", ""),
+            focus=request.text("focus", ""),
+            model=request.text("model", ""),
+            force=request.flag("yes"),
+            launch=not request.flag("no_launch"),
+        )
+        return self._where(await self._sessions.open(wish))
+
+    async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Where a session's living leg can be attached, and what the terminal should say."""
+        return self._where(self._sessions.get(request.text("session")).session)
+
+    async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session, a handoff to `agent` begun."""
+        session = await self._sessions.use(
+            request.text("session"),
+            request.text("agent"),
+            focus=request.text("focus", ""),
+            force=request.flag("yes"),
+        )
+        return self._where(session)
+
+    async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session, its end begun."""
+        return self._where(await self._sessions.stop_session(request.text("session")))
+
+    async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The sessions at work."""
+        return {"sessions": [self._where(session) for session in self._sessions.at_work()]}
+
+    def _where(self, session: Session) -> dict[str, object]:
+        leg = session.living_leg
+        attachable = leg is not None and leg.child_pid > 0 and session.state is not State.HANDING_OFF
+        return {
+            "session": session.id,
+            "state": session.state.value,
+            "agent": session.agent,
+            "leg": leg.id if leg is not None and attachable else "",
+            "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
+            "message": render_message(session, self._sessions.zone),
+            "folder": session_folder(session),
+            "handoff": (session.handoff is not None and session.handoff.step.value) or "",
+            "handoffs": len(session.done),
+            "status": session.leg.status if session.leg is not None else -1,
+            "trouble": self._sessions.get(session.id).trouble,
+        }
+
+
+def _side(request: Request, name: str, default: int) -> int:
+    side = request.number(name, default)
+    if not 0 < side <= _SIDE_LIMIT:
+        raise WrongUseError(f"{request.op} needs {name} between 1 and {_SIDE_LIMIT}")
+    return side

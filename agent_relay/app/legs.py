@@ -1,0 +1,235 @@
+"""A living leg as the daemon holds it: started or adopted, watched, and cleaned up after its end."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.launching import Start, build_values, prepare_launch
+from agent_relay.app.watch import LegWatch, Senses
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.ids import LegId
+from agent_relay.domain.session import Leg, Session
+from agent_relay.logic.wording import session_folder
+from agent_relay.system import legs
+from agent_relay.system.adapters import LoadedAdapter
+from agent_relay.system.emulator_library import find_library
+from agent_relay.system.holder.spec import HolderSpec
+from agent_relay.system.holder_client import HolderConnection, Started, start_holder
+from agent_relay.system.processes import end_session
+from agent_relay.system.rules import load_rules
+from agent_relay.system.sources.place import LegPlace
+
+_log = logging.getLogger(__name__)
+_STARTING_HOLDER_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Luggage:
+    """What a terminal brought along, kept by the holder in memory so that it never touches the disk.
+
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values`
+    are what filled the leg's placeholders.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    agent: str = ""
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    model: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+Known = frozenset[tuple[str, str, str]]
+"""(rule, text, until) of the signals a journal holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLeg:
+    """A leg whose holder lives."""
+
+    leg: Leg
+    adapter: Adapter
+    holder: HolderConnection
+    holder_pid: int
+    child_pid: int
+    child_born: int
+    luggage: Luggage
+    watch: LegWatch
+
+    async def close(self) -> None:
+        """The holder is let go of; it and its agent, if they live, run on."""
+        await self.holder.close()
+
+
+async def start_leg(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
+    """The leg runs: its holder was started, or found running from before a crash.
+
+    Raises RelayError where it cannot be started; nothing of it is left then.
+    """
+    folder = f"{ground.folders.legs}/{leg.id}"
+    if await asyncio.to_thread(os.path.isdir, folder):
+        place = legs.Leg(LegId(leg.id), folder)
+        lock = await asyncio.to_thread(legs.try_lock, place)
+        if lock is None:
+            return await _adopt(ground, leg, frozenset())
+        os.close(lock)
+        await asyncio.to_thread(legs.remove_leg, place)
+    return await _start(ground, session, leg, luggage)
+
+
+async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg | None:
+    """The leg under watch again if its holder lives, else `None`."""
+    place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    if not await asyncio.to_thread(os.path.isdir, place.folder):
+        return None
+    lock = await asyncio.to_thread(legs.try_lock, place)
+    if lock is not None:
+        os.close(lock)
+        return None
+    try:
+        return await _adopt(ground, leg, known)
+    except RelayError as error:
+        _log.warning("not-adopted leg=%s why=%s", leg.id, error.sentence)
+        return None
+
+
+async def end_lost_leg(ground: Ground, leg: Leg) -> None:
+    """No process of a leg without a holder is left, and its folder is gone."""
+    if leg.child_pid:
+        left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
+        if left:
+            _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+    with contextlib.suppress(RelayError):
+        place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+        await asyncio.to_thread(legs.remove_leg, place)
+
+
+async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
+    """The leg in a new folder. Raises RelayError; nothing of it is left then."""
+    made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
+    started: Started | None = None
+    try:
+        loaded = ground.get_adapter(leg.agent)
+        start = _build_start(ground, session, leg, luggage, made.folder)
+        values = build_values(loaded, leg, start)
+        plan = await asyncio.to_thread(
+            prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys()
+        )
+        watch = _build_watch(ground, leg, loaded, plan.env)
+        place = LegPlace(leg.id, leg.starting_at, values, plan.env)
+        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
+        spec = HolderSpec(
+            argv=list(plan.argv),
+            env=plan.env,
+            cwd=session.cwd,
+            leg_folder=made.folder,
+            rows=luggage.rows,
+            cols=luggage.cols,
+            lock_fd=lock,
+            library=find_library() or "",
+            luggage=_pack(luggage, values),
+        )
+        started = await asyncio.to_thread(start_holder, spec)
+        watch.holder = await HolderConnection.open(made.folder)
+    except BaseException:
+        await ground.evidence.leave(leg.id)
+        await _undo(made, started)
+        raise
+    finally:
+        os.close(lock)
+    if started.emulator_error:
+        _log.warning("no-emulator leg=%s", leg.id)
+    ground.evidence.update(leg.id, pid=str(started.child_pid))
+    pids = (started.holder_pid, started.child_pid, started.child_born)
+    return LiveLeg(leg, loaded.adapter, watch.holder, *pids, luggage, watch)
+
+
+async def _undo(made: legs.Leg, started: Started | None) -> None:
+    """Nothing of a leg that could not be started is left."""
+    if started is not None:
+        await asyncio.to_thread(end_session, started.child_pid, started.child_born)
+    with contextlib.suppress(RelayError):
+        await asyncio.to_thread(legs.remove_leg, made)
+
+
+def _build_start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, folder: str) -> Start:
+    """Arguments and model given on the command line are for the agent they were given for."""
+    wishes = ground.config.get_agent(leg.agent)
+    mine = luggage.agent == leg.agent
+    return Start(
+        folder,
+        session.cwd,
+        luggage.environ,
+        packet=_find_packet_path(session, leg),
+        model=(luggage.model if mine else "") or wishes.model,
+        args=(*wishes.args, *(luggage.args if mine else ())),
+    )
+
+
+async def _adopt(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
+    """The leg of a living holder. Raises RelayError where the holder does not answer."""
+    loaded = ground.get_adapter(leg.agent)
+    made = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    holder = await HolderConnection.open(made.folder)
+    hello = await holder.request("hello")
+    luggage = _unpack(await holder.luggage())
+    env = dict(luggage.environ)
+    watch = _build_watch(ground, leg, loaded, env, known)
+    watch.holder = holder
+    values = {**luggage.values, "pid": str(hello["child"])}
+    place = LegPlace(leg.id, leg.starting_at, values, env)
+    ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
+    return LiveLeg(
+        leg,
+        loaded.adapter,
+        holder,
+        _number(hello, "pid"),
+        _number(hello, "child"),
+        _number(hello, "born"),
+        luggage,
+        watch,
+    )
+
+
+def _build_watch(
+    ground: Ground, leg: Leg, loaded: LoadedAdapter, env: Mapping[str, str], known: Known = frozenset()
+) -> LegWatch:
+    sources = loaded.adapter.sources
+    senses = Senses(load_rules(loaded), sources, ground.find_zone(env), ground.config.patience_s, known)
+    return LegWatch(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
+
+
+def _find_packet_path(session: Session, leg: Leg) -> str:
+    """The text of the packet this leg starts from; empty where it starts from none."""
+    handoff = session.handoff
+    if handoff is None or handoff.id != leg.handoff or not handoff.text_path:
+        return ""
+    return f"{session_folder(session)}/{handoff.text_path}"
+
+
+def _number(answer: Mapping[str, object], name: str) -> int:
+    value = answer.get(name)
+    if not isinstance(value, int):
+        raise RelayError(f"a holder's answer lacks {name}")
+    return value
+
+
+def _pack(luggage: Luggage, values: Mapping[str, str]) -> str:
+    return json.dumps({**asdict(luggage), "values": dict(values)})
+
+
+def _unpack(text: str) -> Luggage:
+    """Raises RelayError where the holder kept something else."""
+    try:
+        found = json.loads(text)
+        return Luggage(**{**found, "args": tuple(found["args"])})
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise RelayError("a holder's luggage is not ours") from None

@@ -1,0 +1,141 @@
+"""The packet of a handoff: facts gathered, redacted, fitted, published. Runs in a worker thread."""
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+
+from agent_relay.app.ground import Ground
+from agent_relay.domain.effect import Published
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.facts import Facts, NativeSession
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.packet import Reason, ResumePacket
+from agent_relay.domain.session import Handoff, Leg, Session
+from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.logic.budget import fit_packet
+from agent_relay.logic.packet.build import Occasion, build_packet
+from agent_relay.logic.redact import redact_packet
+from agent_relay.logic.wording import session_folder
+from agent_relay.system.adapters import LoadedAdapter
+from agent_relay.system.git import read_tree
+from agent_relay.system.secrets import gather_secrets
+from agent_relay.system.store import list_packets, publish_packet, read_delivery_text, read_packet
+from agent_relay.system.templates import build_renderer
+from agent_relay.system.transcripts import find_transcript, read_facts
+
+
+def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> Published:
+    """The handoff's packet is visible; doing it again after a crash changes nothing.
+
+    Raises RelayError where it cannot be written; packets published before are intact then.
+    """
+    folder = session_folder(session)
+    target = ground.get_adapter(handoff.to_agent)
+    packet = _build(ground, session, handoff, environ)
+    packet = redact_packet(packet, known=gather_secrets(session.root, environ))
+    render = build_renderer(target, folder)
+    budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
+    packet = fit_packet(packet, tokens=budget, render=render)
+    done = publish_packet(folder, packet, render(packet))
+    return Published(
+        handoff.id, done.packet_id, done.sequence, done.json_path, done.text_path, done.fingerprint
+    )
+
+
+def read_packet_text(ground: Ground, session: Session, handoff: Handoff) -> str:
+    """The packet's text as the user left it. Raises UntrustedDataError where it cannot be trusted."""
+    folder = session_folder(session)
+    render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
+    return read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+
+
+def find_native(
+    ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """The agent's own session of this leg; `None` where it left none, or none can be told."""
+    spec = ground.get_adapter(leg.agent).adapter.transcript
+    if spec is None:
+        return None
+    try:
+        return find_transcript(
+            spec,
+            native_id=leg.native_id,
+            cwd=session.cwd,
+            since=leg.starting_at,
+            home=environ.get("HOME", ""),
+            environ=environ,
+        )
+    except RelayError:
+        return None
+
+
+def _build(ground: Ground, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> ResumePacket:
+    leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
+    loaded = ground.get_adapter(leg.agent)
+    tree = read_tree(session.cwd)
+    occasion = Occasion(
+        packet_id=handoff.id,
+        session_id=session.id,
+        sequence=session.packets + 1,
+        at=ground.clock.now(),
+        previous_agent=leg.agent,
+        target_agent=handoff.to_agent,
+        reason=_find_reason(handoff),
+        focus=handoff.focus,
+        task=session.task,
+        root=session.root,
+        prefix=os.path.relpath(os.path.realpath(session.cwd), os.path.realpath(session.root)),
+        leg_id=leg.id,
+        leg_started_at=leg.starting_at,
+        since=leg.starting_at if leg.resumes else None,
+        relay_texts=(loaded.adapter.deliver.opening,),
+    )
+    return build_packet(
+        _read_facts(loaded, leg, find_native(ground, session, leg, environ)),
+        occasion,
+        tree=tree,
+        signal=_find_signal(session, handoff),
+        previous=_read_previous(session),
+    )
+
+
+def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:
+    """What the predecessor's transcript says; nothing where it left none or it cannot be read."""
+    spec = loaded.adapter.transcript
+    if spec is None or native is None:
+        return Facts(leg.agent, native_id=leg.native_id)
+    try:
+        return read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
+    except RelayError:
+        return Facts(leg.agent, native_id=leg.native_id)
+
+
+def _read_previous(session: Session) -> ResumePacket | None:
+    """The newest packet of this session that can be trusted."""
+    for _, _, path in reversed(list_packets(session_folder(session))):
+        try:
+            return read_packet(path)
+        except RelayError:
+            continue
+    return None
+
+
+def _find_reason(handoff: Handoff) -> Reason:
+    try:
+        return Reason(handoff.reason)
+    except ValueError:
+        return Reason.MANUAL
+
+
+def _find_signal(session: Session, handoff: Handoff) -> Signal | None:
+    limit = session.limit
+    if limit is None or handoff.reason != Reason.RATE_LIMIT or limit.agent != handoff.from_agent:
+        return None
+    return Signal(
+        AgentName(limit.agent),
+        Kind.LIMIT,
+        Scope(limit.scope),
+        Evidence(Source(limit.source), limit.text),
+        decides=True,
+        resets_at=datetime.fromisoformat(limit.until) if limit.until else None,
+    )

@@ -1,0 +1,237 @@
+"""One living leg under watch: its screen when it settles, its structured evidence, its end."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.effect import Happened, Heard, LegGone, ScreenSays
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rules import Rules
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Record, Signal, Source
+from agent_relay.logic.detector.detector import Detector
+from agent_relay.logic.detector.records import is_meant
+from agent_relay.logic.naming import find_names
+from agent_relay.logic.readiness import AgentState, InputState, read_input, read_state
+from agent_relay.logic.redact import redact_text
+from agent_relay.system.clock import Clock
+from agent_relay.system.holder_client import HolderConnection, HolderError
+
+if TYPE_CHECKING:
+    from agent_relay.logic.screen import Screen
+
+_log = logging.getLogger(__name__)
+_SHORTEST_TICK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Senses:
+    """How a leg's evidence is to be read.
+
+    `known` are (rule, text, until) of signals already in the journal: a new daemon hears old records again.
+    """
+
+    rules: Rules
+    sources: Sequence[SourceSpec]
+    zone: tzinfo
+    patience_s: float
+    known: frozenset[tuple[str, str, str]] = frozenset()
+
+
+class LegWatch:
+    """Reads one leg and tells what it finds.
+
+    `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt.
+    """
+
+    def __init__(
+        self, leg: Leg, senses: Senses, *, clock: Clock, poke: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.leg = leg
+        self.gone = asyncio.Event()
+        self.state: AgentState = "starting"
+        self.input: InputState = "hidden"
+        self.prompted = False
+        self.tell: Callable[[Happened], None] = _tell_nobody
+        self.names: dict[str, str] = {}
+        self.renamed: Callable[[str, dict[str, str]], None] = _tell_nobody_the_name
+        self._holder: HolderConnection | None = None
+        self._changed = asyncio.Condition()
+        self._senses = senses
+        self._clock = clock
+        self._poke = poke
+        self._known = set(senses.known)
+        self._state_record: dict[str, object] | None = None
+        self._screen: Screen | None = None
+        self._detector = Detector(
+            senses.rules,
+            agent=AgentName(leg.agent),
+            started_at=leg.starting_at,
+            zone=senses.zone,
+            patience_s=senses.patience_s,
+        )
+        self._ticker: asyncio.TimerHandle | None = None
+
+    @property
+    def holder(self) -> HolderConnection:
+        """The connection to the leg's holder."""
+        if self._holder is None:
+            raise HolderError("the leg's holder is not connected yet")
+        return self._holder
+
+    @holder.setter
+    def holder(self, holder: HolderConnection) -> None:
+        self._holder = holder
+
+    async def run(self) -> LegGone:
+        """Follows the leg to its end: how the agent ended, or that its holder was lost."""
+        ending = LegGone(self.leg.id, "lost", why=f"{self.leg.agent} was lost with its holder")
+        try:
+            status = await self.holder.watch()
+            await self._look()
+            ended = status.get("exit")
+            if isinstance(ended, dict):
+                ending = await self._collect(ended)
+            else:
+                ending = await self._follow() or ending
+        except HolderError as error:
+            _log.warning("holder-unreadable leg=%s why=%s", self.leg.id, error.why)
+        if self._ticker is not None:
+            self._ticker.cancel()
+        self.gone.set()
+        await self._wake()
+        return ending
+
+    async def hear(self, records: Sequence[Record]) -> None:
+        """What structured sources said is told."""
+        now = self._clock.now()
+        for record in records:
+            if record.source is Source.STATE_FILE:
+                self._state_record = dict(record.data)
+            self.prompted = self.prompted or self._is_prompt(record)
+            self._rename(record)
+            self._say(self._detector.hear(record, now=now))
+        await self._read()
+
+    def is_working(self) -> bool:
+        """Whether the leg took a prompt, by its screen or its records, or is over."""
+        return self.gone.is_set() or self.prompted or self.state == "busy"
+
+    def say_working(self) -> None:
+        """Tells that the leg works, where a turn was too short for its screen to show it."""
+        if self.state != "busy":
+            self.state = "busy"
+            self.tell(ScreenSays(self.leg.id, "busy"))
+
+    async def settle_evidence(self) -> None:
+        """Records written before now have been heard, and the screen was read after them."""
+        await self._poke()
+        await self._look()
+
+    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
+        """Whether `is_so` became true within `limit_s` seconds; asked again after every look and record."""
+        try:
+            async with asyncio.timeout(limit_s), self._changed:
+                await self._changed.wait_for(is_so)
+        except TimeoutError:
+            return is_so()
+        return True
+
+    async def _follow(self) -> LegGone | None:
+        async for event in self.holder.events():
+            match event.get("event"):
+                case "settled":
+                    await self._look()
+                case "exit":
+                    return await self._collect(event)
+                case _:
+                    pass
+        return None
+
+    async def _look(self) -> None:
+        """What the screen shows now is told."""
+        try:
+            screen = await self.holder.screen()
+        except HolderError as error:
+            if error.why != "no-emulator":
+                raise
+            return
+        self._screen = screen
+        await self._poke()
+        self._say(self._detector.look(screen, now=self._clock.now(), at_offset=0))
+        await self._read()
+
+    async def _read(self) -> None:
+        if self._screen is not None:
+            state = read_state(self._senses.rules, self._screen, state_record=self._state_record)
+            self.input = read_input(self._senses.rules, self._screen)
+            if state not in ("unknown", self.state):
+                self.state = state
+                self.tell(ScreenSays(self.leg.id, state))
+        await self._wake()
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _say(self, signals: Sequence[Signal]) -> None:
+        for signal in signals:
+            until = signal.resets_at.isoformat() if signal.resets_at else ""
+            text = redact_text(signal.evidence.text).text
+            key = (signal.rule, text, until)
+            if key not in self._known:
+                self._known.add(key)
+                evidence = replace(signal.evidence, text=text)
+                self.tell(Heard(self.leg.id, replace(signal, evidence=evidence)))
+        self._plan_tick(self._clock.now())
+
+    def _plan_tick(self, now: datetime) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+        at = self._detector.wakes_at()
+        if at is not None and not self.gone.is_set():
+            delay_s = max(_SHORTEST_TICK_S, (at - now).total_seconds())
+            self._ticker = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+    def _tick(self) -> None:
+        self._ticker = None
+        self._say(self._detector.tick(now=self._clock.now()))
+
+    def _rename(self, record: Record) -> None:
+        """The agent's own session may become another one within a leg: cleared, resumed, forked."""
+        if record.at is not None and record.at >= self.leg.starting_at:
+            names = find_names(self._senses.sources, record)
+            if names and names.items() - self.names.items():
+                self.names |= names
+                self.renamed(self.leg.id, self.names)
+
+    def _is_prompt(self, record: Record) -> bool:
+        if record.at is None or record.at < self.leg.starting_at:
+            return False
+        return any(
+            sign.means == "prompt" and sign.source is record.source and is_meant(sign.where, record.data)
+            for sign in self._senses.rules.progress
+        )
+
+    async def _collect(self, ended: Mapping[str, object]) -> LegGone:
+        """The agent's end, its last records heard, whatever it left behind ended."""
+        status = ended.get("status")
+        with contextlib.suppress(HolderError):
+            await self._look()
+        with contextlib.suppress(HolderError):
+            await self.holder.collect()
+        return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
+
+
+def _tell_nobody(happened: Happened) -> None:
+    _log.warning("told-nobody what=%s", type(happened).__name__)
+
+
+def _tell_nobody_the_name(leg_id: str, _names: dict[str, str]) -> None:
+    _log.warning("told-nobody leg=%s what=name", leg_id)

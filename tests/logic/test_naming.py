@@ -1,0 +1,25 @@
+"""How a leg's native session is learnt from what the agent says about itself."""
+
+from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.naming import find_names
+
+SPEC = SourceSpec(
+    role="hook",
+    framing="jsonl",
+    path="{leg_folder}/hooks.jsonl",
+    names={"native_id": "payload.session_id", "transcript": "payload.transcript_path"},
+)
+
+
+def test_a_record_names_the_session_where_its_source_says_so() -> None:
+    """A user may clear or resume inside one process: the newest name counts, from wherever it is told."""
+    record = Record(Source.HOOK, {"payload": {"session_id": "s2", "transcript_path": "/t/s2.jsonl"}})
+    assert find_names((SPEC,), record) == {"native_id": "s2", "transcript": "/t/s2.jsonl"}
+
+
+def test_records_of_other_sources_and_other_shapes_name_nothing() -> None:
+    """A torn or foreign record must not rename the session."""
+    assert find_names((SPEC,), Record(Source.TRANSCRIPT, {"payload": {"session_id": "s2"}})) == {}
+    assert find_names((SPEC,), Record(Source.HOOK, {"payload": "s2"})) == {}
+    assert find_names((SPEC,), Record(Source.HOOK, {"payload": {"session_id": 7}})) == {}

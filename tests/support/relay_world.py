@@ -1,0 +1,187 @@
+"""A user's whole machine in one folder: home, project, relay's folders, a real daemon, real holders."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+
+from agent_relay.client.connection import Connection, NobodyListensError
+from agent_relay.domain.event import Event
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.folders import Folders, get_folders
+from agent_relay.system.journal import read_events
+from agent_relay.system.pause import VARIABLE
+from agent_relay.system.processes import born, is_alive, session_members
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private
+
+
+class RelayWorld:
+    """Everything relay does in here can be seen and is gone afterwards."""
+
+    def __init__(self, folder: str, *, project: str = "project", order: tuple[str, ...]) -> None:
+        self.folder = folder
+        self.home = os.path.join(folder, "home")
+        self.project = os.path.join(folder, project)
+        self.environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": self.home,
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "AGENT_RELAY_HOME": os.path.join(folder, "relay"),
+        }
+        self.folders: Folders = get_folders(self.environ)
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        os.makedirs(self.home)
+        os.makedirs(self.project)
+        os.makedirs(self.folders.config, mode=0o700)
+        names = ", ".join(f'"{name}"' for name in order)
+        with open(os.path.join(self.folders.config, "config.toml"), "w", encoding="utf-8") as file:
+            file.write(f"order = [{names}]\n")
+
+    def start_daemon(self, *, pause_at: str = "") -> subprocess.Popen[bytes]:
+        """A daemon that answers requests, or has frozen itself at `pause_at`."""
+        environ = {**self.environ, VARIABLE: pause_at} if pause_at else self.environ
+        daemon = subprocess.Popen(
+            [sys.executable, "-I", os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")],
+            env=environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        self._daemons.append(daemon)
+        wait_until(lambda: self._answers() or is_stopped(daemon.pid), "the daemon answers")
+        return daemon
+
+    def _answers(self) -> bool:
+        try:
+            self.connect(limit_s=0.3).close()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it does not answer yet
+            return not isinstance(error, NobodyListensError) and False
+        return True
+
+    def connect(self, *, limit_s: float = 5.0) -> Connection:
+        """A greeted connection to the daemon."""
+        return Connection.open(self.folders, limit_s=limit_s)
+
+    def open(self, agent: str, **fields: object) -> dict[str, object]:
+        """What the daemon answers a terminal in the project that wants `agent`."""
+        wish = {"cwd": self.project, "env": self.environ, "rows": 30, "cols": 100, **fields}
+        with self.connect() as connection:
+            return connection.request("open", agent=agent, limit_s=40, **wish)
+
+    def ask(self, op: str, **fields: object) -> dict[str, object]:
+        """The daemon's answer."""
+        with self.connect() as connection:
+            return connection.request(op, limit_s=40, **fields)
+
+    def events(self, session: str) -> list[Event]:
+        """The session's journal."""
+        return read_events(f"{self.project}/.agent-relay/sessions/{session}/journal.jsonl")
+
+    def session(self, session: str) -> Session:
+        """The session its journal describes."""
+        found = fold_events(self.events(session))
+        assert found is not None
+        return found
+
+    def wait_for(
+        self, session: str, is_so: Callable[[Session], bool], what: str, limit_s: float = 30
+    ) -> Session:
+        """The session once `is_so`."""
+        wait_until(lambda: is_so(self.session(session)), what, limit_s=limit_s)
+        return self.session(session)
+
+    def processes(self) -> dict[int, str]:
+        """Every living process that belongs to this world, with its command line."""
+        found: dict[int, str] = {}
+        mark = f"HOME={self.home}".encode()
+        legs = self.folders.legs.encode()
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    environ = file.read().split(b"\0")
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    command = file.read()
+            except OSError:
+                continue
+            if (mark in environ or legs in command or self._is_holder(int(name))) and command:
+                found[int(name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
+        return found
+
+    def _is_holder(self, pid: int) -> bool:
+        """A holder's environment is empty; it is known by the lock it keeps open."""
+        try:
+            return any(
+                os.readlink(f"/proc/{pid}/fd/{fd}").startswith(self.folders.legs)
+                for fd in os.listdir(f"/proc/{pid}/fd")
+            )
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Whatever is left is killed, whatever was written is gone."""
+        for daemon in self._daemons:
+            daemon.kill()
+            daemon.wait()
+        for pid in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def relay_world(
+    *, project: str = "project", order: tuple[str, ...] = ("demo", "understudy")
+) -> Iterator[RelayWorld]:
+    """A world that is gone afterwards, with nothing of it left running."""
+    world = RelayWorld(tempfile.mkdtemp(prefix="ar-", dir=ROOMY), project=project, order=order)
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 30.0) -> None:
+    """Returns once `is_so`; fails naming `what` after `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"waited {limit_s:g} s until {what}"
+        time.sleep(0.02)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether the process is frozen by SIGSTOP."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"T"
+    except OSError:
+        return False
+
+
+def kill(pid: int) -> None:
+    """The process is gone, without a chance to tidy up."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+__all__ = [
+    "RelayWorld",
+    "State",
+    "born",
+    "is_alive",
+    "is_stopped",
+    "kill",
+    "relay_world",
+    "session_members",
+    "wait_until",
+]
