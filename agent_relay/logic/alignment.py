@@ -19,11 +19,15 @@ def find_start(
     `typed` are the lines people submitted, with the seconds at which they did. A line found again as a
     whole string of a record ties the two clocks, as early as the leg's length allows. Where prompts
     were typed and none is found, the records are those of earlier legs and the start lies behind them
-    all. With nothing typed, the leg is taken to have ended with its newest record.
+    all. With nothing typed, the leg is taken to have ended with its newest record; where the length is
+    not known either (0), to have begun with its oldest.
     """
-    newest = max((record.at for record in records if record.at is not None), default=None)
-    if newest is None:
+    times = [record.at for record in records if record.at is not None]
+    if not times:
         return None
+    newest = max(times)
+    if not length_s and not typed:
+        return min(times)
     reckoned = newest - timedelta(seconds=length_s)
     found = _find_lines(records, {line for line, _ in typed})
     prompts = [line for line, _ in typed if not line.startswith("/")]

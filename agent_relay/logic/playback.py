@@ -132,20 +132,24 @@ def keep_best(signals: Sequence[Signal]) -> tuple[Signal, ...]:
         if same is None:
             kept.append(signal)
         else:
-            kept[same] = replace(signal, at_offset=kept[same].at_offset)
+            first = kept[same]
+            kept[same] = replace(signal, at_offset=first.at_offset, model=signal.model or first.model)
     return tuple(kept)
 
 
 def _is_same(one: Signal, other: Signal) -> bool:
-    alike = _what(one) == _what(other) and one.decides == other.decides
-    if not alike or one.resets_at is None or other.resets_at is None:
-        return alike
+    """Whether two signals tell of one limit; a limit that acts need not name its model twice."""
+    if (_family(one), one.scope, one.decides) != (_family(other), other.scope, other.decides):
+        return False
+    if one.model != other.model and not (one.decides and "" in {one.model, other.model}):
+        return False
+    if one.resets_at is None or other.resets_at is None:
+        return True
     return abs(one.resets_at - other.resets_at) <= _SAME_RESET
 
 
-def _what(signal: Signal) -> tuple[str, str, str]:
-    kind = Kind.LIMIT if signal.kind is Kind.SILENT_LIMIT else signal.kind
-    return kind, signal.scope, signal.model
+def _family(signal: Signal) -> Kind:
+    return Kind.LIMIT if signal.kind is Kind.SILENT_LIMIT else signal.kind
 
 
 def _stamp(signals: Sequence[Signal], offset: int) -> list[Signal]:

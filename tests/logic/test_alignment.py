@@ -35,6 +35,11 @@ def test_nothing_typed_means_the_leg_ended_with_its_newest_record() -> None:
     assert find_start(records, typed=[("/quit", 29.0)], length_s=30) == NOON - timedelta(seconds=20.5)
 
 
+def test_a_recording_without_times_takes_all_records_for_its_own() -> None:
+    """Missing a true limit would be worse than judging an old one."""
+    assert find_start([record("a", 10), record("b", 5)], typed=[], length_s=0) == NOON + timedelta(seconds=5)
+
+
 def test_records_without_times_say_nothing() -> None:
     """The caller has to know the start."""
     assert find_start([Record(Source.LOG, {"text": "x"})], typed=[], length_s=30) is None

@@ -11,11 +11,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
-from agent_relay.domain.signal import Signal
+from agent_relay.domain.signal import Record, Signal
 from agent_relay.logic.alignment import find_start
 from agent_relay.logic.detector import Detector
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import keep_best, play
+from agent_relay.logic.playback import Timing, keep_best, play
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.evidence import read_evidence
@@ -61,7 +61,7 @@ def replay_recording(
     signals = play(
         _chop(read.data, chunk),
         total=len(read.data),
-        timing=read.timing,
+        timing=read.timing if read.timing.length_s else Timing(length_s=_find_length(records, start)),
         emulator=Emulator(library, cols, rows),
         detector=detector,
         records=records,
@@ -126,6 +126,12 @@ def main(argv: Sequence[str]) -> int:
         return int(error.code)
     sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if words.json else 2) + "\n")
     return 0
+
+
+def _find_length(records: Sequence[Record], start: datetime) -> float:
+    """How long a leg of unknown length lasted at least, in seconds: until its newest record."""
+    newest = max((record.at for record in records if record.at is not None), default=start)
+    return max(0.0, (newest - start).total_seconds())
 
 
 def _load_rules(agent: str) -> Rules:
