@@ -1,0 +1,86 @@
+"""`.agent-relay.example` is a project's folder after one handoff, and stays readable for ever."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from agent_relay.domain.packet import Reason
+from agent_relay.domain.session import State
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.glances import read_session
+from agent_relay.system.journal import read_events
+from agent_relay.system.places import find_example_folder
+from agent_relay.system.project import find_project
+from agent_relay.system.store import list_packets, read_delivery_text, read_packet
+from tests.faces.cli_run import create_world
+from tests.house import tree
+
+
+def _find_session() -> tuple[str, str]:
+    sessions = os.path.join(find_example_folder(), "sessions")
+    (session,) = os.listdir(sessions)
+    return session, os.path.join(sessions, session)
+
+
+def test_the_journal_of_the_example_folds() -> None:
+    """A journal of today must be readable by every version to come."""
+    session, folder = _find_session()
+    found = fold_events(read_events(f"{folder}/journal.jsonl"))
+    assert found is not None
+    assert (found.id, found.state, found.root) == (session, State.ENDED, "/home/ada/project")
+    assert [leg.agent for leg in found.legs] == ["demo", "understudy"]
+    assert [handoff.reason for handoff in found.done] == ["rate_limit"]
+
+
+def test_the_packet_of_the_example_reads_and_is_as_published() -> None:
+    """A packet of today must be readable by every version to come, and nobody may have touched this one."""
+    _, folder = _find_session()
+    ((sequence, target, path),) = list_packets(folder)
+    packet = read_packet(path)
+    assert (sequence, target, packet.version, packet.checkpoint_reason) == (
+        1,
+        "understudy",
+        1,
+        Reason.RATE_LIMIT,
+    )
+    assert packet.task == "Make greet() polite: say Good day and the name. Keep the tests green."
+    assert packet.unprocessed_prompt is not None
+    assert packet.unprocessed_prompt.text == "Now fix the greeting of nobody."
+    assert packet.validation_state.tests == "failed"
+    delivery = read_delivery_text(folder, sequence, target, render=lambda _: "made anew")
+    assert delivery.edited == "nothing"
+    assert delivery.text.startswith("<handoff-context>")
+
+
+def test_the_commands_read_the_example_as_a_project(tmp_path: os.PathLike[str]) -> None:
+    """People look at the example with the same commands they use on their own."""
+    world = create_world(f"{tmp_path}")
+    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay", symlinks=True)
+    session, _ = _find_session()
+    assert find_project(world.cwd) is not None
+    assert read_session(world.cwd, session)["state"] == "ended"
+    shown = world.run("packet", "show")
+    assert shown.status == 0
+    assert "Now fix the greeting of nobody." in shown.out
+
+
+def test_the_first_example_prints_what_a_successor_would_be_told(tmp_path: os.PathLike[str]) -> None:
+    """The shortest proof of what a packet is, without account, session or daemon."""
+    world = create_world(f"{tmp_path}")
+    command = f"{world.home}/agent-relay"
+    with open(command, "w", encoding="utf-8") as stream:
+        stream.write(f'#!/bin/sh\nexec "{sys.executable}" -m agent_relay "$@"\n')
+    os.chmod(command, 0o700)
+    done = subprocess.run(
+        [os.path.join(tree.CHECKOUT, "examples", "first-handoff.sh")],
+        cwd=world.cwd,
+        env={**world.environ(), "AGENT_RELAY": command},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Fix that, and add a test for nested lists." in done.stdout
+    assert "test_error_message" in done.stdout
