@@ -132,14 +132,12 @@ class _Attachment:
                 self._wait(keys=False)
                 for event in self._take_events():
                     self._deal(event, on_relay_key)
-            if self._stream is not None and self._outcome.why != "lost":
-                self._stream.finish()
             return self._outcome
         finally:
             # Only when the holder has let go does nothing come after the terminal's restoration.
             self._ask("detach")
             if self._stream is not None:
-                self._stream.close()
+                self._stream.finish()
             self._sock.close()
 
     def _begin(self) -> None:
@@ -167,10 +165,11 @@ class _Attachment:
         try:
             self._sock.sendmsg([render_frame(request)], [rights])
             while time.monotonic() < deadline and (data := self._sock.recv(READ_BYTES)):
-                for message in self._frames.feed(data):
+                messages = self._frames.feed(data)
+                self._events += [message for message in messages if "event" in message]
+                for message in messages:
                     if "event" not in message:
                         return message
-                    self._events.append(message)
         except (OSError, FrameError) as error:
             raise RelayError(f"The agent cannot be attached: {error}.") from error
         raise RelayError("The agent's holder does not answer.", hint="See: agent-relay status")
@@ -185,15 +184,19 @@ class _Attachment:
         except OSError:
             return
 
-    def _ask(self, op: str) -> None:
-        """Say it and wait until it is done; events that come meanwhile are kept."""
+    def _ask(self, op: str) -> dict[str, object]:
+        """Say it and wait until it is done; events that come meanwhile are kept. Empty without an answer."""
         self._say(op, id=op)
         deadline = time.monotonic() + _DONE_S
         poll = select.poll()
         poll.register(self._sock.fileno(), select.POLLIN)
         while (left_s := deadline - time.monotonic()) > 0 and poll.poll(left_s * 1000):
-            if op in self._receive() or self._lost:
-                return
+            for answer in self._receive():
+                if answer.get("id") == op:
+                    return answer
+            if self._lost:
+                break
+        return {}
 
     def _wait(self, *, keys: bool) -> bool:
         """Wait for anything and deal with it, except events and `keys`: whether those are ready."""
@@ -205,7 +208,7 @@ class _Attachment:
         if keys:
             poll.register(self._terminal.source, select.POLLIN)
         typed = False
-        for fd, ready in poll.poll():
+        for fd, ready in poll.poll(0 if self._events else None):
             if fd == self._sock.fileno():
                 self._receive()
             elif fd == self._signals.fd:
@@ -216,8 +219,8 @@ class _Attachment:
                 self._stream.serve(fd, ready)
         return typed
 
-    def _receive(self) -> list[object]:
-        """Keep the events that came; returns the ids of the answers that came."""
+    def _receive(self) -> list[dict[str, object]]:
+        """Keep the events that came; returns the answers that came."""
         messages: list[dict[str, object]] = []
         try:
             data = self._sock.recv(READ_BYTES)
@@ -228,7 +231,7 @@ class _Attachment:
         if not data:
             self._lost = True
             self._events.append({"event": "lost"})
-        return [message.get("id") for message in messages if "event" not in message]
+        return [message for message in messages if "event" not in message]
 
     def _heed(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
@@ -263,7 +266,8 @@ class _Attachment:
 
     def _prompt(self, typed: bytes, on_relay_key: "Command") -> None:
         if self._stream is not None:
-            self._stream.held = True
+            # What was typed meanwhile is on its way to the holder: it is given back.
+            typed += str(self._ask("pause").get("rest", "")).encode("latin-1") + self._stream.hold()
         self._prompting = True
         prompt = Prompt(self._terminal, self._read_key, self._key)
         line = prompt.ask(typed)

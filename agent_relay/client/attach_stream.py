@@ -5,6 +5,7 @@ import os
 import select
 
 READ_BYTES = 64 << 10
+_LAST_WORDS_S = 1.0
 
 
 class Stream:
@@ -22,6 +23,12 @@ class Stream:
         self._waiting = b""
         self._ended = False
         self.held = False
+
+    def hold(self) -> bytes:
+        """Neither read nor show anything until `held` is false again; returns what was read and not given."""
+        self.held = True
+        waiting, self._waiting = self._waiting, b""
+        return waiting
 
     def register(self, poll: "select.poll") -> None:
         """Say what is to be waited for now: input only while its last read has been taken."""
@@ -82,14 +89,10 @@ class Stream:
         return True
 
     def finish(self) -> None:
-        """Everything the agent said has been written; the pair is closed. The other end must be closed."""
-        self._pair.setblocking(True)
+        """Everything the agent said has been written; the pair is closed. The other end should be."""
+        self._pair.settimeout(_LAST_WORDS_S)
         while self.show():
             pass
-        self.close()
-
-    def close(self) -> None:
-        """The pair is closed."""
         self._pair.close()
         self.passed.close()
 

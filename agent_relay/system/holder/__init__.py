@@ -25,8 +25,9 @@ Requests, their fields, their answers:
 * `attach`, `rows cols width_px height_px relay_key modes` and one descriptor (SCM_RIGHTS) -> `child`. It is a
   tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`. No
   size: the child keeps its own. `modes`: the tty's line discipline, restored here if the client dies
-* `pause`: the attached terminal is left to its client. `resume`, `relay_key`: it is repainted; with
-  `relay_key` true the key itself is typed, in the form the program asked for
+* `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
+* `resume`, `relay_key`: it is repainted; with `relay_key` true the key itself is typed, in the form the
+  program asked for
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`), `survivors` (pids). Ends what is left of the child's session, then

@@ -207,8 +207,9 @@ def _terminal(peer: Peer) -> Terminal:
 
 
 def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
-    leg.terminals.pause(_terminal(peer))
-    return {}
+    terminal = _terminal(peer)
+    leg.terminals.pause(terminal)
+    return {"rest": leg.terminals.take_unread(terminal).decode("latin-1")}
 
 
 def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:

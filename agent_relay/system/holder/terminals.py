@@ -162,6 +162,15 @@ class Terminals:
         terminal.out.clear()
         self._rearm(terminal)
 
+    def take_unread(self, terminal: Terminal) -> bytes:
+        """What its client had sent before it paused; a tty keeps that for the client itself."""
+        if terminal not in self.all or os.isatty(terminal.fd):
+            return b""
+        try:
+            return os.read(terminal.fd, READ_BYTES)
+        except OSError:
+            return b""
+
     def resume(self, terminal: Terminal) -> None:
         """The terminal is ours again; it is repainted."""
         terminal.paused = False

@@ -14,7 +14,7 @@ FULL_BYTES = 64 << 10
 # What programs may queue beyond that before they are refused; terminals never come here.
 REFUSED_BYTES = 8 << 20
 # A paste whose end does not come must not lock others out for good.
-_PASTE_IDLE_S = 1.0
+_PASTE_IDLE_S = 2.0
 
 
 class TypingQueue:

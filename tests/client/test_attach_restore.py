@@ -1,0 +1,125 @@
+"""A terminal given back: every mode off and the line discipline as before, whoever dies and however."""
+
+import os
+import signal
+import termios
+
+import pytest
+
+from agent_relay.logic.emulator import Emulator
+from agent_relay.system.emulator_library import find_library
+from tests.support.legs import Held, Wire, hold, raw_python
+from tests.support.person import Person, at_terminal, client
+
+EVERYTHING = (
+    "\\x1b[>7u\\x1b[>4;2m\\x1b[?1049h\\x1b[?1000h\\x1b[?1002h\\x1b[?1003h\\x1b[?1006h\\x1b[?1004h\\x1b[?2004h"
+    "\\x1b[?2031h\\x1b[?25l\\x1b[3 q\\x1b[2;5r\\x1b[1;31m\\x1b(0\\x1b[?1h\\x1b=\\x1b[4h\\x1b[?7l"
+    "\\x1b]11;#102030\\x07\\x1b[?2026h"
+)
+AGENT = f"""
+say("{EVERYTHING}READY")
+while True:
+    data = os.read(0, 100)
+    if data == b"q": sys.exit(0)
+    if data == b"s": say("\\x1b]2;half a title")
+"""
+# Line drawing is on while the agent says it is ready.
+READY = "READY"
+
+
+def assert_restored(person: Person) -> None:
+    """Nothing of the agent is left on the terminal, and a shell could go on."""
+    fresh = Emulator(find_library() or "", 80, 24).modes()
+    # Alternate scroll (1007) is saved and restored by the terminal itself, where it can.
+    assert {**person.emulator.modes(), "1007": 0} == {**fresh, "1007": 0}
+    person.emulator.feed(b"\r\nlqk plain")
+    assert "lqk plain" in person.text()
+    row = person.emulator.text().index("lqk plain")
+    assert person.emulator.color(0, row) == ""
+    person.emulator.feed(b"\x1b[24;1H\r\n\r\nbottom")
+    assert person.emulator.text()[23] == "bottom", "the scroll region is the whole screen"
+    assert termios.tcgetattr(person.slave) == person.before
+
+
+def leave_by_prompt(person: Person, _held: Held) -> None:
+    """The person leaves."""
+    person.type(b"\x1b[93;5u/detach\r")
+
+
+def quit_agent(person: Person, _held: Held) -> None:
+    """The agent ends without cleaning up."""
+    person.type(b"q")
+
+
+def kill_agent(_person: Person, held: Held) -> None:
+    """The agent dies in the middle of everything."""
+    os.kill(held.started.child_pid, signal.SIGKILL)
+
+
+def kill_agent_in_a_sequence(person: Person, held: Held) -> None:
+    """The agent dies with half a title on its lips."""
+    person.type(b"s")
+    person.wait_until(lambda: b"half a title" in person.received, "half a title")
+    os.kill(held.started.child_pid, signal.SIGKILL)
+
+
+def kill_holder(_person: Person, held: Held) -> None:
+    """Nobody is left to say goodbye."""
+    os.kill(held.started.holder_pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+@pytest.mark.parametrize(
+    "ending", [leave_by_prompt, quit_agent, kill_agent, kill_agent_in_a_sequence, kill_holder]
+)
+def test_the_terminal_is_restored_whoever_ends(tmp_path: object, way: str, ending: object) -> None:
+    """A terminal left in mouse mode without echo is the worst thing a relay can leave behind."""
+    with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket, way=way)) as person:
+        person.wait_for("READY")
+        assert person.emulator.modes()["1003"] == 1
+        assert callable(ending)
+        ending(person, held)
+        assert person.wait_for_end() == 0
+        assert b"outcome" in person.received
+        assert_restored(person)
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_the_terminal_is_restored_when_the_client_is_ended(
+    tmp_path: object, way: str, number: signal.Signals
+) -> None:
+    """Closing a window, ending a login and `kill` are ordinary."""
+    with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket, way=way)) as person:
+        person.wait_for("READY")
+        os.kill(person.pid, number)
+        assert person.wait_for_end() == 128 + number
+        assert_restored(person)
+        with Wire(held.folder) as wire:
+            assert wire.ask("status")["exit"] is None
+
+
+def test_the_holder_restores_the_terminal_of_a_client_that_was_killed(tmp_path: object) -> None:
+    """Not even SIGKILL (or a crash of Python) may cost the person their terminal."""
+    with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket)) as person:
+        person.wait_for("READY")
+        assert termios.tcgetattr(person.slave) != person.before
+        os.kill(person.pid, signal.SIGKILL)
+        assert person.wait_for_end() == 137
+        person.wait_until(lambda: not person.emulator.alternate(), "the main screen")
+        person.wait_until(lambda: termios.tcgetattr(person.slave) == person.before, "the line discipline")
+        person.look()
+        assert_restored(person)
+
+
+def test_what_was_on_the_screen_before_stays_in_the_scrollback(tmp_path: object) -> None:
+    """The person's shell session must not be painted over."""
+    with hold(str(tmp_path), raw_python("say('up'); os.read(0, 1)")) as held:
+        run = ["sh", "-c", 'echo before; exec "$@"', "sh", *client(held.socket)]
+        with at_terminal(run) as person:
+            person.wait_for("up")
+            assert "before" not in person.text()
+            assert "before" in person.emulator.take_scrolled()
+            person.type(b"q")
+            assert person.wait_for_end() == 0
+            assert person.text().startswith("up")
