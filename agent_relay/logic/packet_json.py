@@ -2,18 +2,23 @@
 
 import hashlib
 import json
+import re
+from datetime import datetime
+from enum import Enum
 
 from pydantic import BaseModel, ValidationError
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.packet import SCHEMA, VERSION, ResumePacket
 
+_HALF = re.compile("[\ud800-\udfff]")
+
 
 def render_document(packet: ResumePacket) -> dict[str, object]:
     """The packet's JSON object. What is unknown or empty is left out; fields we do not know stay in."""
-    data: dict[str, object] = packet.model_dump(mode="json", by_alias=True)
+    data = packet.model_dump(by_alias=True)
     _leave_out_unknown(packet, data)
-    return data
+    return {key: _plain(value) for key, value in data.items()}
 
 
 def render_json(document: dict[str, object]) -> str:
@@ -68,6 +73,23 @@ def _where(problem: Exception) -> str:
     return f": {'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
+def _plain(value: object) -> object:
+    r"""`value` as JSON has it. Half characters, which torn transcripts hold, are written `\uNNNN`."""
+    match value:
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case Enum():
+            return _plain(value.value)
+        case str():
+            return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", value)
+        case dict():
+            return {str(_plain(key)): _plain(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_plain(one) for one in value]
+        case _:
+            return value
+
+
 def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
     """Drops from `data`, the dump of `model`, every declared field that says nothing."""
     for name, field in type(model).model_fields.items():
@@ -79,9 +101,11 @@ def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
             inner = data[key]
             if isinstance(inner, dict):
                 _leave_out_unknown(value, inner)
+                if not inner:
+                    del data[key]
         elif isinstance(value, tuple):
             inners = data[key]
-            if isinstance(inners, list):
+            if isinstance(inners, list | tuple):
                 for one, inner in zip(value, inners, strict=True):
                     if isinstance(one, BaseModel) and isinstance(inner, dict):
                         _leave_out_unknown(one, inner)

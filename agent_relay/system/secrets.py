@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.redact import collect_known, parse_settings
@@ -15,13 +15,13 @@ _MOST_VALUES = 2000
 _SHOWN = (".example", ".sample", ".template", ".dist", ".defaults")
 
 
-def gather_known(folders: Sequence[str], environ: Mapping[str, str]) -> frozenset[str]:
-    """Secret values of `environ` and of the `.env` files lying directly in `folders`.
+def gather_secrets(root: str, environ: Mapping[str, str], *, cwd: str = "") -> frozenset[str]:
+    """Secret values of `environ` and of the `.env` files lying directly in `root` and `cwd` (empty: none).
 
     What cannot be read is passed over; at most 20 files of 256 KiB are read in each folder.
     """
     known = set(collect_known(environ.items(), from_file=False))
-    for folder in dict.fromkeys(folders):
+    for folder in dict.fromkeys(path for path in (root, cwd) if path):
         for path in _find_files(folder):
             try:
                 text = read_bounded(path, limit_bytes=_FILE_BYTES).decode("utf-8", "replace")

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from agent_relay.system.secrets import gather_known
+from agent_relay.system.secrets import gather_secrets
 
 
 def test_environment_and_dotenv_files_are_gathered(tmp_path: Path) -> None:
@@ -14,8 +14,9 @@ def test_environment_and_dotenv_files_are_gathered(tmp_path: Path) -> None:
     (tmp_path / "prod.env").write_text("API_TOKEN=third-value-3\n")
     (tmp_path / ".env.example").write_text("API_TOKEN=sample-value-4\n")
     (tmp_path / "app" / ".env").write_text("API_TOKEN=fifth-value-5\n")
-    folders = [str(tmp_path), str(tmp_path / "app"), str(tmp_path), str(tmp_path / "missing")]
-    assert gather_known(folders, {"DB_PASSWORD": "sixth-value-6", "HOME": "/home/somebody"}) == {
+    environ = {"DB_PASSWORD": "sixth-value-6", "HOME": "/home/somebody"}
+    assert gather_secrets("", environ) == gather_secrets(str(tmp_path / "missing"), environ)
+    assert gather_secrets(str(tmp_path), environ, cwd=str(tmp_path / "app")) == {
         "first-value-1",
         "second-value-2",
         "third-value-3",
@@ -31,4 +32,4 @@ def test_what_is_no_ordinary_file_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / ".env.loop").symlink_to(".env.loop")
     (tmp_path / ".env.big").write_text("API_TOKEN=big-value-1\n" + "#" * (300 << 10))
     (tmp_path / ".env.latin").write_bytes(b"NAME=caf\xe9\nAPI_TOKEN=latin-value-1\n")
-    assert gather_known([str(tmp_path)], {}) == {"latin-value-1"}
+    assert gather_secrets(str(tmp_path), {}) == {"latin-value-1"}

@@ -83,7 +83,7 @@ def collect_known(settings: Iterable[tuple[str, str]], *, from_file: bool) -> fr
 def _encode(value: str, *, safe: bytes) -> str:
     """`value` as URLs carry it."""
     data = value.encode("utf-8", "surrogateescape")
-    return "".join(chr(b) if chr(b).isalnum() and b < _ASCII or b in safe else f"%{b:02X}" for b in data)
+    return "".join(chr(b) if (chr(b).isalnum() and b < _ASCII) or b in safe else f"%{b:02X}" for b in data)
 
 
 def _decode(value: str) -> str:

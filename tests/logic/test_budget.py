@@ -1,0 +1,165 @@
+"""A packet fits its target's budget, gives way in order, and says what it left out."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.logic.budget import estimate_tokens, fit_packet
+from agent_relay.system.adapters import load_adapter
+from agent_relay.system.places import find_builtin_folder
+from agent_relay.system.templates import build_renderer
+
+SOURCE = {"agent": "alpha", "transcript": "/t/alpha.jsonl", "turn": 1}
+
+
+def build(**more: object) -> ResumePacket:
+    """A packet with these fields."""
+    return ResumePacket.model_validate(
+        {
+            "packet_id": "P",
+            "session_id": "S",
+            "sequence": 1,
+            "created_at": datetime(2026, 1, 1, tzinfo=UTC),
+            "previous_agent": "alpha",
+            "target_agent": "beta",
+            "checkpoint_reason": "manual",
+            **more,
+        }
+    )
+
+
+def full(count: int = 30, size: int = 400) -> ResumePacket:
+    """A packet with plenty of everything."""
+    words = "lorem ipsum " * (size // 12)
+    texts = [f"{n} {words}" for n in range(count)]
+    each = [{"summary": text, "source": SOURCE} for text in texts]
+    return build(
+        task="do the task " * 20,
+        task_source=SOURCE,
+        next_task="take the next step",
+        unprocessed_prompt={"text": "and now this", "source": SOURCE},
+        constraints=[{"text": f"rule {n}", "source": SOURCE} for n in range(5)],
+        decisions=[{"id": str(n), **one, "why": words} for n, one in enumerate(each)],
+        attempts=[{**one, "outcome": words} for one in each],
+        blockers=[{"id": str(n), **one, "evidence": words} for n, one in enumerate(each[:6])],
+        plan=[{"text": text, "status": "completed" if n % 2 else "pending"} for n, text in enumerate(texts)],
+        touched_files=[
+            {"path": f"src/{n}.py", "status": ("read", "modified", "untracked")[n % 3]}
+            for n in range(count * 3)
+        ],
+        validation_runs=[{"kind": "tests", "command": "make", "output_tail": words * 4} for _ in range(8)],
+        recent_turns=[{"role": "user", "text": text * 5, "source": SOURCE} for text in texts],
+        background=[{"kind": "shell", "text": words} for _ in range(5)],
+        lineage=[{"agent": "alpha"} for _ in range(10)],
+        narrative=words * 10,
+    )
+
+
+show = build_renderer(load_adapter(f"{find_builtin_folder()}/codex"), "")
+
+
+def cut_sections(packet: ResumePacket) -> set[str]:
+    """The sections something was cut of, whole entries or characters."""
+    return {cut.section.removesuffix(" text") for cut in packet.cuts}
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [("", 0), ("word " * 6, 10), ("日本語", 5), ("a" * 3 + "é", 3)],
+)
+def test_the_estimate_is_by_script(text: str, tokens: int) -> None:
+    """Three ASCII characters a token, three tokens for two others: rather too many than too few."""
+    assert estimate_tokens(text) == tokens
+
+
+def test_what_fits_is_not_touched() -> None:
+    """No cut without need."""
+    packet = full()
+    assert fit_packet(packet, tokens=1_000_000, render=show) is packet
+
+
+@pytest.mark.parametrize("tokens", [40_000, 30_000, 15_000, 6_000, 3_000, 1_500])
+def test_the_text_fits_its_budget(tokens: int) -> None:
+    """The reason there is a budget at all."""
+    assert estimate_tokens(show(full())) > 45_000
+    assert estimate_tokens(show(fit_packet(full(), tokens=tokens, render=show))) <= tokens
+
+
+def test_sections_give_way_in_the_declared_order() -> None:
+    """The less room, the more sections are named; the user's own words last."""
+    seen: list[set[str]] = [
+        cut_sections(fit_packet(full(), tokens=t, render=show)) for t in range(49_000, 2_000, -3_000)
+    ]
+    assert all(before <= after for before, after in pairwise(seen))
+    first = next(sections for sections in seen if sections)
+    assert first == {"recent_turns"}
+    last = {"task", "unprocessed_prompt", "next_task", "constraints"}
+    assert not last & seen[-1]
+
+
+def test_task_next_step_rules_and_prompt_survive_a_small_budget() -> None:
+    """A successor that knows only these can still go on."""
+    fitted = fit_packet(full(), tokens=1400, render=show)
+    assert fitted.task == "do the task " * 20
+    assert fitted.next_task == "take the next step"
+    assert [quote.text for quote in fitted.constraints] == [f"rule {n}" for n in range(5)]
+    assert fitted.unprocessed_prompt is not None
+    assert fitted.unprocessed_prompt.text == "and now this"
+
+
+def test_a_huge_task_and_prompt_are_cut_in_the_middle_and_say_so() -> None:
+    """Last of all, never silently, with where the whole of it stands."""
+    packet = build(
+        task="BEGIN " + "x " * 50_000 + " END",
+        task_source=SOURCE,
+        unprocessed_prompt={"text": "START " + "y " * 500_000 + " STOP", "source": SOURCE},
+    )
+    fitted = fit_packet(packet, tokens=1000, render=show)
+    assert estimate_tokens(show(fitted)) <= 1000
+    assert fitted.task is not None
+    assert fitted.task.startswith("BEGIN ")
+    assert fitted.task.endswith(" END")
+    assert "characters left out" in fitted.task
+    assert fitted.unprocessed_prompt is not None
+    assert fitted.unprocessed_prompt.text.startswith("START ")
+    assert {cut.section: cut.path for cut in fitted.cuts} == {
+        "task text": "/t/alpha.jsonl",
+        "unprocessed_prompt text": "/t/alpha.jsonl",
+    }
+
+
+def test_cuts_count_what_is_gone() -> None:
+    """The number in the text is the number that is missing."""
+    packet = full()
+    fitted = fit_packet(packet, tokens=12_000, render=show)
+    omitted = {cut.section: cut.omitted for cut in fitted.cuts}
+    assert omitted["recent_turns"] == len(packet.recent_turns) - len(fitted.recent_turns)
+    assert omitted["attempts"] == len(packet.attempts) - len(fitted.attempts)
+    assert fitted.recent_turns == () or fitted.recent_turns[-1].text.startswith("29 ")
+    assert next(cut.path for cut in fitted.cuts if cut.section == "recent_turns") == "/t/alpha.jsonl"
+
+
+def test_no_more_is_cut_than_needed() -> None:
+    """A hundred tokens too many cost about a hundred tokens, not the section."""
+    packet = build(touched_files=[{"path": f"folder/{n:04}.py", "status": "read"} for n in range(200)])
+    whole = estimate_tokens(show(packet))
+    fitted = fit_packet(packet, tokens=whole - 100, render=show)
+    assert 170 <= len(fitted.touched_files) < 200
+    assert estimate_tokens(show(fitted)) > whole - 160
+
+
+def test_fitting_what_was_fitted_changes_nothing() -> None:
+    """A packet rendered again after an edit is not cut again."""
+    fitted = fit_packet(full(), tokens=8_000, render=show)
+    assert fit_packet(fitted, tokens=8_000, render=show) == fitted
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 40), st.integers(12, 900), st.integers(1_500, 40_000))
+def test_any_packet_fits_any_sensible_budget(count: int, size: int, tokens: int) -> None:
+    """Whatever is big in it."""
+    assert estimate_tokens(show(fit_packet(full(count, size), tokens=tokens, render=show))) <= tokens
