@@ -56,7 +56,7 @@ def _matches(rule: StateRule, screen: Screen, texts: list[str], record: Mapping[
             return match_state(rule, screen.agent_state)
         case "state-file":
             return record is not None and is_meant(rule.where, record)
-        case "screen":
+        case _:
             return _is_shown(rule, texts)
 
 

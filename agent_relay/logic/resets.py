@@ -94,7 +94,7 @@ def _read(value: object, form: ResetForm, at: datetime, zone: tzinfo) -> datetim
         case "duration":
             span = find_duration(value)
             return at + span if span is not None else None
-        case "iso":
+        case _:
             return _find_iso(value, zone)
 
 
@@ -131,9 +131,7 @@ def _find_clock(value: object, at: datetime, zone: tzinfo) -> datetime | None:
         there = _parse_zone(match["zone"], zone)
         today = at.astimezone(there).date()
         days = (today + timedelta(days=offset) for offset in (-1, 0, 1, 2))
-        found = _nearest((datetime(day.year, day.month, day.day, *time, tzinfo=there) for day in days), at)
-        if found is not None:
-            return found
+        return _nearest((datetime(day.year, day.month, day.day, *time, tzinfo=there) for day in days), at)
     return None
 
 

@@ -83,6 +83,7 @@ def test_what_names_no_moment_is_unknown(text: str) -> None:
 def test_a_day_that_does_not_exist_is_unknown() -> None:
     """A month has no 31st because a text says so."""
     assert find_reset("resets Feb 31, 9am", ("date-clock",), at=AT, zone=UTC) is None
+    assert find_reset("resets Feb 29, 9am", ("date-clock",), at=AT, zone=UTC) is None
 
 
 @pytest.mark.parametrize("value", [None, True, 3, 10**15, float("nan"), float("inf"), [], {}])

@@ -27,7 +27,7 @@ class _Streak:
 
     since: datetime
     finding: Finding
-    source: Source
+    scope: Scope
     where: str
 
 
@@ -100,7 +100,7 @@ class Detector:
                 since, spent = (before.since, before.spent) if before is not None else (now, False)
                 held[key] = _Held(since, finding, where, at_offset, spent=spent)
             if self._trusts_screen:
-                self._note_retry(finding, now, Source.SCREEN, where)
+                self._note_retry(finding, now, where)
             signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
             signals += self._confirm(finding, now)
         self._held = held
@@ -132,7 +132,7 @@ class Detector:
             if finding.rule.corroborate == "seen" and not self._memory.has_told(finding):
                 self._unseen = _Unseen(finding, record)
                 break
-            self._note_retry(finding, at, record.source, record.where)
+            self._note_retry(finding, at, record.where)
             signals += self._emit(finding, record.source, record.where, at)
             break
         return (*signals, *self.tick(now=now))
@@ -147,10 +147,8 @@ class Detector:
         signals: list[Signal] = []
         if self._streak is not None and now - self._streak.since >= self._patience:
             streak, self._streak = self._streak, None
-            stuck = streak.finding.rule.stuck_scope
-            if stuck is not None:
-                finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=stuck, resets_at=None)
-                signals += self._emit(finding, Source.CLOCK, streak.where, now)
+            finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=streak.scope, resets_at=None)
+            signals += self._emit(finding, Source.CLOCK, streak.where, now)
         for key, held in self._held.items():
             if self._may_act(held) and now - held.since >= self._hold:
                 self._held[key] = replace(held, spent=True)
@@ -198,13 +196,13 @@ class Detector:
         self._unseen = None
         return self._emit(unseen.finding, unseen.record.source, unseen.record.where, now)
 
-    def _note_retry(self, finding: Finding, at: datetime, source: Source, where: str) -> None:
-        if finding.kind is not Kind.RETRY or finding.rule.stuck_scope is None:
-            if finding.kind in _LIMITS:
-                self._streak = None
-            return
-        since = self._streak.since if self._streak is not None else at
-        self._streak = _Streak(since, finding, source, where)
+    def _note_retry(self, finding: Finding, at: datetime, where: str) -> None:
+        stuck = finding.rule.stuck_scope
+        if finding.kind in _LIMITS:
+            self._streak = None
+        elif finding.kind is Kind.RETRY and stuck is not None:
+            since = self._streak.since if self._streak is not None else at
+            self._streak = _Streak(since, finding, stuck, where)
 
     def _may_act(self, held: _Held) -> bool:
         """Whether the conversation agrees that the notice is the agent's own, and it has yet to act."""
