@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from agent_relay.domain.session import Session, State
+from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 
 EVENTS = (
@@ -40,8 +41,6 @@ def begin(world: RelayWorld, pause_at: str) -> tuple[str, int]:
 
 def type_prompt(world: RelayWorld, session: str, text: str) -> None:
     """A person types `text` into the session's agent."""
-    from tests.support.leg_client import type_into
-
     leg = world.session(session).living_leg
     assert leg is not None
     type_into(f"{world.folders.legs}/{leg.id}", text.encode() + b"\r")
@@ -57,9 +56,10 @@ def agents_alive(world: RelayWorld) -> list[str]:
 
 def settle(world: RelayWorld, session: str) -> Session:
     """The session once nothing more will happen to it."""
+    over = (State.RESTING, State.ENDED)
     found = world.wait_for(
         session,
-        lambda found: is_settled(found) and (found.agent == "understudy" or found.state is not State.READY),
+        lambda found: is_settled(found) and (found.agent == "understudy" or found.state in over),
         "the failover is settled",
     )
     wait_until(lambda: len(agents_alive(world)) <= 1, "no second agent is left")

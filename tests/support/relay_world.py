@@ -10,14 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from agent_relay.client.connection import Connection, NobodyListensError
+from agent_relay.client.connection import Connection
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Event
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
 from agent_relay.logic.fold import fold_events
 from agent_relay.system.folders import Folders, get_folders
 from agent_relay.system.journal import read_events
 from agent_relay.system.pause import VARIABLE
-from agent_relay.system.processes import born, is_alive, session_members
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private
@@ -65,8 +65,8 @@ class RelayWorld:
     def _answers(self) -> bool:
         try:
             self.connect(limit_s=0.3).close()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it does not answer yet
-            return not isinstance(error, NobodyListensError) and False
+        except RelayError:
+            return False
         return True
 
     def connect(self, *, limit_s: float = 5.0) -> Connection:
@@ -172,16 +172,3 @@ def kill(pid: int) -> None:
     """The process is gone, without a chance to tidy up."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-__all__ = [
-    "RelayWorld",
-    "State",
-    "born",
-    "is_alive",
-    "is_stopped",
-    "kill",
-    "relay_world",
-    "session_members",
-    "wait_until",
-]
