@@ -19,15 +19,16 @@ KEYS = b"vwyz"  # letters that end no escape sequence a wrapper sends
 GAP_S = 0.0015
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "recordings")
 MEGABYTE = 1_000_000
+_HANGS_S = 20.0
 
 
 @dataclass
 class Effort:
     """How long everything is done; the quick one is for a look, not for a verdict."""
 
-    rounds: int = 5
-    keys: int = 200
-    flood_bytes: int = 40 * MEGABYTE
+    rounds: int = 7
+    keys: int = 150
+    flood_bytes: int = 30 * MEGABYTE
     paste_bytes: int = 20 * MEGABYTE
     slow_paste_bytes: int = 1 * MEGABYTE
     legs: int = 100
@@ -123,17 +124,19 @@ def measure_flood(effort: Effort, *, is_truecolor: bool) -> Samples:
 def measure_paste(effort: Effort) -> Samples:
     """Megabytes a second from the terminal to the program, every byte checked; slow wrappers get less.
 
-    A wrapper that loses bytes or does not finish has no sample.
+    A wrapper that loses bytes or hangs has no sample from then on.
     """
     samples: Samples = {name: [] for name in NAMES}
     with open_world() as world:
         for _ in range(effort.rounds):
-            for name in effort.shuffled(NAMES):
+            for name in effort.shuffled(tuple(samples)):
                 slow = name in ("dtach", "tmux", "screen")
                 rate = _paste(world, name, effort.slow_paste_bytes if slow else effort.paste_bytes)
-                if rate is not None:
+                if rate is None:
+                    del samples[name]
+                else:
                     samples[name].append(rate)
-    return samples
+    return {name: samples.get(name, []) for name in NAMES}
 
 
 def _paste(world: World, name: str, size: int) -> float | None:
@@ -143,7 +146,7 @@ def _paste(world: World, name: str, size: int) -> float | None:
     poll = select.poll()
     start = time.perf_counter()
     view, tail = memoryview(text), b""
-    while mark not in tail and time.perf_counter() - start < 30:
+    while mark not in tail and time.perf_counter() - start < _HANGS_S:
         poll.register(session.fd, select.POLLIN | (select.POLLOUT if view else 0))
         for _, ready in poll.poll(1000):
             if ready & select.POLLOUT:
@@ -183,6 +186,20 @@ def write_truecolor(world: World) -> str:
     return path
 
 
-def median(values: list[float]) -> float | None:
-    """The middle one; none of none."""
-    return statistics.median(values) if values else None
+def compare(samples: Samples, ours: str, theirs: str, rounds: int) -> float | None:
+    """The middle one of the rounds' ratios: what a round's neighbours met, both of them met.
+
+    Each round's value is the median of its samples. None where either has a round without any.
+    """
+    pairs = []
+    for number in range(rounds):
+        mine, peers = (_slice(samples[name], number, rounds) for name in (ours, theirs))
+        if not mine or not peers:
+            return None
+        pairs.append(statistics.median(mine) / statistics.median(peers))
+    return statistics.median(pairs)
+
+
+def _slice(values: list[float], number: int, rounds: int) -> list[float]:
+    size = len(values) // rounds
+    return values[number * size : (number + 1) * size]

@@ -11,7 +11,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from tests.bench.endurance import Idle, Stall, measure_idle, measure_stall
-from tests.bench.measure import QUICK, Effort, Samples, measure_echo, measure_flood, measure_paste, median
+from tests.bench.measure import QUICK, Effort, Samples, compare, measure_echo, measure_flood, measure_paste
 from tests.bench.wrappers import NAMES
 
 
@@ -61,24 +61,24 @@ def _say(what: str, samples: Samples) -> Samples:
     return samples
 
 
-def build_bars(results: Results) -> list[Bar]:
+def build_bars(results: Results, rounds: int) -> list[Bar]:
     """The bounds of our speed and size; a peer that could not be measured bounds nothing."""
 
-    def compare(what: str, samples: Samples, peer: str, bound: float, *, at_most: bool) -> list[Bar]:
-        ours, theirs = median(samples["relay"]), median(samples[peer])
-        if theirs is None:
-            return []
-        return [Bar(f"{what} / {peer}", 0.0 if ours is None else ours / theirs, bound, at_most)]
+    def against(what: str, samples: Samples, peer: str, bound: float, *, at_most: bool) -> list[Bar]:
+        ratio = compare(samples, "relay", peer, rounds)
+        if ratio is None and samples[peer]:
+            ratio = float("inf") if at_most else 0.0
+        return [] if ratio is None else [Bar(f"{what} / {peer}", ratio, bound, at_most)]
 
     stall, idle = results.stall, results.idle
     return [
-        *compare("echo p50", results.echo_us, "dtach", 1.0, at_most=True),
-        *compare("echo p50", results.echo_us, "tmux", 1.1, at_most=True),
-        *compare("echo p50 beside a flood", results.flooded_echo_us, "tmux", 0.5, at_most=True),
-        *compare("recorded flood", results.recorded_mb_s, "dtach", 0.85, at_most=False),
-        *compare("recorded flood", results.recorded_mb_s, "tmux", 3.0, at_most=False),
-        *compare("truecolor flood", results.truecolor_mb_s, "script", 0.55, at_most=False),
-        *compare("paste", results.paste_mb_s, "tmux", 10.0, at_most=False),
+        *against("echo p50", results.echo_us, "dtach", 1.0, at_most=True),
+        *against("echo p50", results.echo_us, "tmux", 1.1, at_most=True),
+        *against("echo p50 beside a flood", results.flooded_echo_us, "tmux", 0.5, at_most=True),
+        *against("recorded flood", results.recorded_mb_s, "dtach", 0.85, at_most=False),
+        *against("recorded flood", results.recorded_mb_s, "tmux", 3.0, at_most=False),
+        *against("truecolor flood", results.truecolor_mb_s, "script", 0.55, at_most=False),
+        *against("paste", results.paste_mb_s, "tmux", 10.0, at_most=False),
         Bar(
             "flood beside two terminals that do not read / alone",
             stall.beside_s / stall.alone_s,
@@ -131,8 +131,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a verdict")
     parser.add_argument("--json", metavar="FILE", help="write everything measured there")
     arguments = parser.parse_args()
-    results = measure(QUICK if arguments.quick else Effort())
-    bars = build_bars(results)
+    effort = QUICK if arguments.quick else Effort()
+    results = measure(effort)
+    bars = build_bars(results, effort.rounds)
     sys.stdout.write(render(results, bars))
     if arguments.json:
         machine = {
