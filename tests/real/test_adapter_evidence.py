@@ -89,7 +89,7 @@ def test_gemini_says_its_silent_limit_in_the_debug_log_at_once(google_world: Wor
     leg = reach_limit(google_world, "gemini", refuse("gemini-exhausted"))
     wait_evidence(google_world, leg, "log", "Your quota will reset after 7h23m19s", "Retrying after ")
     wait_evidence(google_world, leg, "telemetry", "gemini_cli.api_error", "quotaResetTimeStamp")
-    assert "Thinking" in leg.terminal.screen
+    leg.terminal.wait_for("Thinking")
     assert "reset after" not in leg.terminal.screen
 
 

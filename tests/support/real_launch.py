@@ -1,26 +1,21 @@
 """Starts a real agent exactly as its adapter says, without the product around it."""
 
 import contextlib
-import json
 import os
 import secrets
-import shlex
 import signal
-import socket
-import sys
 import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from jinja2.sandbox import SandboxedEnvironment
-
+from agent_relay.app.launching import Start, build_values, prepare_launch
 from agent_relay.domain.adapter import Adapter
-from agent_relay.logic.launch import build_launch
-from agent_relay.system.adapters import LoadedAdapter, find_builtin_folder, find_program, load_adapter
-from tests.support.real import CHECKOUT, World
+from agent_relay.domain.session import Leg as SessionLeg
+from agent_relay.system.adapters import LoadedAdapter, find_builtin_folder, load_adapter
+from tests.support.real import World
 from tests.support.real_terminal import Terminal, WaitedError
 
 AGENTS = ("claude", "codex", "gemini", "opencode")
-HOOK_COMMAND = shlex.join([sys.executable, "-I", "-S", os.path.join(CHECKOUT, "agent_relay", "hook.py")])
 
 
 @dataclass(frozen=True)
@@ -42,42 +37,6 @@ def get_adapter(agent: str) -> LoadedAdapter:
     return load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in")
 
 
-def find_free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def read_object(path: str) -> dict[str, object]:
-    """The JSON object in `path`, `{}` where there is none."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def write_files(loaded: LoadedAdapter, values: dict[str, str]) -> None:
-    """The adapter's files stand in the leg's folder."""
-    for file in loaded.adapter.launch.files:
-        environment = SandboxedEnvironment(autoescape=False)
-        environment.filters["shell"] = shlex.quote
-        with open(os.path.join(loaded.folder, file.template), encoding="utf-8") as source:
-            template = environment.from_string(source.read())
-        read = {
-            name: read_object(
-                path.replace("{CLAUDE_CONFIG_DIR:-{home}/.claude}", values["home"] + "/.claude").replace(
-                    "{cwd}", values["cwd"]
-                )
-            )
-            for name, path in file.reads.items()
-        }
-        with open(os.path.join(values["leg_folder"], file.name), "w", encoding="utf-8") as target:
-            target.write(template.render(**values, **read, hook_command=HOOK_COMMAND))
-
-
 def start(
     world: World, agent: str, *, packet: str = "", native_id: str = "", extra: tuple[str, ...] = ()
 ) -> Leg:
@@ -86,30 +45,18 @@ def start(
     folder = os.path.join(world.root, "leg-" + secrets.token_hex(4))
     os.makedirs(folder, mode=0o700)
     fresh = str(uuid.uuid4()) if loaded.adapter.launch.native_id == "uuid4" else ""
-    values = {
-        "native_id": native_id or fresh,
-        "leg_folder": folder,
-        "packet": packet,
-        "packet_folder": os.path.dirname(packet),
-        "port": str(find_free_port()) if loaded.adapter.launch.needs_port else "",
-        "password": secrets.token_urlsafe(16),
-        "cwd": world.project,
-        "home": world.home,
-    }
-    environ = world.env()
-    program = find_program(loaded, environ)
-    assert program is not None
-    write_files(loaded, values)
-    withheld = {key for other in AGENTS for key in get_adapter(other).adapter.keys}
-    plan = build_launch(
-        loaded.adapter,
-        program,
-        values=values,
-        environ=environ,
-        withheld=withheld,
+    leg = SessionLeg(
+        "leg",
+        agent,
+        1,
+        starting_at=datetime.now(UTC),
+        native_id=native_id or fresh,
         resumes=bool(native_id),
-        extra=extra,
     )
+    begin = Start(folder, world.project, world.env(), packet=packet, args=extra)
+    values = build_values(loaded, leg, begin)
+    withheld = {key for other in AGENTS for key in get_adapter(other).adapter.keys}
+    plan = prepare_launch(loaded, leg, begin, values=values, withheld=withheld)
     return Leg(loaded.adapter, values, world.open(list(plan.argv), plan.env))
 
 
