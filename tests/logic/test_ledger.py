@@ -30,7 +30,7 @@ def test_a_billing_limit_without_a_reset_lasts_until_the_user_says_otherwise() -
 
 
 def test_a_limit_without_a_reset_is_believed_for_an_hour() -> None:
-    """ "Try again later" must neither be forgotten at once nor kept for ever."""
+    """A vague "try again later" must neither be forgotten at once nor kept for ever."""
     found = find_rest((rest(None),), "ann", NOW + timedelta(minutes=59))
     assert found is not None
     assert found.until == NOW + timedelta(hours=1)
