@@ -5,29 +5,14 @@ import importlib.util
 import os
 import sysconfig
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import perf_counter
-from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.logic.redact import Redacted, redact_text
-
-
-def _load_planted() -> ModuleType:
-    """The corpus beside this file; test folders are no packages."""
-    spec = importlib.util.spec_from_file_location("planted", Path(__file__).with_name("planted.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    __import__("sys").modules["planted"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-planted = _load_planted()
+from tests.logic.redact import planted, surroundings
 
 
 @pytest.mark.parametrize("kind", list(planted.TOKENS))
@@ -42,8 +27,10 @@ def test_a_token_vanishes_wherever_it_stands(kind: str) -> None:
     assert left == []
 
 
-@pytest.mark.parametrize("plant", [planted.plant_named, planted.plant_blocks])
-def test_a_secret_given_away_by_its_surroundings_vanishes(plant: Callable[[int], Iterator[object]]) -> None:
+@pytest.mark.parametrize("plant", [surroundings.plant_named, surroundings.plant_blocks])
+def test_a_secret_given_away_by_its_surroundings_vanishes(
+    plant: Callable[[int], Iterator[planted.Planted]],
+) -> None:
     """Connection strings, headers, `.env` lines, settings, private keys whole and torn."""
     left = [
         (one, redact_text(one.text).text)
@@ -58,7 +45,7 @@ def test_at_least_25_kinds_are_told_apart() -> None:
     """The packet says what was removed, so the reader knows what is missing."""
     kinds = {
         kind
-        for one in (*planted.plant_tokens(0), *planted.plant_named(0), *planted.plant_blocks(0))
+        for one in (*planted.plant_tokens(0), *surroundings.plant_named(0), *surroundings.plant_blocks(0))
         for kind in redact_text(one.text).counts
     }
     assert len(kinds) >= 50
@@ -66,7 +53,7 @@ def test_at_least_25_kinds_are_told_apart() -> None:
 
 def test_redacting_twice_changes_nothing_more() -> None:
     """Packets are built from transcripts that may already hold packets."""
-    for one in (*planted.plant_tokens(1), *planted.plant_named(1), *planted.plant_blocks(1)):
+    for one in (*planted.plant_tokens(1), *surroundings.plant_named(1), *surroundings.plant_blocks(1)):
         once = redact_text(one.text).text
         assert redact_text(once) == Redacted(once)
 

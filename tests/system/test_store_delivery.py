@@ -1,0 +1,87 @@
+"""What is delivered is what the user left, in the text or in the document."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.packet import Reason, ResumePacket
+from agent_relay.system.store import Delivery, publish_packet, read_delivery_text
+
+AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+def build(sequence: int = 1, target: str = "beta", packet_id: str = "P1", **more: object) -> ResumePacket:
+    """A small packet."""
+    return ResumePacket.model_validate(
+        {
+            "packet_id": packet_id,
+            "session_id": "01JD0000000000000000000000",
+            "sequence": sequence,
+            "created_at": AT,
+            "previous_agent": "alpha",
+            "target_agent": target,
+            "checkpoint_reason": Reason.MANUAL,
+            "task": "make it work",
+            **more,
+        }
+    )
+
+
+def show(packet: ResumePacket) -> str:
+    """A stand-in for the real rendering."""
+    return f"task: {packet.task}\n"
+
+
+def test_an_untouched_text_is_delivered_as_it_is(tmp_path: Path) -> None:
+    """The ordinary case."""
+    publish_packet(str(tmp_path), build(), "the text\n")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("the text\n", "nothing")
+
+
+def test_what_the_user_deleted_from_the_text_is_not_delivered(tmp_path: Path) -> None:
+    """The promise of the packet: the successor reads what the user left."""
+    publish_packet(str(tmp_path), build(), "keep\nsecret plan\n")
+    (tmp_path / "resume" / "0001-beta.md").write_text("keep\r\n\x1b[201~")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("keep\n", "text")
+
+
+def test_an_edited_document_is_rendered_anew(tmp_path: Path) -> None:
+    """Deleting from the JSON counts as much; re-indenting it does not count as an edit."""
+    publish_packet(str(tmp_path), build(), "task: make it work\n")
+    path = tmp_path / "resume" / "0001-beta.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document, sort_keys=True))
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show).edited == "nothing"
+    document["task"] = "something else"
+    path.write_text(json.dumps(document))
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery(
+        "task: something else\n", "document"
+    )
+
+
+def test_edits_in_both_are_reported_and_the_text_counts(tmp_path: Path) -> None:
+    """Nobody can merge them; the text is literally what the successor reads."""
+    publish_packet(str(tmp_path), build(), "text")
+    path = tmp_path / "resume" / "0001-beta.json"
+    path.write_text(path.read_text().replace("make it work", "other"))
+    (tmp_path / "resume" / "0001-beta.md").write_text("mine")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("mine", "both")
+
+
+def test_a_deleted_text_is_rendered_from_the_document(tmp_path: Path) -> None:
+    """Removing the file is not a way to deliver nothing by accident."""
+    publish_packet(str(tmp_path), build(), "text")
+    (tmp_path / "resume" / "0001-beta.md").unlink()
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show).text == "task: make it work\n"
+
+
+def test_a_packet_from_the_future_is_not_delivered(tmp_path: Path) -> None:
+    """A downgraded program stops with a clear error instead of losing fields."""
+    publish_packet(str(tmp_path), build(), "text")
+    path = tmp_path / "resume" / "0001-beta.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 9'))
+    with pytest.raises(UntrustedDataError, match="has version 9"):
+        read_delivery_text(str(tmp_path), 1, "beta", render=show)
