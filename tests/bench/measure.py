@@ -66,12 +66,13 @@ def measure_echo(effort: Effort, *, is_flooded: bool) -> Samples:
         neighbours = {name: _start_neighbour(world, name) for name in NAMES} if is_flooded else {}
         for name in NAMES:
             _press(sessions[name], effort.keys // 4)
-        for _ in range(effort.rounds):
+        burst = effort.keys // (2 if is_flooded else 10)
+        for _ in range(effort.rounds * effort.keys // burst):
             for name in effort.shuffled(NAMES):
                 if is_flooded:
                     os.kill(neighbours[name], signal.SIGCONT)
-                    _press(sessions[name], effort.keys // 10)
-                samples[name] += _press(sessions[name], effort.keys)
+                    _press(sessions[name], burst // 5)
+                samples[name] += _press(sessions[name], burst)
                 if is_flooded:
                     os.kill(neighbours[name], signal.SIGSTOP)
     return samples

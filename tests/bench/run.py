@@ -14,6 +14,8 @@ from tests.bench.endurance import Idle, Stall, measure_idle, measure_stall
 from tests.bench.measure import QUICK, Effort, Samples, compare, measure_echo, measure_flood, measure_paste
 from tests.bench.wrappers import NAMES
 
+_QUIET_LOAD = 0.3
+
 
 @dataclass(frozen=True)
 class Bar:
@@ -41,10 +43,15 @@ class Results:
     paste_mb_s: Samples
     stall: Stall
     idle: Idle
+    load: float
 
 
 def measure(effort: Effort) -> Results:
-    """All measurements, one after the other; the wrappers of each take turns."""
+    """All measurements, one after the other; the wrappers of each take turns.
+
+    `load` is how many processes wanted to run before we began.
+    """
+    load = os.getloadavg()[0]
     return Results(
         _say("echo", measure_echo(effort, is_flooded=False)),
         _say("echo beside a flood", measure_echo(effort, is_flooded=True)),
@@ -53,6 +60,7 @@ def measure(effort: Effort) -> Results:
         _say("paste", measure_paste(effort)),
         measure_stall(effort),
         measure_idle(effort),
+        load,
     )
 
 
@@ -107,6 +115,11 @@ def render(results: Results, bars: list[Bar]) -> str:
     for title, samples, percent in rows:
         lines.append(f"{title:28}" + "".join(f"{_percentile(samples[name], percent):>9}" for name in NAMES))
     stall = results.stall
+    if results.load > _QUIET_LOAD * (os.cpu_count() or 1):
+        lines += [
+            "",
+            f"The machine had other work (load {results.load:.1f}): measure again when it is quiet.",
+        ]
     lines += [
         "",
         f"A recorded flood: {stall.alone_s:.2f} s, {stall.beside_s:.2f} s beside two terminals that stall.",
