@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
+from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
 from agent_relay.app.legs import Luggage
@@ -122,6 +123,10 @@ class Sessions:
             room = await self._find(wish, root)
             if room is None:
                 return await self._begin(wish, root)
+            if wish.source:
+                raise WrongUseError(
+                    f"session {room.session.id} is here already", hint="Add --new to begin another one"
+                )
             room.stage.take(_pack(wish), wish.task)
             return await self._go_on(room, wish)
 
@@ -145,6 +150,11 @@ class Sessions:
         return self._rooms[here[0].id] if here else None
 
     async def _begin(self, wish: OpenWish, root: str) -> Session:
+        native = None
+        if wish.source:
+            native = await asyncio.to_thread(
+                find_adoptable, self._ground, wish.source, wish.cwd, wish.environ
+            )
         session_id = self._ground.create_id()
         roster = await asyncio.to_thread(self._ground.build_roster, wish.agent, root)
         task = redact_text(wish.task).text
@@ -152,6 +162,10 @@ class Sessions:
         journal = await asyncio.to_thread(self._create, body)
         room = self._add(journal)
         room.stage.take(_pack(wish), wish.task)
+        if native is not None:
+            for past in build_history(self._ground.create_id(), wish.source, native):
+                await room.host.note(past)
+            return await self._go_on(room, wish)
         world = await room.stage.build_world(room.session)
         await room.host.ask(begin_leg(room.session, wish.agent, world))
         return await self._started(room)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
+from tests.house import tree
 
 
 @pytest.fixture
@@ -60,6 +61,7 @@ def test_the_relay_prompt_hands_over_by_hand(terminals: Terminals) -> None:
     child.send("\x1d/status\r")
     child.expect_exact("under demo, 0 handoffs")
     child.send(" ")
+    child.expect_exact("ready | demo")
     child.send("\x1d/use understudy\r")
     child.expect_exact("Continuing with understudy.")
     child.expect_exact("understudy goes on")
@@ -128,3 +130,59 @@ def test_the_relay_key_can_be_another_one(terminals: Terminals) -> None:
     child.expect_exact("ready | demo")
     child.send("\x14/detach\r")
     assert _end(child) == 0
+
+
+def _work_without_relay(terminals: Terminals) -> None:
+    """The person used the agent as it is, and left."""
+    plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
+    plain.expect_exact("ready | demo")
+    plain.send("paint the shed green\r")
+    plain.expect_exact("demo heard you")
+    plain.send("\x04")
+    _end(plain)
+
+
+def test_a_session_relay_did_not_start_is_handed_over(terminals: Terminals) -> None:
+    """Most people hit their limit before they have heard of relay."""
+    _work_without_relay(terminals)
+    child = terminals.open("understudy", "--from", "demo")
+    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("understudy goes on")
+    packet = terminals.world.run("packet", "show").out
+    assert "paint the shed green" in packet
+
+
+def test_a_session_relay_did_not_start_is_resumed_by_its_own_agent(terminals: Terminals) -> None:
+    """From here on its limit is relay's business."""
+    _work_without_relay(terminals)
+    child = terminals.open("agent", "demo", "--from", "demo")
+    child.expect_exact("> paint the shed green")
+    child.expect_exact("ready | demo")
+
+
+def test_a_session_of_the_agents_own_is_offered(terminals: Terminals) -> None:
+    """People forget `--from`; the work they did a minute ago is what they mean."""
+    _work_without_relay(terminals)
+    child = terminals.open("understudy")
+    child.expect_exact("demo has a session of its own here")
+    child.expect_exact("paint the shed green")
+    child.send("y\r")
+    child.expect_exact("understudy goes on")
+
+
+def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -> None:
+    """Enter alone must not adopt anything."""
+    _work_without_relay(terminals)
+    child = terminals.open("agent", "demo")
+    child.expect_exact("Go on with it?")
+    child.send("\r")
+    child.expect_exact("ready | demo")
+    (session,) = terminals.read_status()
+    assert session["handoffs"] == 0
+
+
+def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:
+    """An empty session under the wrong name would look like lost work."""
+    child = terminals.open("understudy", "--from", "demo")
+    child.expect_exact("demo has no session of its own in")
+    assert _end(child) == 2

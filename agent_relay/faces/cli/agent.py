@@ -42,6 +42,10 @@ def run_agent(name: str, words: list[str]) -> int:
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.faces.cli.attach import follow, measure
 
+    if _may_ask(wish):
+        from agent_relay.faces.cli.adoption import offer
+
+        wish["from"] = offer(os.getcwd(), os.environ)
     as_json = bool(wish.pop("json", False))
     rows, cols = measure()
     connection = connect_or_start(folders)
@@ -91,6 +95,17 @@ def parse_words(words: list[str]) -> dict[str, object]:
     if wish.get("new") and wish.get("session"):
         raise WrongUseError("--new and --session exclude each other")
     return wish
+
+
+def _may_ask(wish: dict[str, object]) -> bool:
+    """Whether nothing says which session is meant, none runs here, and somebody is there to be asked."""
+    if wish.keys() & {"new", "from", "session", "json", "yes", "no_launch", "task"}:
+        return False
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    from agent_relay.system.glances import find_near_root, read_sessions_at
+
+    return all(view["state"] == "ended" for view in read_sessions_at(find_near_root(os.getcwd())))
 
 
 def check_agent(name: str, folders: "Folders", cwd: str) -> None:
