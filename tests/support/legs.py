@@ -83,6 +83,11 @@ class Wire:
                     return event
             self._receive()
 
+    def wait_for_exit(self) -> dict[str, object]:
+        """The exit event, even if it was told before this connection came."""
+        told = self.ask("watch")["exit"]
+        return told if isinstance(told, dict) else self.event("exit")
+
     def type(self, data: bytes) -> None:
         """Send input, which must be accepted."""
         answer = self.ask("input", data=data.decode("latin-1"))

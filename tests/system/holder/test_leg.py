@@ -56,8 +56,7 @@ print(open("/proc/self/status").read().split("SigIgn:")[1].split()[0], os.get_te
         ) as held,
         Wire(held.folder) as wire,
     ):
-        wire.ask("watch")
-        wire.event("exit")
+        wire.wait_for_exit()
         text = wire.screen().text()
     ignored = int(text.split("SigIgn:")[1].split()[0], 16)
     # The two lowest real-time signals are the C library's own; its posix_spawn leaves them ignored.
@@ -72,8 +71,7 @@ def test_the_exit_is_told_after_the_last_byte_and_stored_whole(tmp_path: object)
     """The last lines of an agent often say why it ended."""
     code = "import sys; sys.stdout.write('x' * 300000 + 'the end'); sys.exit(3)"
     with hold(str(tmp_path), python(code)) as held, Wire(held.folder) as wire:
-        wire.ask("watch")
-        event = wire.event("exit")
+        event = wire.wait_for_exit()
         assert (event["status"], event["signal"], event["total_bytes"], event["stored"]) == (
             3,
             0,
@@ -94,9 +92,8 @@ def test_the_exit_is_told_after_the_last_byte_and_stored_whole(tmp_path: object)
 def test_a_child_killed_by_a_signal_is_told_as_a_shell_would(tmp_path: object) -> None:
     """Exit codes of `agent-relay` are the agent's own."""
     with hold(str(tmp_path), ["sleep", "60"]) as held, Wire(held.folder) as wire:
-        wire.ask("watch")
         assert wire.ask("signal", signal="SIGKILL")["reached"] == 1
-        event = wire.event("exit")
+        event = wire.wait_for_exit()
         assert (event["status"], event["signal"]) == (137, 9)
 
 
@@ -106,9 +103,8 @@ def test_a_unix_signal_reaches_every_process_of_the_session(tmp_path: object) ->
     with hold(str(tmp_path), ["bash", "-c", script]) as held, Wire(held.folder) as wire:
         wire.wait_for_text("up")
         wait_until(lambda: len(session_members(held.started.child_pid)) == 5, "five processes")
-        wire.ask("watch")
         assert wire.ask("signal", signal="SIGKILL")["reached"] == 5
-        wire.event("exit")
+        wire.wait_for_exit()
         assert session_members(held.started.child_pid) == []
 
 
@@ -116,8 +112,7 @@ def test_what_the_child_leaves_behind_ends_with_its_collection(tmp_path: object)
     """No orphan processes: a forgotten server would keep the port and the terminal."""
     script = "trap '' HUP; sleep 60 & sleep 60 </dev/null >/dev/null 2>&1 & echo left; exit 0"
     with hold(str(tmp_path), ["sh", "-c", script]) as held, Wire(held.folder) as wire:
-        wire.ask("watch")
-        assert wire.event("exit")["status"] == 0
+        assert wire.wait_for_exit()["status"] == 0
         assert len(session_members(held.started.child_pid)) == 2
         assert wire.ask("collect")["survivors"] == []
         assert session_members(held.started.child_pid) == []
@@ -135,9 +130,8 @@ def test_an_exit_that_cannot_be_stored_is_kept_in_memory(tmp_path: object) -> No
     """A full disk must not lose the exit; a folder in the way fails the same write."""
     with hold(str(tmp_path), python("input()")) as held, Wire(held.folder) as wire:
         os.mkdir(f"{held.folder}/exit.json")
-        wire.ask("watch")
         wire.type(b"\r")
-        assert wire.event("exit")["stored"] is False
+        assert wire.wait_for_exit()["stored"] is False
         exit_record = wire.ask("collect")["exit"]
         assert isinstance(exit_record, dict)
         assert exit_record["status"] == 0
@@ -300,7 +294,6 @@ def test_without_an_emulator_a_leg_still_runs(tmp_path: object) -> None:
     with hold(str(tmp_path), python("print(input())"), library="") as held, Wire(held.folder) as wire:
         assert wire.ask("status")["emulator"] is False
         assert wire.ask("screen")["code"] == "no-emulator"
-        wire.ask("watch")
         wire.type(b"hello\r")
-        assert wire.event("exit")["status"] == 0
+        assert wire.wait_for_exit()["status"] == 0
         assert b"hello\r\nhello" in wire.output()

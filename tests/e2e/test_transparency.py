@@ -1,0 +1,158 @@
+"""A program run directly and the same run under attach: the same bytes, the same screen."""
+
+import os
+import shutil
+import termios
+
+import pytest
+
+from agent_relay.logic.emulator import Emulator
+from agent_relay.system.emulator_library import find_library
+from tests.support.legs import Wire, hold, wait_until
+from tests.support.person import Person, at_terminal, client
+
+PAINTED = b"\x1b[?2026l"
+# What vim and others show of time, load and process numbers is not theirs to repeat.
+STEPS = tuple[tuple[bytes, str], ...]
+TEXT = "\n".join(f"line {number} äöü 中文 " + "x" * (number % 90) for number in range(200)) + "\nLAST\n"
+
+PROGRAMS: dict[str, tuple[list[str], STEPS]] = {
+    "vim": (
+        ["vim", "-u", "NONE", "-i", "NONE", "-n", "-N", "text"],
+        (
+            (b":set nomodeline ruler laststatus=2\r", "text"),
+            (b"G", "LAST"),
+            (b"Oadded \xc3\xa4\x1b", "added ä"),
+            (b":vsplit\r", "added"),
+            (b":set number\r", "201"),
+        ),
+    ),
+    "less": (
+        ["less", "-S", "text"],
+        ((b"G", "LAST"), (b"?line 12\r", "line 129"), (b"g", "line 0")),
+    ),
+    "sh": (
+        ["sh", "-c", "PS1='$ '; export PS1; exec sh -i"],
+        (
+            (b"printf '\\033[31mred%s\\n' der\r", "redder"),
+            (b"stty size\r", "24 80"),
+            (b"tput cup 5 9\r", "$ "),
+        ),
+    ),
+}
+
+
+def play(person: Person, steps: STEPS) -> None:
+    """Type each step and wait for what it shows, and for quiet."""
+    for keys, shown in steps:
+        person.type(keys)
+        person.wait_for(shown)
+        settle(person)
+
+
+def settle(person: Person) -> None:
+    """Nothing more comes for a moment."""
+    before = -1
+    while before != len(person.received):
+        before = len(person.received)
+        person.look(0.3)
+
+
+def environment(folder: str) -> dict[str, str]:
+    """The same small environment for both runs."""
+    return {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": folder, "LANG": "C.UTF-8"}
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+@pytest.mark.parametrize("name", list(PROGRAMS))
+def test_a_program_shows_the_same_directly_and_attached(tmp_path: object, name: str, way: str) -> None:
+    """The user must never have to ask whether it is the program or the relay."""
+    argv, steps = PROGRAMS[name]
+    assert shutil.which(argv[0])
+    with open(f"{tmp_path}/text", "w", encoding="utf-8") as file:
+        file.write(TEXT)
+    env = environment(str(tmp_path))
+    run = [
+        "sh",
+        "-c",
+        f'cd "{tmp_path}" && exec env -i "$@"',
+        "sh",
+        *(f"{k}={v}" for k, v in env.items()),
+        *argv,
+    ]
+    with at_terminal(run) as direct:
+        settle(direct)
+        play(direct, steps)
+        with (
+            hold(f"{tmp_path}/leg", argv, env=env, cwd=str(tmp_path)) as held,
+            at_terminal(client(held.socket, way=way)) as attached,
+        ):
+            settle(attached)
+            play(attached, steps)
+            assert attached.emulator.text() == direct.emulator.text()
+            assert attached.emulator.cursor() == direct.emulator.cursor()
+            assert attached.emulator.modes() == direct.emulator.modes()
+            colors = [[person.emulator.color(0, y) for y in range(24)] for person in (direct, attached)]
+            assert colors[0] == colors[1]
+
+
+@pytest.mark.parametrize("program", [["htop"], ["top", "-d", "60"]])
+def test_a_live_display_is_laid_out_the_same(tmp_path: object, program: list[str]) -> None:
+    """Numbers change by themselves; frames, headings, colors and modes must not."""
+    assert shutil.which(program[0])
+    with at_terminal(program) as direct:
+        direct.wait_for("PID")
+        settle(direct)
+        with hold(str(tmp_path), program) as held, at_terminal(client(held.socket)) as attached:
+            attached.wait_for("PID")
+            settle(attached)
+            rows = [
+                next(row for row in person.emulator.text() if "PID" in row) for person in (direct, attached)
+            ]
+            assert rows[0] == rows[1]
+            assert attached.emulator.modes() == direct.emulator.modes()
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+@pytest.mark.parametrize("chunk", [1, 7, 4096])
+def test_every_byte_arrives_unchanged_and_in_order(tmp_path: object, way: str, chunk: int) -> None:
+    """A relay that parses must still pass on what it does not understand."""
+    data = bytes(range(256)) * 8 + "中文😀e\u0301".encode() * 50 + b"\x1b[31\x1b]0;\xff\x1bP\x9b\x80" * 40
+    with open(f"{tmp_path}/data", "wb") as file:
+        file.write(data)
+    code = (
+        "import os, sys, tty; tty.setraw(0); os.write(1, b'up'); os.read(0, 1)\n"
+        "data = open(sys.argv[1], 'rb').read()\n"
+        "for at in range(0, len(data), int(sys.argv[2])): os.write(1, data[at:at + int(sys.argv[2])])\n"
+        "os.write(1, b'THE END'); os.read(0, 1)"
+    )
+    argv = ["python3", "-c", code, f"{tmp_path}/data", str(chunk)]
+    with hold(f"{tmp_path}/leg", argv) as held, at_terminal(client(held.socket, way=way)) as person:
+        person.answers = False
+        person.wait_for("up")
+        person.wait_until(
+            lambda: person.received.endswith(PAINTED) or PAINTED + b"up" in person.received, "paint"
+        )
+        person.received.clear()
+        person.type(b"g")
+        person.wait_until(lambda: b"THE END" in person.received, "the end")
+        assert bytes(person.received) == data + b"THE END"
+        fresh = Emulator(find_library() or "", 80, 24)
+        fresh.feed(b"up" + data + b"THE END")
+        with Wire(held.folder) as wire:
+            wait_until(lambda: "THE END" in wire.screen().text(), "the end")
+            assert [row.text for row in wire.screen().rows] == fresh.text()
+
+
+def test_the_line_discipline_the_program_sees_is_an_ordinary_one(tmp_path: object) -> None:
+    """Ctrl-C interrupts, Ctrl-Z suspends, Backspace erases: as on any new terminal."""
+    with at_terminal(["cat"]) as direct:
+        usual = termios.tcgetattr(direct.slave)
+    with hold(str(tmp_path), ["stty", "-a"]) as held, Wire(held.folder) as wire:
+        wire.wait_for_exit()
+        shown = wire.screen().text()
+    assert "intr = ^C" in shown
+    assert "erase = ^?" in shown
+    assert " icanon" in shown
+    assert " iutf8" in shown
+    assert usual[3] & termios.ICANON
