@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Literal, Protocol
 
+from agent_relay.logic.event_stream import EventStream
 from agent_relay.logic.json_text import MAX_RECORD_BYTES, Data, Framed, JsonStream, parse_object
+from agent_relay.logic.line_splitter import Lines
 
 Framing = Literal["jsonl", "lines", "json-stream", "json", "sse"]
 
@@ -56,47 +58,13 @@ def build_framer(framing: Framing, max_bytes: int = MAX_RECORD_BYTES) -> Framer:
     return _FRAMERS[framing](max_bytes)
 
 
-class _Lines:
-    """Lines ended by a newline, with where they start; lines over the limit are dropped as they pass."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.consumed = 0
-        self.oversized = 0
-        self._max_bytes = max_bytes
-        self._parts: list[bytes] = []
-        self._size = 0
-
-    def split(self, chunk: bytes) -> list[tuple[int, bytes]]:
-        lines = []
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            self._keep(chunk[start:end])
-            if self._size > self._max_bytes:
-                self.oversized += 1
-            else:
-                lines.append((self.consumed, b"".join(self._parts)))
-            self.consumed += self._size + 1
-            self._parts.clear()
-            self._size = 0
-            start = end + 1
-        self._keep(chunk[start:])
-        return lines
-
-    def _keep(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._max_bytes:
-            self._parts.clear()
-        elif part:
-            self._parts.append(part)
-
-
 class JsonLines:
     """`jsonl`: one JSON object a line; blank lines mean nothing, broken ones are dropped."""
 
     is_waiting = False
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
-        self._lines = _Lines(max_bytes)
+        self._lines = Lines(max_bytes)
         self._broken = 0
 
     @property
@@ -140,7 +108,7 @@ class LogLines:
 
     def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
         self.boundary = 0
-        self._lines = _Lines(max_bytes)
+        self._lines = Lines(max_bytes)
         self._max_bytes = max_bytes
         self._overlong = 0
         self._entry: list[bytes] = []
@@ -231,80 +199,6 @@ class Document:
     def feed(self, chunk: bytes) -> list[Data]:
         """The records completed by `chunk`: none."""
         return [data for _, data in self.frame(chunk)]
-
-
-class EventStream:
-    """`sse`: the JSON objects in the `data:` lines of a server's event stream.
-
-    Only the data counts: event names, ids, retry times and comments are passed over (WHATWG HTML,
-    "Server-sent events"). Lines end in LF, CR LF or CR.
-    """
-
-    is_waiting = False
-
-    def __init__(self, max_bytes: int = MAX_RECORD_BYTES) -> None:
-        self._lines = _Lines(max_bytes)
-        self._max_bytes = max_bytes
-        self._broken = 0
-        self._after_cr = False
-        self._data: list[bytes] = []
-        self._size = 0
-        self._event_at = 0
-
-    @property
-    def boundary(self) -> int:
-        """Bytes up to the last whole line's end."""
-        return self._lines.consumed
-
-    @property
-    def dropped(self) -> int:
-        """Events given up."""
-        return self._broken + self._lines.oversized
-
-    def frame(self, chunk: bytes) -> list[Framed]:
-        """The events whose closing blank line `chunk` brought."""
-        records: list[Framed] = []
-        for at, line in self._lines.split(self._unify(chunk)):
-            if not line:
-                records += self._dispatch()
-            elif line.startswith(b"data:"):
-                self._take(at, line[5:].removeprefix(b" "))
-        return records
-
-    def flush(self) -> list[Framed]:
-        """Nothing: an event without its blank line is incomplete and is discarded with its stream."""
-        return []
-
-    def feed(self, chunk: bytes) -> list[Data]:
-        """The records completed by `chunk`."""
-        return [data for _, data in self.frame(chunk)]
-
-    def _unify(self, chunk: bytes) -> bytes:
-        """The chunk with every line end as one newline; a CR LF may be cut in two."""
-        if self._after_cr and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-            self._after_cr = False
-        if chunk:
-            self._after_cr = chunk.endswith(b"\r")
-        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-    def _take(self, at: int, value: bytes) -> None:
-        if not self._data:
-            self._event_at = at
-        self._size += len(value) + 1
-        if self._size <= self._max_bytes:
-            self._data.append(value)
-
-    def _dispatch(self) -> list[Framed]:
-        data, size = self._data, self._size
-        self._data, self._size = [], 0
-        if not size:
-            return []
-        value = parse_object(b"\n".join(data)) if size <= self._max_bytes else None
-        if value is None:
-            self._broken += 1
-            return []
-        return [(self._event_at, value)]
 
 
 _FRAMERS: dict[Framing, Callable[[int], Framer]] = {
