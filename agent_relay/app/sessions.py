@@ -131,8 +131,12 @@ class Sessions:
             return await self._go_on(room, wish)
 
     async def use(self, session_id: str, agent: str, *, focus: str = "", force: bool = False) -> Session:
-        """The session, a handoff to `agent` begun. Raises RelayError where it cannot be."""
-        self._ground.get_adapter(agent)
+        """The session, a handoff to `agent` begun; without a name to the next one of its order.
+
+        Raises RelayError where it cannot be.
+        """
+        if agent:
+            self._ground.get_adapter(agent)
         return await self.get(session_id).host.ask(Asked(agent, focus=redact_text(focus).text, force=force))
 
     async def stop_session(self, session_id: str) -> Session:

@@ -65,7 +65,7 @@ Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | Note
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A person or program asked for a handoff to `agent`; `force` overrides a rest."""
+    """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest."""
 
     agent: str
     reason: str = "manual"

@@ -99,18 +99,21 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     if session.handoff is not None and session.handoff.step in _UNDER_WAY:
         raise WrongUseError(f"a handoff to {session.handoff.to_agent} is under way")
     state = world.availability.get(asked.agent)
-    roster = (asked.agent,)
+    # Without a name the next one of the order is meant; whoever works now is not.
+    roster = (asked.agent,) if asked.agent else session.roster
+    current = "" if asked.agent else session.agent
     known = world.availability
     if asked.force and state is not None:
         known = {**known, asked.agent: replace(state, resting=False)}
-    choice = choose(roster, known, current="", now=world.now)
+    choice = choose(roster, known, current=current, now=world.now)
     if not choice.successor:
         raise NobodyAvailableError(
-            f"{choice.skipped[0]}", hint=f"agent-relay {asked.agent} --yes hands over all the same"
+            "; ".join(choice.skipped) or "there is nobody else in the order",
+            hint=f"agent-relay {asked.agent or 'AGENT'} --yes hands over all the same",
         )
     if session.leg is None:
-        return begin_leg(session, asked.agent, world)
-    return begin_handoff(session, asked.agent, asked.reason, world, focus=asked.focus, why="asked for")
+        return begin_leg(session, choice.successor, world)
+    return begin_handoff(session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for")
 
 
 def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:

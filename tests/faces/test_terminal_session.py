@@ -69,6 +69,18 @@ def test_the_relay_prompt_hands_over_by_hand(terminals: Terminals) -> None:
     assert session["agent"] == "understudy"
 
 
+def test_the_relay_prompt_hands_over_to_the_next_of_the_order(terminals: Terminals) -> None:
+    """`/handoff` alone must not need a name to be remembered."""
+    child = terminals.open("agent", "demo")
+    child.expect_exact("ready | demo")
+    child.send("hello\r")
+    child.expect_exact("demo heard you")
+    child.send("\x1d/handoff the tests first\r")
+    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("understudy goes on")
+    assert "the tests first" in terminals.world.run("packet", "show").out
+
+
 def test_an_agent_named_from_another_terminal_takes_over_in_both(terminals: Terminals) -> None:
     """`agent-relay codex` beside a running claude is the plainest way to switch."""
     first = terminals.open("agent", "demo")
