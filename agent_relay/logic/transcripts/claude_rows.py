@@ -12,6 +12,7 @@ import msgspec
 
 from agent_relay.logic.transcripts.lines import (
     Counter,
+    decode_mended,
     decode_raw,
     get_list,
     get_map,
@@ -183,8 +184,8 @@ def _decode_result(raw: msgspec.Raw) -> Result:
     if not raw:
         return _NO_RESULT
     try:
-        return _results.decode(raw)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+        return decode_mended(bytes(raw), _results.decode)
+    except (msgspec.DecodeError, RecursionError):
         return _NO_RESULT
 
 

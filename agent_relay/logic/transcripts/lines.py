@@ -1,6 +1,7 @@
 """Lenient decoding: values of foreign records by expected type, and lines that may be torn."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -15,6 +16,14 @@ _MS = 1000
 _EPOCH_S = 100_000_000_000
 # Nothing an agent wrote is older than this (2001) or later than that (2286); other numbers are no times.
 _EARLIEST_S, _LATEST_S = 1_000_000_000, 10_000_000_000
+# An escaped backslash, a whole surrogate pair, or half of one.
+_ESCAPE = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|\\u[dD](?P<half>[89a-fA-F][0-9a-fA-F]{2})"
+)
+
+# How surrogateescape writes the bytes 0x80 to 0xff: U+DC80 to U+DCFF.
+_FIRST_BYTE, _LAST_BYTE = 0xC80, 0xCFF
 
 
 class Counter:
@@ -36,26 +45,54 @@ def iterate_records(
             counter.skipped += 1
             continue
         try:
-            yield number, decode(line)
-        except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError):
+            yield number, decode_mended(line, decode)
+        except (msgspec.DecodeError, RecursionError):
             counter.skipped += bool(line.strip())
+
+
+def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
+    """What `decode` makes of `data`, mended where it must be. Raises DecodeError and RecursionError."""
+    try:
+        return decode(data)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode(mend_json(data))
+
+
+def mend_json(data: bytes) -> bytes:
+    r"""JSON whose text can be decoded: half a surrogate pair and bytes that are not UTF-8 are written out.
+
+    Programs that cut text by UTF-16 units leave half a pair, those that name undecodable files write each
+    byte as one (`\udce9`); the byte becomes `\xe9` as in documents of ours, every other half U+FFFD.
+    """
+    return _ESCAPE.sub(_mend_escape, data.decode("utf-8", "replace").encode())
+
+
+def _mend_escape(match: re.Match[bytes]) -> bytes:
+    half = match["half"]
+    if half is None:
+        return match[0]
+    unit = int(half, 16)
+    return b"\\\\x%02x" % (unit & 0xFF) if _FIRST_BYTE <= unit <= _LAST_BYTE else b"\\ufffd"
 
 
 def decode_raw(raw: msgspec.Raw) -> object:
     """The value of an undecoded field; `None` where it is absent or broken."""
     if not raw:
         return None
-    try:
-        return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+    return _decode(bytes(raw))
 
 
 def decode_text(text: str) -> object:
     """The JSON value of `text`, `None` where it is none."""
+    return _decode(text.encode("utf-8", "surrogatepass"))
+
+
+def _decode(data: bytes) -> object:
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return decode_mended(data, msgspec.json.decode)
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -7,7 +7,15 @@ import pytest
 
 from agent_relay.logic.transcripts.collect import Collector, parse_status
 from agent_relay.logic.transcripts.diffs import count_hunks, count_lines, count_replacement, count_unified
-from agent_relay.logic.transcripts.lines import decode_raw, decode_text, get_whole, join_text, parse_moment
+from agent_relay.logic.transcripts.lines import (
+    Counter,
+    decode_raw,
+    decode_text,
+    get_whole,
+    iterate_records,
+    join_text,
+    parse_moment,
+)
 from agent_relay.logic.transcripts.words import clip, compile_wrappers, strip_wrappers
 
 
@@ -38,11 +46,34 @@ def test_broken_values_are_nothing() -> None:
     assert decode_raw(msgspec.Raw(b"{torn")) is None
     assert decode_raw(msgspec.Raw(b'{"a":1}')) == {"a": 1}
     assert decode_text("{torn") is None
+    assert decode_text('"half of a pair \\ud83d"') == "half of a pair \N{REPLACEMENT CHARACTER}"
+    assert decode_raw(msgspec.Raw(rb'"caf\udce9"')) == r"caf\xe9"
     assert get_whole({"a": True}, "a") is None
     assert get_whole({"a": 3}, "a") == 3
     assert join_text("as it is") == "as it is"
     assert join_text({"no": "list"}) == ""
     assert join_text([{"type": "text", "text": "a"}, {"type": "image"}, 7]) == "a"
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (rb'{"a":"cut \ud83d"}', "cut \N{REPLACEMENT CHARACTER}"),
+        (rb'{"a":"\uDE00 cut"}', "\N{REPLACEMENT CHARACTER} cut"),
+        (
+            rb'{"a":"\ud83d\ude00 \ud83d\ud83d\ude00"}',
+            "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}\N{GRINNING FACE}",
+        ),
+        (rb'{"a":"caf\udce9.txt"}', r"caf\xe9.txt"),
+        (rb'{"a":"\\ud83d \ud83d"}', "\\ud83d \N{REPLACEMENT CHARACTER}"),
+        (b'{"a":"caf\xe9"}', "caf\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_a_line_with_half_a_character_is_read(line: bytes, text: str) -> None:
+    """Agents cut long output in the middle of an emoji: the prompt or answer around it must not be lost."""
+    counter = Counter()
+    assert list(iterate_records([line], msgspec.json.Decoder(dict[str, str]), counter)) == [(1, {"a": text})]
+    assert counter.skipped == 0
 
 
 @pytest.mark.parametrize(
