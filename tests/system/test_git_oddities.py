@@ -2,11 +2,13 @@
 
 import os
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from agent_relay.domain.tree import Tree, TreeFile, render_path
 from agent_relay.system.git import find_root, read_diff, read_tree
+from agent_relay.system.git_program import ask_git
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
 
@@ -189,3 +191,32 @@ def test_a_long_diff_is_cut_at_its_limit(repository: Path) -> None:
     diff = read_diff(str(repository), limit_bytes=5000)
     assert diff.cut
     assert len(diff.text) == 5000
+
+
+def test_a_git_that_hangs_is_ended_with_everything_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network file system or a filter may never answer; a handoff must go on."""
+    (tmp_path / "git").write_text("#!/bin/sh\n/bin/sleep 600 &\necho $! > pid\nwait\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (answer,) = ask_git(str(tmp_path), ("status",), timeout_s=0.3)
+    assert answer.timed_out
+    assert not answer.ok
+    process = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
+    until = monotonic() + 10
+    while process.exists() and process.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert monotonic() < until
+
+
+def test_a_changed_link_is_sealed_by_where_it_points(repository: Path, git: Git) -> None:
+    """What lies behind the link is not part of the tree."""
+    (repository / "link").symlink_to("a.txt")
+    git(repository, "add", "link")
+    git(repository, "commit", "-qm", "link")
+    (repository / "link").unlink()
+    (repository / "link").symlink_to("b.txt")
+    first = read_tree(str(repository)).fingerprint
+    (repository / "link").unlink()
+    (repository / "link").symlink_to("c.txt")
+    assert read_tree(str(repository)).fingerprint != first

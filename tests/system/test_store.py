@@ -1,6 +1,7 @@
 """A packet is published whole or not at all, and delivered as its user left it."""
 
 import errno
+import fcntl
 import json
 import os
 import stat
@@ -283,3 +284,17 @@ def test_a_missing_packet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UntrustedDataError, match="there is no packet at"):
         read_packet(str(tmp_path / "x.json"))
     assert list_packets(str(tmp_path)) == ()
+
+
+def test_a_file_system_without_locks_still_publishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing is swept, because somebody else could be writing."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    publish_packet(str(tmp_path), build(1, packet_id="P1"), "one")
+    (tmp_path / "resume" / ".tmp-publish-00-x").write_text("of another")
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    publish_packet(str(tmp_path), build(2, packet_id="P2"), "two")
+    assert ".tmp-publish-00-x" in names(tmp_path)
+    assert (tmp_path / "resume" / "beta.md").read_text() == "two"

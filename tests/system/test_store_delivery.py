@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.packet import Reason, ResumePacket
-from agent_relay.system.store import Delivery, publish_packet, read_delivery_text
+from agent_relay.system.store import Delivery, list_packets, publish_packet, read_delivery_text
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
@@ -85,3 +85,10 @@ def test_a_packet_from_the_future_is_not_delivered(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"version": 1', '"version": 9'))
     with pytest.raises(UntrustedDataError, match="has version 9"):
         read_delivery_text(str(tmp_path), 1, "beta", render=show)
+
+
+def test_packets_in_a_place_that_is_no_folder_are_an_error(tmp_path: Path) -> None:
+    """One sentence, not a traceback."""
+    (tmp_path / "resume").write_text("")
+    with pytest.raises(RelayError, match="cannot read the packets in"):
+        list_packets(str(tmp_path))

@@ -17,7 +17,7 @@ _STAND_IN = re.compile(rf"(?:{_WORD_IN_PLACE})+", re.IGNORECASE)
 _POSSESSIVE = re.compile(
     r"(?:my|your|the|some|example)[-_ ]?(?:\w+[-_ ])?(?:pass\w*|secret|token|key)", re.IGNORECASE
 )
-_PART = re.compile(r"[A-Za-z]*\d{0,4}|\d{1,4}[a-z]{1,3}")
+_PART = re.compile(r"[A-Za-z]*\d{0,5}|\d{1,4}[a-z]{1,3}")
 _SPLIT = re.compile(r"[-_.:/@#, ]+|(?<=[a-z])(?=[A-Z])")
 _CODE = re.compile(r"[()\[\]{}<>|\\]|::|->|=>")
 _PATTERN = re.compile(r"\(\?|\[\^|\[\w-\w|\\[wsdbWSDBAZ.]|\.\*|\|.*\||\)[+*?{]|\][+*?{]")

@@ -71,3 +71,9 @@ def test_telling_names_and_generated_values_are_known() -> None:
 def test_the_environment_counts_by_name(name: str, known: bool) -> None:  # noqa: FBT001 - a table of answers
     """Of the hundred variables of a shell, a handful are secrets."""
     assert bool(collect_known([(name, "swordfish-trail")], from_file=False)) is known
+
+
+def test_torn_and_odd_files_are_read_as_far_as_they_go() -> None:
+    """A quote that is never closed takes the rest; nothing fails."""
+    assert dict(parse_settings("A='b\nc\n")) == {"A": "b\nc"}
+    assert collect_known([("API_KEY", "/etc/keys/api"), ("API_KEY", "")], from_file=True) == frozenset()

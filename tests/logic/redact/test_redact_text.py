@@ -27,6 +27,12 @@ def test_a_token_vanishes_wherever_it_stands(kind: str) -> None:
     assert left == []
 
 
+def test_every_planted_text_leaks_before_it_is_redacted() -> None:
+    """Otherwise finding nothing afterwards would prove nothing."""
+    plants = (planted.plant_tokens(0), surroundings.plant_named(0), surroundings.plant_blocks(0))
+    assert [one for plant in plants for one in plant if not planted.leaks(one, one.text)] == []
+
+
 @pytest.mark.parametrize("plant", [surroundings.plant_named, surroundings.plant_blocks])
 def test_a_secret_given_away_by_its_surroundings_vanishes(
     plant: Callable[[int], Iterator[planted.Planted]],
@@ -39,6 +45,43 @@ def test_a_secret_given_away_by_its_surroundings_vanishes(
         if planted.leaks(one, redact_text(one.text).text)
     ]
     assert left == []
+
+
+PUTTY = """PuTTY-User-Key-File-3: ssh-ed25519
+Public-Lines: 2
+AAAAC3NzaC1lZDI1NTE5AAAAIJZb1DgO0n1Jv0H4x7b9u3cQ2p6yRkWmEo5
+aTgLfXsB8d
+Private-Lines: 1
+AAAAIGx8Zt2QvN5rJw7KpY3mB9cDf1Lh6UsE4iOaXgRqVnTb
+Private-MAC: 00
+"""
+
+
+def test_only_the_private_part_of_a_putty_key_vanishes() -> None:
+    """Its public lines may be read by everybody."""
+    redacted = redact_text(PUTTY)
+    assert "AAAAC3NzaC1lZDI1NTE5" in redacted.text
+    assert "AAAAIGx8Zt2" not in redacted.text
+    assert redacted.counts == {"private-key": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xeyJxxxxxxxx.eyJxxxxxxxxxx and eyJhbGciOiJub25lfQ.notjsonatall",
+        "MMMMMMMMMMMMMMMMMMMMMMMM.method.someOtherVeryLongMemberName",
+        "see file.py:123456789:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "the password is sha256-hashed and the token was rejected",
+        "-----END PRIVATE KEY----- closes it",
+        "words before\n-----END RSA PRIVATE KEY-----",
+        'token = "2024-01-02-03"; secret = "1234567890"; password = "/etc/app/password.txt"',
+        "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+        "Authorization: Basic not-base64!",
+    ],
+)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    """A form alone is not enough where ordinary text has the same form."""
+    assert redact_text(text).text == text
 
 
 def test_at_least_25_kinds_are_told_apart() -> None:
