@@ -1,6 +1,7 @@
 """What an agent says about itself in its output: the payloads of OSC 7501, caught from the byte stream."""
 
 _MARK = b"\x1b]7501;"
+_BEGUN = frozenset(_MARK[:end] for end in range(1, len(_MARK)))
 _BEL = b"\x07"
 _ST = b"\x1b\\"
 # Payloads are `state=...:app=...`, some 30 bytes; anything longer is not one.
@@ -42,7 +43,7 @@ class AgentStateScanner:
                 self._keep(data[start + len(_MARK) : end])
             start = data.find(_MARK, end)
         escape = data.rfind(b"\x1b", -len(_MARK) + 1)
-        if escape >= 0 and _MARK.startswith(data[escape:]):
+        if escape >= 0 and data[escape:] in _BEGUN:
             self._tail = data[escape:]
 
     def _keep(self, payload: bytes) -> None:

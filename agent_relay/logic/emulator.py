@@ -1,6 +1,7 @@
 """One terminal, emulated exactly: bytes in; screen, modes, repaint and the terminal's answers out."""
 
 import ctypes
+import re
 from ctypes import byref
 
 from agent_relay.domain.errors import RelayError
@@ -14,7 +15,10 @@ CELL_HEIGHT_PX = 16
 # A sequence cut off by the end of a read is repeated after a repaint; the longest we keep is one OSC 52 copy.
 _CONTINUATION_MAX_BYTES = 1 << 20
 _SCROLLED_MAX_ROWS = 1000
-_ENTER_ALTERNATE = (b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h")
+_ENTER_ALTERNATE = re.compile(rb"\x1b\[\?(?:1049|1047|47)h")
+_ENTER_BEGUN = frozenset(
+    switch[:end] for switch in (b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h") for end in range(1, len(switch))
+)
 _MODES = (1, 5, 6, 7, 9, 12, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2026, 2027, 2031)
 _ANSI = 0x8000
 _DEFAULT_SHAPE = 2
@@ -105,17 +109,15 @@ class Emulator:
             data = self._held + data
             self._held = b""
         escape = data.rfind(b"\x1b", -7)
-        if escape >= 0 and any(switch.startswith(data[escape:]) for switch in _ENTER_ALTERNATE):
+        if escape >= 0 and data[escape:] in _ENTER_BEGUN:
             self._held = data[escape:]
             data = data[:escape]
-        for switch in _ENTER_ALTERNATE:
-            at = data.find(switch)
-            if at >= 0 and not self.alternate():
-                # The formatter shows the active screen only: what lies beneath is kept before it is covered.
-                self._write(self._handle, data, at)
-                self._primary = self._paint()
-                data = data[at:]
-                break
+        switch = _ENTER_ALTERNATE.search(data)
+        if switch is not None and not self.alternate():
+            # The formatter shows the active screen only: what lies beneath is kept before it is covered.
+            self._write(self._handle, data, switch.start())
+            self._primary = self._paint()
+            data = data[switch.start() :]
         self._write(self._handle, data, len(data))
 
     def resize(self, cols: int, rows: int, *, width_px: int = 0, height_px: int = 0) -> None:

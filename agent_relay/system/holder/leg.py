@@ -127,7 +127,7 @@ class Leg:
         if self.child.exit is not None:
             self.loop.cancel("silence")
             self.loop.after("silence", _SILENCE_S, self._silent)
-        if not self._paused and self.terminals.over():
+        if not self._paused and self.terminals.over:
             self._paused = True
             self.typing.read_output(wanted=False)
             self.loop.after("relieve", GRACE_S / 2, self._relieve)

@@ -9,19 +9,21 @@ if TYPE_CHECKING:
 
 IN = select.EPOLLIN
 OUT = select.EPOLLOUT
+_NEVER = float("inf")
 GONE = select.EPOLLHUP | select.EPOLLERR
 
 
 class Loop:
     """Calls handlers with what is ready on their descriptors, and timers when due, until `stop`."""
 
-    __slots__ = ("_epoll", "_handlers", "_running", "_timers", "_wanted")
+    __slots__ = ("_epoll", "_handlers", "_running", "_soonest", "_timers", "_wanted")
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._handlers: dict[int, Callable[[int], None]] = {}
         self._wanted: dict[int, int] = {}
         self._timers: dict[object, tuple[float, Callable[[], None]]] = {}
+        self._soonest = _NEVER
         self._running = True
 
     def watch(self, fd: int, events: int, handler: "Callable[[int], None]") -> None:
@@ -45,7 +47,9 @@ class Loop:
     def after(self, name: object, delay_s: float, call: "Callable[[], None]") -> None:
         """Call once after a delay, unless a timer of that name is already set."""
         if name not in self._timers:
-            self._timers[name] = (time.monotonic() + delay_s, call)
+            due = time.monotonic() + delay_s
+            self._timers[name] = (due, call)
+            self._soonest = min(self._soonest, due)
 
     def cancel(self, name: object) -> None:
         """The timer of that name does not ring."""
@@ -57,18 +61,20 @@ class Loop:
 
     def run(self) -> None:
         """Serve until `stop`."""
-        poll, handlers, timers = self._epoll.poll, self._handlers, self._timers
+        poll, handlers, monotonic = self._epoll.poll, self._handlers, time.monotonic
         while self._running:
-            wait_s = -1.0
-            if timers:
-                wait_s = max(0.0, min(due for due, _ in timers.values()) - time.monotonic())
+            # A cancelled timer may wake the loop once for nothing; that is cheaper than looking for the next.
+            wait_s = -1.0 if self._soonest == _NEVER else max(0.0, self._soonest - monotonic())
             for fd, ready in poll(wait_s):
                 handler = handlers.get(fd)
                 if handler is not None:
                     handler(ready)
-            if timers:
-                now = time.monotonic()
-                for name, (due, call) in list(timers.items()):
-                    if due <= now and timers.get(name) == (due, call):
-                        del timers[name]
-                        call()
+            if self._soonest <= monotonic():
+                self._ring(monotonic())
+
+    def _ring(self, now: float) -> None:
+        for name, (due, call) in list(self._timers.items()):
+            if due <= now and self._timers.get(name) == (due, call):
+                del self._timers[name]
+                call()
+        self._soonest = min((due for due, _ in self._timers.values()), default=_NEVER)

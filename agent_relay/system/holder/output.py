@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from agent_relay.logic.emulator import Emulator
 
 TAIL_BYTES = 1 << 20
-_SLACK_BYTES = 256 << 10
+_SLACK_BYTES = 512 << 10
 # Without an emulator the last bytes are replayed and the program is nudged to repaint, as dtach does.
 _REPLAYED_BYTES = 64 << 10
 

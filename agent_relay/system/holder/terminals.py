@@ -57,10 +57,22 @@ class Terminals:
 
     The child's terminal has the size of the one that was attached, resized or typed on last: a person in
     front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
-    one came or went, `resized(size)` when the child's terminal shall have another size.
+    one came, went or was typed on, `resized(size)` when the child's terminal shall have another size. `over`
+    is whether some terminal has more waiting than it may, so that output should not be read.
     """
 
-    __slots__ = ("_active", "_changed", "_loop", "_output", "_resized", "all", "key_at", "line", "typing")
+    __slots__ = (
+        "_active",
+        "_changed",
+        "_loop",
+        "_output",
+        "_resized",
+        "all",
+        "key_at",
+        "line",
+        "over",
+        "typing",
+    )
 
     def __init__(
         self,
@@ -79,6 +91,7 @@ class Terminals:
         self.all: list[Terminal] = []
         self.line = TypedLine()
         self.key_at: float | None = None
+        self.over = False
 
     def add(self, terminal: Terminal) -> None:
         """The terminal is attached: it is painted, and what is typed on it reaches the child."""
@@ -120,12 +133,14 @@ class Terminals:
     def send(self, data: bytes) -> bool:
         """Give every terminal that keeps up the child's output; whether there was one."""
         reached = False
+        self.over = False
         for terminal in tuple(self.all):
             if terminal.lagging or terminal.paused:
                 continue
             reached = True
             if terminal.out:
                 terminal.out += data
+                self.over = self.over or len(terminal.out) > HIGH_BYTES
             else:
                 sent = self._write(terminal, data)
                 if sent < len(data):
@@ -133,10 +148,6 @@ class Terminals:
                     terminal.progress = time.monotonic()
                     self._rearm(terminal)
         return reached
-
-    def over(self) -> bool:
-        """Whether some terminal has more waiting than it may, so that output should not be read."""
-        return any(len(terminal.out) > HIGH_BYTES for terminal in self.all)
 
     def relieve(self) -> bool:
         """Give up on terminals that take nothing; whether output may be read again."""
@@ -243,6 +254,7 @@ class Terminals:
             self._loop.after(terminal, _KEY_S, lambda: self._release(terminal))
         if self._active is not terminal:
             self._activate(terminal)
+        self._changed()
         if not typing.may_read(terminal):
             self._rearm(terminal)
         if rest is not None:

@@ -255,7 +255,7 @@ def test_output_is_kept_by_offset_and_bounded(tmp_path: object) -> None:
         wait_until(lambda: wire.ask("status")["offset"] == 3_000_001, "the flood's end")
         answer = wire.ask("tail", offset=3_000_000, limit=10)
         assert (answer["offset"], answer["data"], answer["total"]) == (3_000_000, "b", 3_000_001)
-        assert 1 << 20 <= len(wire.output()) <= (1 << 20) + (256 << 10)
+        assert 1 << 20 <= len(wire.output()) <= (1 << 20) + (512 << 10)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,125 @@
+"""The daemon's side of a holder: starting it, asking it, being told, and its end."""
+
+import asyncio
+import os
+
+import pytest
+
+from agent_relay.logic.screen import Row
+from agent_relay.system.holder.spec import HolderSpec, parse_spec, render_spec
+from agent_relay.system.holder_client import HolderConnection, HolderError
+from tests.support.legs import Held, hold, python, wait_until
+
+
+def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
+    """Everything the daemon does with a leg, over one connection."""
+
+    async def talk(held: Held) -> None:
+        holder = await HolderConnection.open(held.folder)
+        status = await holder.watch()
+        assert status["child"] == held.started.child_pid
+        events = holder.events()
+        while "name?" not in (await holder.screen(peek=True)).text():
+            assert (await anext(events))["event"] == "settled"
+        await holder.type(b"x\r", unless_typed=True)
+        async for event in events:
+            if event["event"] == "exit":
+                assert event["status"] == 3
+                break
+        screen = await holder.screen()
+        assert Row("name? x") in screen.rows
+        offset, data = await holder.tail(0)
+        assert (offset, data) == (0, b"name? x\r\nhello x\r\n")
+        assert await holder.luggage() == "L"
+        assert (await holder.collect())["status"] == 3
+        assert [event["event"] async for event in events] == []
+        with pytest.raises(HolderError) as caught:
+            await holder.request("hello")
+        assert caught.value.why == "gone"
+        await holder.close()
+
+    code = "import sys; name = input('name? '); print('hello', name); sys.exit(3)"
+    with hold(str(tmp_path), python(code), luggage="L") as held:
+        asyncio.run(talk(held))
+        wait_until(lambda: not held.is_locked(), "the holder's end")
+
+
+def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
+    """The host chooses by the code and shows the sentence."""
+
+    async def talk(held: Held) -> None:
+        holder = await HolderConnection.open(held.folder)
+        with pytest.raises(HolderError, match="the program has not ended") as caught:
+            await holder.collect()
+        assert caught.value.why == "running"
+        assert await holder.signal("SIGKILL") == 1
+        await holder.close()
+
+    with hold(str(tmp_path), ["cat"]) as held:
+        asyncio.run(talk(held))
+
+
+def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> None:
+    """Nothing waits unseen: a killed holder is noticed at once."""
+
+    async def talk(held: Held) -> None:
+        holder = await HolderConnection.open(held.folder)
+        await holder.watch()
+        os.kill(held.started.holder_pid, 19)
+        question = asyncio.create_task(holder.request("hello"))
+        await asyncio.sleep(0)
+        os.kill(held.started.holder_pid, 9)
+        with pytest.raises(HolderError) as caught:
+            await question
+        assert caught.value.why == "gone"
+        assert [event async for event in holder.events()] == []
+        await holder.close()
+
+    with hold(str(tmp_path), ["cat"]) as held:
+        asyncio.run(talk(held))
+
+
+def test_no_holder_is_told_apart_from_one_that_refuses(tmp_path: object) -> None:
+    """The daemon marks a leg lost only when nobody listens."""
+    with pytest.raises(HolderError, match="No holder listens") as caught:
+        asyncio.run(HolderConnection.open(str(tmp_path)))
+    assert caught.value.why == "gone"
+
+
+def test_folders_of_any_depth_work(tmp_path: object) -> None:
+    """Socket paths are limited to 107 bytes; homes are not."""
+    folder = f"{tmp_path}/" + "/".join(["deep" * 10] * 4)
+
+    async def talk() -> None:
+        holder = await HolderConnection.open(folder)
+        assert (await holder.request("hello"))["protocol"] == 1
+        await holder.close()
+
+    with hold(folder, ["cat"]):
+        asyncio.run(talk())
+
+
+def test_a_spec_survives_its_way_to_the_holder() -> None:
+    """Names that are no UTF-8 stay what they are."""
+    spec = HolderSpec(
+        argv=["a", "\udcff"],
+        env={"K": "\udcfe中"},
+        cwd="/",
+        leg_folder="/l",
+        rows=1,
+        cols=2,
+        lock_fd=3,
+        luggage="l",
+        linger_s=0.5,
+    )
+    again = parse_spec(render_spec(spec))
+    assert {name: getattr(again, name) for name in HolderSpec.__slots__} == {
+        name: getattr(spec, name) for name in HolderSpec.__slots__
+    }
+
+
+def test_a_spec_without_a_program_or_a_size_is_an_error() -> None:
+    """A holder that starts nothing would only confuse."""
+    for argv, rows in (([], 24), (["a"], 0)):
+        with pytest.raises(ValueError, match="a holder needs a program and a size"):
+            HolderSpec(argv=argv, env={}, cwd="/", leg_folder="/l", rows=rows, cols=80, lock_fd=3)
