@@ -7,14 +7,20 @@ from collections.abc import Mapping
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.errors import RelayError
+from agent_relay.system.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
 _READY_S = 600.0
 """How long a packet waits for the agent's prompt: a person may have to answer a trust question first."""
-_WORKING_S = 12.0
+_SHOWN_S = 5.0
+"""How long a paste may take to appear in the agent's input line; a return sent before it is swallowed:
+measured on two agents whose first prompt had just been painted."""
+_WORKING_S = 30.0
 """How long an agent may take from a submitted prompt to its first sign of work; measured: 0.1-3 s."""
-_TRIES = 3
+_AGAIN_S = 1.5
+"""When a prompt that still stands in the input line is submitted again."""
+_TYPING_S = 0.5
 
 
 async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str) -> None:
@@ -25,34 +31,55 @@ async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt
     agent never becomes ready, somebody keeps typing, or it shows no sign of work.
     """
     await watch.settle_evidence()
-    if watch.prompted:
-        watch.say_working()
-        return
-    await _wait_for_room(watch)
-    text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
-    await watch.holder.type(_PASTE_BEGIN + text.encode() + _PASTE_END)
-    for _ in range(_TRIES):
+    if not watch.prompted:
+        text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
+        await _paste(watch, text)
+        await watch.wait_until(lambda: watch.gone.is_set() or watch.input == "typed", limit_s=_SHOWN_S)
         await asyncio.sleep(deliver.submit_delay_ms / 1000)
-        await watch.holder.type(deliver.submit.encode())
-        if await watch.wait_until(watch.is_working, limit_s=_WORKING_S):
-            watch.say_working()
-            return
-        if watch.gone.is_set():
-            raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
-        _log.info("submit-again leg=%s", watch.leg.id)
-    raise RelayError(f"{watch.leg.agent} did not begin to work on its packet")
+        await _submit(watch, deliver.submit)
+    watch.say_working()
 
 
-async def _wait_for_room(watch: LegWatch) -> None:
-    """The agent waits for a prompt and nobody is in the middle of typing one."""
+async def _paste(watch: LegWatch, text: str) -> None:
+    """The text stands in the input line of an agent that waited for a prompt, while nobody was typing one."""
 
     def has_room() -> bool:
         return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
 
-    if not await watch.wait_until(has_room, limit_s=_READY_S):
-        raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
-    if watch.gone.is_set():
-        raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+    deadline = asyncio.get_running_loop().time() + _READY_S
+    while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+        if not await watch.wait_until(has_room, limit_s=left_s):
+            break
+        if watch.gone.is_set():
+            raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+        try:
+            await watch.holder.type(_PASTE_BEGIN + text.encode() + _PASTE_END, unless_typed=True)
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            await asyncio.sleep(_TYPING_S)
+        else:
+            return
+    raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+
+
+async def _submit(watch: LegWatch, submit: str) -> None:
+    """The agent works on what stands in its input line.
+
+    A second return is sent only where the first visibly did nothing: anywhere else it could say yes to
+    a question.
+    """
+    deadline = asyncio.get_running_loop().time() + _WORKING_S
+    await watch.holder.type(submit.encode())
+    while asyncio.get_running_loop().time() < deadline:
+        if await watch.wait_until(watch.is_working, limit_s=_AGAIN_S):
+            if watch.gone.is_set():
+                raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
+            return
+        if watch.state == "ready" and watch.input == "typed":
+            _log.info("submit-again leg=%s", watch.leg.id)
+            await watch.holder.type(submit.encode())
+    raise RelayError(f"{watch.leg.agent} did not begin to work on its packet")
 
 
 def _escape(packet: str, escapes: Mapping[str, str]) -> str:

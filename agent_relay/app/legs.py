@@ -5,21 +5,23 @@ import contextlib
 import json
 import logging
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.launching import Start, build_values, prepare_launch
+from agent_relay.app.publishing import read_packet_text
 from agent_relay.app.watch import LegWatch, Senses
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
-from agent_relay.logic.wording import session_folder
 from agent_relay.system import legs
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.emulator_library import find_library
+from agent_relay.system.files import write_atomic
 from agent_relay.system.holder.spec import HolderSpec
 from agent_relay.system.holder_client import HolderConnection, Started, start_holder
 from agent_relay.system.processes import end_session
@@ -57,16 +59,21 @@ class LiveLeg:
 
     leg: Leg
     adapter: Adapter
-    holder: HolderConnection
     holder_pid: int
     child_pid: int
     child_born: int
     luggage: Luggage
     watch: LegWatch
 
+    async def reconnect(self, ground: Ground) -> None:
+        """The watch has a new connection to the holder. Raises HolderError where none can be had."""
+        before = self.watch.holder
+        self.watch.holder = await HolderConnection.open(f"{ground.folders.legs}/{self.leg.id}")
+        await before.close()
+
     async def close(self) -> None:
         """The holder is let go of; it and its agent, if they live, run on."""
-        await self.holder.close()
+        await self.watch.holder.close()
 
 
 async def start_leg(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
@@ -79,26 +86,37 @@ async def start_leg(ground: Ground, session: Session, leg: Leg, luggage: Luggage
         place = legs.Leg(LegId(leg.id), folder)
         lock = await asyncio.to_thread(legs.try_lock, place)
         if lock is None:
-            return await _adopt(ground, leg, frozenset())
+            return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
     return await _start(ground, session, leg, luggage)
 
 
-async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg | None:
-    """The leg under watch again if its holder lives, else `None`."""
-    place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
-    if not await asyncio.to_thread(os.path.isdir, place.folder):
-        return None
-    lock = await asyncio.to_thread(legs.try_lock, place)
+async def is_held(ground: Ground, leg: Leg) -> bool:
+    """Whether the leg's holder lives; where that cannot be told, it counts as living."""
+    return await asyncio.to_thread(_is_held, legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}"))
+
+
+def _is_held(place: legs.Leg) -> bool:
+    if not os.path.isdir(place.folder):
+        return False
+    try:
+        lock = legs.try_lock(place)
+    except RelayError:
+        return True
     if lock is not None:
         os.close(lock)
-        return None
-    try:
-        return await _adopt(ground, leg, known)
-    except RelayError as error:
-        _log.warning("not-adopted leg=%s why=%s", leg.id, error.sentence)
-        return None
+    return lock is None
+
+
+async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
+    """Neither the agent nor a holder that does not answer lives on."""
+    if leg.child_pid:
+        await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
+    if holder_pid and await is_held(ground, leg):
+        # While the lock is held its holder lives, so that its pid cannot have become another's.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(holder_pid, signal.SIGKILL)
 
 
 async def end_lost_leg(ground: Ground, leg: Leg) -> None:
@@ -118,7 +136,8 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
     started: Started | None = None
     try:
         loaded = ground.get_adapter(leg.agent)
-        start = _build_start(ground, session, leg, luggage, made.folder)
+        packet = await asyncio.to_thread(_write_packet, ground, session, leg, made.folder)
+        start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)
         plan = await asyncio.to_thread(
             prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys()
@@ -137,8 +156,11 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
             library=find_library() or "",
             luggage=_pack(luggage, values),
         )
-        started = await asyncio.to_thread(start_holder, spec)
+        started = await _start_whole(spec)
         watch.holder = await HolderConnection.open(made.folder)
+    except asyncio.CancelledError:
+        # The daemon leaves: what was begun is whole, and the next one adopts it.
+        raise
     except BaseException:
         await ground.evidence.leave(leg.id)
         await _undo(made, started)
@@ -149,7 +171,17 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
         _log.warning("no-emulator leg=%s", leg.id)
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
-    return LiveLeg(leg, loaded.adapter, watch.holder, *pids, luggage, watch)
+    return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+async def _start_whole(spec: HolderSpec) -> Started:
+    """The holder lives, or could not be started; a cancelled caller leaves no half of it behind."""
+    starting = asyncio.ensure_future(asyncio.to_thread(start_holder, spec))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait({starting})
+        raise
 
 
 async def _undo(made: legs.Leg, started: Started | None) -> None:
@@ -160,7 +192,9 @@ async def _undo(made: legs.Leg, started: Started | None) -> None:
         await asyncio.to_thread(legs.remove_leg, made)
 
 
-def _build_start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, folder: str) -> Start:
+def _build_start(
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, folder: str, packet: str
+) -> Start:
     """Arguments and model given on the command line are for the agent they were given for."""
     wishes = ground.config.get_agent(leg.agent)
     mine = luggage.agent == leg.agent
@@ -168,35 +202,30 @@ def _build_start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, f
         folder,
         session.cwd,
         luggage.environ,
-        packet=_find_packet_path(session, leg),
+        packet=packet,
         model=(luggage.model if mine else "") or wishes.model,
         args=(*wishes.args, *(luggage.args if mine else ())),
     )
 
 
-async def _adopt(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
-    """The leg of a living holder. Raises RelayError where the holder does not answer."""
+async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
+    """The leg of a living holder, under watch again. Raises RelayError where the holder does not answer."""
     loaded = ground.get_adapter(leg.agent)
-    made = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
-    holder = await HolderConnection.open(made.folder)
-    hello = await holder.request("hello")
-    luggage = _unpack(await holder.luggage())
-    env = dict(luggage.environ)
-    watch = _build_watch(ground, leg, loaded, env, known)
+    holder = await HolderConnection.open(f"{ground.folders.legs}/{leg.id}")
+    try:
+        hello = await holder.request("hello")
+        pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
+        luggage = _unpack(await holder.luggage())
+        env = dict(luggage.environ)
+        watch = _build_watch(ground, leg, loaded, env, known)
+        place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)
+        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
+    except BaseException:
+        await ground.evidence.leave(leg.id)
+        await holder.close()
+        raise
     watch.holder = holder
-    values = {**luggage.values, "pid": str(hello["child"])}
-    place = LegPlace(leg.id, leg.starting_at, values, env)
-    ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
-    return LiveLeg(
-        leg,
-        loaded.adapter,
-        holder,
-        _number(hello, "pid"),
-        _number(hello, "child"),
-        _number(hello, "born"),
-        luggage,
-        watch,
-    )
+    return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
 
 
 def _build_watch(
@@ -207,12 +236,17 @@ def _build_watch(
     return LegWatch(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
 
 
-def _find_packet_path(session: Session, leg: Leg) -> str:
-    """The text of the packet this leg starts from; empty where it starts from none."""
+def _write_packet(ground: Ground, session: Session, leg: Leg, folder: str) -> str:
+    """The path of what this leg is to read, as the user left it and checked against the tree now.
+
+    Empty where it starts from no packet. Raises RelayError where the packet cannot be trusted.
+    """
     handoff = session.handoff
     if handoff is None or handoff.id != leg.handoff or not handoff.text_path:
         return ""
-    return f"{session_folder(session)}/{handoff.text_path}"
+    path = f"{folder}/packet.md"
+    write_atomic(path, read_packet_text(ground, session, handoff).encode(), durable=False)
+    return path
 
 
 def _number(answer: Mapping[str, object], name: str) -> int:

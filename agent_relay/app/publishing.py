@@ -13,8 +13,10 @@ from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
+from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import redact_packet
+from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
@@ -43,10 +45,15 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
 
 
 def read_packet_text(ground: Ground, session: Session, handoff: Handoff) -> str:
-    """The packet's text as the user left it. Raises UntrustedDataError where it cannot be trusted."""
+    """The packet's text as the user left it, with what changed in the tree since it was written.
+
+    Raises UntrustedDataError where it cannot be trusted.
+    """
     folder = session_folder(session)
     render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
-    return read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+    text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+    packet = read_packet(f"{folder}/{handoff.json_path}")
+    return mark_stale(text, verify_freshness(packet, read_tree(session.cwd)))
 
 
 def find_native(
