@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from agent_relay.logic.redact.rule import Span
 from agent_relay.logic.redact.values import is_stand_in, looks_secret
@@ -98,6 +99,7 @@ def _is_worth(value: str) -> bool:
     return len(value) >= LEAST and not plain
 
 
+@lru_cache(maxsize=8)
 def build_known(values: frozenset[str]) -> re.Pattern[str] | None:
     """A pattern of all `values`, as they are, in JSON and in URLs; `None` where there is nothing to find."""
     forms: set[str] = set()

@@ -2,6 +2,11 @@
 
 import re
 
+# How far from its place a cut may be made: longer than any secret in one piece but a key block.
+_SEARCHED = 600
+_ENDS = ("\n", " ", ",", ";")
+_STARTS = tuple(map(re.compile, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=])")))
+
 
 def compile_wrappers(*names: str) -> re.Pattern[str]:
     """A pattern for whole elements of the given names, an unclosed one reaching to the end."""
@@ -17,9 +22,30 @@ def strip_wrappers(text: str, wrappers: re.Pattern[str]) -> str:
 
 
 def clip(text: str, *, limit: int = 8000) -> str:
-    """`text` cut in its middle to about `limit` characters; the end is kept longer, errors stand there."""
+    """`text` cut in its middle to at most `limit` characters; the end is kept longer, errors stand there.
+
+    It is cut between lines, in overlong lines at blanks or commas: nobody recognises half a key as one.
+    """
     if len(text) <= limit:
         return text
-    head = limit // 4
-    omitted = len(text) - limit
-    return f"{text[:head]}\n[… {omitted} characters left out …]\n{text[head - limit :]}"
+    head = _find_end(text, limit // 4)
+    tail = _find_start(text, len(text) - limit + limit // 4)
+    return f"{text[:head]}\n[… {tail - head} characters left out …]\n{text[tail:]}"
+
+
+def _find_end(text: str, at: int) -> int:
+    """The last place up to `at` where something ends."""
+    for mark in _ENDS:
+        found = text.rfind(mark, max(0, at - _SEARCHED), at)
+        if found >= 0:
+            return found
+    return at
+
+
+def _find_start(text: str, at: int) -> int:
+    """The first place from `at` where something begins, and not the value of a name that was cut off."""
+    for mark in _STARTS:
+        found = mark.search(text, at, at + _SEARCHED)
+        if found is not None:
+            return found.end()
+    return at

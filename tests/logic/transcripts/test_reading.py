@@ -114,6 +114,18 @@ def test_long_output_keeps_its_ends() -> None:
     assert clip("short") == "short"
 
 
+def test_output_is_cut_between_lines_and_words() -> None:
+    """Half a key looks like no key: what a cut would leave of it goes too."""
+    key = "sk-ant-" + "x" * 80
+    for before in range(90):
+        lines = clip(f"{'a' * before}\n" + f"{key}\n" * 200)
+        assert lines.count(f"{key}\n") * 80 == lines.count("x")
+        for mark in (", ", ";", " and "):
+            words = clip("a" * before + f"{mark}password = {key}" * 200)
+            assert words.count(f"password = {key}") * 80 == words.count("x")
+    assert clip("x" * 9000).endswith("]\n" + "x" * 6000)
+
+
 def test_nested_and_unclosed_wrappers_are_taken_out() -> None:
     """An element cut by the end of the message hides the rest."""
     wrappers = compile_wrappers("note")
