@@ -15,7 +15,7 @@ from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.redact import redact_packet
+from agent_relay.logic.redact import redact_facts, redact_packet
 from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
@@ -33,8 +33,8 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
     """
     folder = session_folder(session)
     target = ground.get_adapter(handoff.to_agent)
-    packet = _build(ground, session, handoff, environ)
-    packet = redact_packet(packet, known=gather_secrets(session.root, environ))
+    known = gather_secrets(session.root, environ, cwd=session.cwd)
+    packet = redact_packet(_build(ground, session, handoff, environ, known), known=known)
     render = build_renderer(target, folder)
     budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
@@ -76,7 +76,9 @@ def find_native(
         return None
 
 
-def _build(ground: Ground, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> ResumePacket:
+def _build(
+    ground: Ground, session: Session, handoff: Handoff, environ: Mapping[str, str], known: frozenset[str]
+) -> ResumePacket:
     leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
     loaded = ground.get_adapter(leg.agent)
     tree = read_tree(session.cwd)
@@ -97,8 +99,9 @@ def _build(ground: Ground, session: Session, handoff: Handoff, environ: Mapping[
         since=leg.starting_at if leg.resumes else None,
         relay_texts=(loaded.adapter.deliver.opening,),
     )
+    facts = _read_facts(loaded, leg, find_native(ground, session, leg, environ))
     return build_packet(
-        _read_facts(loaded, leg, find_native(ground, session, leg, environ)),
+        redact_facts(facts, known=known),
         occasion,
         tree=tree,
         signal=_find_signal(session, handoff),
