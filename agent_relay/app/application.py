@@ -44,7 +44,7 @@ def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:
         adapters=load_adapters(folders),
         config=read_user_config(folders.config),
         zone=find_local_zone(clock.now()),
-        evidence=Evidence(),
+        evidence=Evidence(_report),
         report=_report,
     )
     return Application(ground)

@@ -13,9 +13,10 @@ Hear = Callable[[list[Record]], Awaitable[None]]
 
 
 class Evidence:
-    """The sources of every living leg. Make it in the event loop."""
+    """The sources of every living leg; `report` is told of mistakes in hearing. Make it in the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[BaseException], None]) -> None:
+        self._report = report
         self._sources = SourceSet(self._heard)
         self._queues: dict[str, asyncio.Queue[list[Record]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -28,7 +29,7 @@ class Evidence:
         """
         queue: asyncio.Queue[list[Record]] = asyncio.Queue()
         self._queues[place.leg_id] = queue
-        self._tasks[place.leg_id] = asyncio.create_task(_drain(queue, hear), name=f"hear {place.leg_id}")
+        self._tasks[place.leg_id] = asyncio.create_task(self._drain(queue, hear), name=f"hear {place.leg_id}")
         self._sources.add(place, specs, state=None if is_new else {build_key(spec): {} for spec in specs})
 
     def update(self, leg_id: str, **values: str) -> None:
@@ -66,11 +67,12 @@ class Evidence:
         if queue is not None:
             queue.put_nowait(records)
 
-
-async def _drain(queue: asyncio.Queue[list[Record]], hear: Hear) -> None:
-    while True:
-        records = await queue.get()
-        try:
-            await hear(records)
-        finally:
-            queue.task_done()
+    async def _drain(self, queue: asyncio.Queue[list[Record]], hear: Hear) -> None:
+        while True:
+            records = await queue.get()
+            try:
+                await hear(records)
+            except Exception as error:  # noqa: BLE001 - the root of the leg's hearing: one strange record must not make it deaf
+                self._report(error)
+            finally:
+                queue.task_done()

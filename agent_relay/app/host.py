@@ -1,11 +1,11 @@
 """The host of one session: takes what happens in turn, journals what follows, performs the effects."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from agent_relay.app.keeping import Keeper
 from agent_relay.domain.effect import Effect, Happened
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.event import (
@@ -23,11 +23,11 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.session import Session
+from agent_relay.logic.failing import build_failure
 from agent_relay.logic.fold import fold_event, fold_events
 from agent_relay.logic.machine import step
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.system.clock import Clock
-from agent_relay.system.journal import Journal
 from agent_relay.system.pause import pause_at
 
 _log = logging.getLogger(__name__)
@@ -43,33 +43,38 @@ _DURABLE = (
     SessionRested,
     SessionEnded,
 )
-_RETRY_S = 10.0
+_RETRY_S = 5.0
 """How long a host waits before it tries again what a full disk refused."""
-_TRIES = 6
+_OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
     happened: Happened | Outcome
     answer: "asyncio.Future[Session] | None" = None
-    tries: int = _TRIES
 
 
 Perform = Callable[[Effect], Awaitable[Happened | None]]
 
 
 class Host:
-    """One session at work. Everything that happens to it goes through `tell` or `ask`, one at a time."""
+    """One session at work. Everything that happens to it goes through `tell` or `ask`, one at a time.
+
+    What was decided is journalled to its last line before anything else is looked at: while the disk
+    refuses, the session waits, `trouble` says for what, and whoever asks is told at once.
+    """
 
     def __init__(
         self,
-        journal: Journal,
+        journal: Keeper,
         clock: Clock,
         *,
         build_world: Callable[[Session], Awaitable[World]],
         perform: Perform,
+        redact: Callable[[Body], Body],
         changed: Callable[[Session], None],
         report: Callable[[BaseException], None],
+        retry_s: float = _RETRY_S,
     ) -> None:
         session = fold_events(journal.events)
         if session is None:
@@ -80,16 +85,25 @@ class Host:
         self._clock = clock
         self._build_world = build_world
         self._perform = perform
+        self._redact = redact
         self._changed = changed
         self._report = report
+        self._retry_s = retry_s
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._effects: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
+        self._refusal: RelayError | None = None
+        self._is_working = False
 
     @property
     def events(self) -> Sequence[Event]:
-        """What the journal held when this host took it over."""
+        """What the journal holds."""
         return self._journal.events
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be worked on and no effect is being performed."""
+        return self._queue.empty() and not self._is_working and not self._effects
 
     def start(self) -> None:
         """From now on what is told is worked on."""
@@ -100,56 +114,45 @@ class Host:
         tasks = [*self._effects, *([self._pump] if self._pump else [])]
         for task in tasks:
             task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._refusal = RelayError(f"session {self.session.id} is not at work any more")
+        self._refuse_waiting(self._refusal)
         self._journal.close()
 
-    def tell(self, happened: Happened) -> None:
-        """`happened` will be worked on in turn."""
+    def tell(self, happened: Happened | Outcome) -> None:
+        """`happened` will be worked on in turn; an outcome is journalled as it is."""
         self._queue.put_nowait(_Item(happened))
 
     async def ask(self, happened: Happened | Outcome) -> Session:
         """The session after `happened` was journalled, its effects begun.
 
-        Raises RelayError where it cannot be; then nothing has changed.
+        Raises RelayError where it cannot be: then nothing has changed, or the disk refused in the middle
+        and the rest follows as soon as it can.
         """
+        if self._refusal is not None:
+            raise self._refusal
         answer: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait(_Item(happened, answer, tries=1))
+        self._queue.put_nowait(_Item(happened, answer))
         return await answer
-
-    async def note(self, body: Body) -> None:
-        """`body` is journalled as it is: knowledge that decides nothing."""
-        await self.ask(Outcome((body,)))
 
     async def _run(self) -> None:
         while True:
             item = await self._queue.get()
+            self._is_working = True
             try:
                 await self._work(item)
             except RelayError as error:
-                self._refused(item, error)
+                if item.answer is None:
+                    self.trouble = error.sentence
+                    _log.warning("refused session=%s why=%s", self.session.id, type(error).__name__)
+                _answer(item, error)
             except Exception as error:  # noqa: BLE001 - the root of the session's task: the next happening must still be heard
-                self.trouble = "agent-relay made a mistake; a crash report was written"
+                self.trouble = _OUR_MISTAKE
                 self._report(error)
-                if item.answer is not None and not item.answer.done():
-                    item.answer.set_exception(error)
+                _answer(item, error)
             else:
-                self.trouble = ""
-                if item.answer is not None and not item.answer.done():
-                    item.answer.set_result(self.session)
-
-    def _refused(self, item: _Item, error: RelayError) -> None:
-        if item.answer is not None:
-            if not item.answer.done():
-                item.answer.set_exception(error)
-            return
-        self.trouble = error.sentence
-        _log.warning("refused session=%s why=%s", self.session.id, type(error).__name__)
-        if isinstance(error, StaleOwnerError) or item.tries <= 1:
-            return
-        again = _Item(item.happened, None, item.tries - 1)
-        asyncio.get_running_loop().call_later(_RETRY_S, self._queue.put_nowait, again)
+                _answer(item, self.session)
+            self._is_working, self._refusal = False, None
 
     async def _work(self, item: _Item) -> None:
         happened = item.happened
@@ -157,16 +160,48 @@ class Host:
             outcome = happened
         else:
             outcome = step(self.session, happened, await self._build_world(self.session))
-        for body in outcome.bodies:
-            await self._write(body)
+        for index, body in enumerate(outcome.bodies):
+            await self._write_at_last(body, item, is_first=index == 0)
         if outcome.bodies:
+            self.trouble = ""
             self._changed(self.session)
         for effect in outcome.effects:
             task = asyncio.create_task(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
             self._effects.add(task)
             task.add_done_callback(self._effects.discard)
 
-    async def _write(self, body: Body) -> None:
+    async def _write_at_last(self, body: Body, item: _Item, *, is_first: bool) -> None:
+        """`body` is journalled, however long the disk takes to let us.
+
+        Deciding anew after half of an outcome would decide from a state no outcome ends in. Raises
+        RelayError where the first line of something asked for is refused, StaleOwnerError at any.
+        """
+        while True:
+            try:
+                return await self._write(body)
+            except StaleOwnerError:
+                raise
+            except RelayError as error:
+                if is_first and item.answer is not None:
+                    raise
+                _answer(item, error)
+                self._refuse_waiting(error)
+                if self._refusal is None:
+                    self._refusal, self.trouble = error, error.sentence
+                    _log.warning("disk-refuses session=%s line=%s", self.session.id, body.name)
+                    self._changed(self.session)
+            await asyncio.sleep(self._retry_s)
+
+    def _refuse_waiting(self, error: RelayError) -> None:
+        """Who asks and would wait for the disk knows why instead; what was told stays, in its order."""
+        waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        for item in waiting:
+            if item.answer is None:
+                self._queue.put_nowait(item)
+            _answer(item, error)
+
+    async def _write(self, told: Body) -> None:
+        body = self._redact(told)
         generation = body.generation if isinstance(body, LegStarting) else self.session.generation
         durable = isinstance(body, _DURABLE) or (isinstance(body, SignalSeen) and body.decides)
         at = self._clock.now()
@@ -183,9 +218,18 @@ class Host:
             pause_at(f"before {type(effect).__name__}")
             happened = await self._perform(effect)
             pause_at(f"after {type(effect).__name__}")
-        except Exception as error:
-            self.trouble = f"{type(effect).__name__} failed inside agent-relay"
+        except Exception as error:  # noqa: BLE001 - the root of an effect's task: whoever waits for its outcome must hear of one
+            self.trouble = _OUR_MISTAKE
             self._report(error)
-            raise
+            happened = build_failure(effect, _OUR_MISTAKE)
         if happened is not None:
             self.tell(happened)
+
+
+def _answer(item: _Item, answer: Session | Exception) -> None:
+    if item.answer is None or item.answer.done():
+        return
+    if isinstance(answer, Exception):
+        item.answer.set_exception(answer)
+    else:
+        item.answer.set_result(answer)

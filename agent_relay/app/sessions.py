@@ -10,6 +10,7 @@ from datetime import tzinfo
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
+from agent_relay.app.keeping import KeptJournal
 from agent_relay.app.legs import Luggage
 from agent_relay.app.stage import Stage
 from agent_relay.domain.effect import Asked, Restarted, StopAsked
@@ -18,6 +19,7 @@ from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.ids import is_ulid
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_events
+from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.succession import begin_leg
 from agent_relay.system.files import read_bounded, write_atomic
@@ -167,8 +169,7 @@ class Sessions:
         room = self._add(journal)
         room.stage.take(_pack(wish), wish.task)
         if native is not None:
-            for past in build_history(self._ground.create_id(), wish.source, native):
-                await room.host.note(past)
+            await room.host.ask(Outcome(build_history(self._ground.create_id(), wish.source, native)))
             return await self._go_on(room, wish)
         world = await room.stage.build_world(room.session)
         await room.host.ask(begin_leg(room.session, wish.agent, world))
@@ -241,10 +242,11 @@ class Sessions:
     def _add(self, journal: Journal) -> Room:
         stage = Stage(self._ground)
         host = Host(
-            journal,
+            KeptJournal(journal),
             self._ground.clock,
             build_world=stage.build_world,
             perform=stage.perform,
+            redact=stage.redact,
             changed=self._changed,
             report=self._ground.report,
         )

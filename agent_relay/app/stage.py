@@ -1,16 +1,17 @@
 """Where one session's effects are performed: legs started and stopped, packets published and delivered."""
 
 import asyncio
-import contextlib
-import logging
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.app.delivery import deliver_text
+from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
-from agent_relay.app.legs import Known, LiveLeg, Luggage, adopt_leg, end_lost_leg, start_leg
-from agent_relay.app.publishing import find_native, publish, read_packet_text
+from agent_relay.app.legs import Known, LiveLeg, Luggage, end_lost_leg, start_leg
+from agent_relay.app.publishing import publish, read_packet_text
 from agent_relay.app.stopping import stop_leg
 from agent_relay.domain.effect import (
     Delivered,
@@ -30,28 +31,38 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Event, LegNamed, SignalSeen
+from agent_relay.domain.event import Body, Event, SignalSeen
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.logic.outcome import World
+from agent_relay.logic.redact_event import redact_body
+from agent_relay.system.clock import Clock
+from agent_relay.system.secrets import gather_secrets
 
 if TYPE_CHECKING:
     from agent_relay.app.host import Host
 
-_log = logging.getLogger(__name__)
+_LEDGER_WAITS_S = (0, 2, 5, 10, 15, 30)
+_LONGEST_SLEEP_S = 30.0
 
 
 class Stage:
     """Performs one session's effects. `luggage` is what the user's last terminal brought."""
 
     def __init__(self, ground: Ground) -> None:
-        self.trouble = ""
         self._ground = ground
         self._host: Host | None = None
-        self._live: dict[str, LiveLeg] = {}
+        self._following = Following(ground, lambda: self._luggage.environ)
         self._luggage = Luggage(dict(os.environ))
+        self._secrets: tuple[Luggage | None, frozenset[str]] = (None, frozenset())
         self._task = ""
+        self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._delivering: set[str] = set()
+
+    @property
+    def trouble(self) -> str:
+        """What keeps an effect from being performed; empty for nothing."""
+        return self._following.trouble or next(iter(self._troubles.values()), "")
 
     @property
     def host(self) -> "Host":
@@ -70,12 +81,19 @@ class Stage:
         `task` is in the user's words; the journal knows it without secrets.
         """
         self._luggage = luggage
-        self._task = task
+        self._task = task or self._task
+
+    def redact(self, body: Body) -> Body:
+        """`body` as it may stand in a journal."""
+        return redact_body(body, known=self._secrets[1])
 
     async def build_world(self, session: Session) -> World:
         """What the machine may know now."""
-        ground = self._ground
-        availability = await asyncio.to_thread(ground.read_availability, self._luggage.environ)
+        ground, luggage = self._ground, self._luggage
+        availability = await asyncio.to_thread(ground.read_availability, luggage.environ)
+        if self._secrets[0] is not luggage:
+            known = await asyncio.to_thread(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
+            self._secrets = (luggage, known)
         return World(
             ground.clock.now(),
             {
@@ -105,37 +123,26 @@ class Stage:
                 await self._deliver_task(leg)
                 return None
             case NoteRest():
-                await asyncio.to_thread(self._ground.note_rest, effect)
+                await self._note_rest(effect)
                 return None
             case WakeAt(at):
-                await asyncio.sleep(max(0.0, (at - self._ground.clock.now()).total_seconds()))
+                await sleep_until(self._ground.clock, at)
                 return ResetPassed()
 
     async def adopt(self, session: Session) -> bool:
-        """Whether the newest leg's holder lives; then it is under watch again.
-
-        What a dead holder left of its agent is ended.
-        """
+        """Whether the newest leg's holder lives; then it is under watch as soon as it answers."""
         leg = session.living_leg
         if leg is None:
             return False
-        live = await adopt_leg(self._ground, leg, _find_known(self.host.events, leg.id))
-        if live is not None:
-            self._luggage = live.luggage
-            self._follow(live)
-            return True
-        await end_lost_leg(self._ground, leg)
-        return False
+        known = _find_known(self.host.events, leg.id)
+        return await self._following.adopt(leg, self.host, known, self._take_over)
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
-        for task in self._tasks:
-            task.cancel()
-        for task in list(self._tasks):
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        for live in self._live.values():
-            await live.close()
+        await self._following.close()
+
+    def _take_over(self, live: LiveLeg) -> None:
+        self._luggage = live.luggage
 
     def _get_leg(self, leg_id: str) -> Leg:
         return next(leg for leg in self.host.session.legs if leg.id == leg_id)
@@ -146,60 +153,44 @@ class Stage:
 
     async def _spawn(self, leg: Leg) -> Happened:
         async with self._starting:
-            live = self._live.get(leg.id)
+            live = self._following.live.get(leg.id)
             if live is None:
                 try:
                     live = await start_leg(self._ground, self.host.session, leg, self._luggage)
                 except RelayError as error:
                     return LegGone(leg.id, "unstarted", why=error.sentence)
-                self._follow(live)
+                self._following.follow(live, self.host)
+        self._troubles.clear()
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
 
-    def _follow(self, live: LiveLeg) -> None:
-        self._live[live.leg.id] = live
-        live.watch.tell = self.host.tell
-        live.watch.renamed = self._renamed
-        self._run(self._watch(live))
-
-    async def _watch(self, live: LiveLeg) -> None:
-        """The leg's whole life, and what is to be done after it."""
-        ending = await live.watch.run()
-        await self._ground.evidence.leave(live.leg.id)
-        leg = self._get_leg(live.leg.id)
-        await self._name(leg)
-        await end_lost_leg(self._ground, leg)
-        self._live.pop(leg.id, None)
-        await live.close()
-        self.host.tell(ending)
-
-    def _renamed(self, leg_id: str, names: dict[str, str]) -> None:
-        leg = self._get_leg(leg_id)
-        native_id, transcript = names.get("native_id", leg.native_id), names.get("transcript", "")
-        if native_id != leg.native_id:
-            self._ground.evidence.update(leg_id, native_id=native_id)
-        if (native_id, transcript) != (leg.native_id, leg.transcript):
-            self._run(self.host.note(LegNamed(leg_id, native_id, transcript)))
-
-    async def _name(self, leg: Leg) -> None:
-        """The journal knows the agent's own session and transcript."""
-        found = await asyncio.to_thread(
-            find_native, self._ground, self.host.session, leg, self._luggage.environ
-        )
-        if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
-            await self.host.note(LegNamed(leg.id, found.native_id, found.path))
-
     async def _stop(self, leg_id: str) -> Happened | None:
+        """The leg's end is told by its watch; by this where there is none."""
         async with self._starting:
-            live = self._live.get(leg_id)
+            live = self._following.live.get(leg_id)
+        leg = self._get_leg(leg_id)
         if live is None:
-            leg = self._get_leg(leg_id)
+            await self._following.end_by_force(leg)
             await end_lost_leg(self._ground, leg)
             return LegGone(leg_id, "stopped")
         try:
             await stop_leg(live.watch, live.adapter.quit)
         except RelayError as error:
-            self.trouble = error.sentence
+            self._troubles["stop"] = error.sentence
+            pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
+            await self._following.end_by_force(pids)
         return None
+
+    async def _note_rest(self, note: NoteRest) -> None:
+        """The ledger knows of the limit; a disk that refuses is asked again for a minute."""
+        for wait_s in _LEDGER_WAITS_S:
+            await asyncio.sleep(wait_s)
+            try:
+                await asyncio.to_thread(self._ground.note_rest, note)
+            except RelayError as error:
+                self._troubles["ledger"] = error.sentence
+            else:
+                self._troubles.pop("ledger", None)
+                return
 
     async def _publish(self, handoff_id: str) -> Happened | None:
         handoff = self._get_handoff(handoff_id)
@@ -213,10 +204,12 @@ class Stage:
             return PublishFailed(handoff_id, error.sentence)
 
     async def _deliver(self, handoff_id: str, leg_id: str) -> Happened | None:
-        handoff, live = self._get_handoff(handoff_id), self._live.get(leg_id)
-        if handoff is None or live is None:
+        handoff, live = self._get_handoff(handoff_id), self._following.live.get(leg_id)
+        if handoff is None or live is None or leg_id in self._delivering:
+            # An agent that asked something meanwhile is ready a second time; it is given its packet once.
             return None
         deliver = live.adapter.deliver
+        self._delivering.add(leg_id)
         try:
             packet = ""
             if deliver.packet_by == "paste":
@@ -224,23 +217,30 @@ class Stage:
             await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening)
         except RelayError as error:
             return DeliverFailed(handoff_id, leg_id, error.sentence)
+        finally:
+            self._delivering.discard(leg_id)
         return Delivered(handoff_id, leg_id)
 
     async def _deliver_task(self, leg_id: str) -> None:
-        live = self._live.get(leg_id)
-        if live is None:
+        live = self._following.live.get(leg_id)
+        if live is None or leg_id in self._delivering:
             return
+        task = self._task or self.host.session.task
+        self._delivering.add(leg_id)
         try:
-            await deliver_text(
-                live.watch, live.adapter.deliver, packet="", prompt=self._task or self.host.session.task
-            )
+            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task)
         except RelayError as error:
-            self.trouble = error.sentence
+            self._troubles["task"] = error.sentence
+        else:
+            self._troubles.pop("task", None)
+        finally:
+            self._delivering.discard(leg_id)
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+
+async def sleep_until(clock: Clock, at: datetime) -> None:
+    """It is `at` by the wall clock, which a sleeping machine does not stop and a person may set."""
+    while (left_s := (at - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110 - nothing tells when a clock was set
+        await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
 
 
 def _find_known(events: Sequence[Event], leg_id: str) -> Known:

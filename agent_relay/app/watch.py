@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SHORTEST_TICK_S = 0.05
+_LONGEST_TICK_S = 30.0
+"""A machine that sleeps stops the loop's clock, not the agent's: the wall clock is asked this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +90,24 @@ class LegWatch:
     def holder(self, holder: HolderConnection) -> None:
         self._holder = holder
 
-    async def run(self) -> LegGone:
-        """Follows the leg to its end: how the agent ended, or that its holder was lost."""
-        ending = LegGone(self.leg.id, "lost", why=f"{self.leg.agent} was lost with its holder")
-        try:
-            status = await self.holder.watch()
-            await self._look()
-            ended = status.get("exit")
-            if isinstance(ended, dict):
-                ending = await self._collect(ended)
-            else:
-                ending = await self._follow() or ending
-        except HolderError as error:
-            _log.warning("holder-unreadable leg=%s why=%s", self.leg.id, error.why)
+    async def run(self) -> LegGone | None:
+        """Follows the leg: how its agent ended, `None` where the connection to the holder did first.
+
+        Raises HolderError where the holder does not answer; then `run` may be called again.
+        """
+        status = await self.holder.watch()
+        ended = status.get("exit")
+        if isinstance(ended, dict):
+            return await self._collect(ended)
+        await self._look()
+        return await self._follow()
+
+    async def end(self) -> None:
+        """The agent is gone: nothing is expected of it any more."""
+        self.gone.set()
         if self._ticker is not None:
             self._ticker.cancel()
-        self.gone.set()
         await self._wake()
-        return ending
 
     async def hear(self, records: Sequence[Record]) -> None:
         """What structured sources said is told."""
@@ -196,7 +198,7 @@ class LegWatch:
             self._ticker = None
         at = self._detector.wakes_at()
         if at is not None and not self.gone.is_set():
-            delay_s = max(_SHORTEST_TICK_S, (at - now).total_seconds())
+            delay_s = min(max(_SHORTEST_TICK_S, (at - now).total_seconds()), _LONGEST_TICK_S)
             self._ticker = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _tick(self) -> None:

@@ -1,0 +1,176 @@
+"""The living legs of one session: each is watched to its end, whatever happens to its holder meanwhile."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.legs import Known, LiveLeg, adopt_leg, end_by_force, end_lost_leg, is_held
+from agent_relay.app.publishing import find_native
+from agent_relay.domain.effect import Happened, LegGone
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import LegNamed
+from agent_relay.domain.session import Leg, Session
+from agent_relay.logic.outcome import Outcome
+
+_log = logging.getLogger(__name__)
+_AGAIN_S = 0.5
+_SLOWEST_S = 30.0
+"""A holder that lives and does not answer is asked again, ever more seldom."""
+_REPORTS = 3
+"""A mistake of ours that comes back with every look is reported this often for one leg."""
+
+
+class Told(Protocol):
+    """Who hears of the legs: the session's host."""
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        ...
+
+    def tell(self, happened: Happened | Outcome) -> None:
+        """`happened` will be worked on in turn."""
+        ...
+
+
+class Following:
+    """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
+
+    def __init__(self, ground: Ground, environ: Callable[[], Mapping[str, str]]) -> None:
+        self.trouble = ""
+        self.live: dict[str, LiveLeg] = {}
+        self._ground = ground
+        self._environ = environ
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def follow(self, live: LiveLeg, told: Told) -> None:
+        """`live` is watched from now on; what it does is told."""
+        self.live[live.leg.id] = live
+        live.watch.tell = told.tell
+        live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
+        self._run(self._watch(live, told))
+
+    async def adopt(self, leg: Leg, told: Told, known: Known, taken: Callable[[LiveLeg], None]) -> bool:
+        """Whether the leg's holder lives; then it is under watch as soon as it answers, and `taken` called.
+
+        What a dead holder left of its agent is ended.
+        """
+        if not await is_held(self._ground, leg):
+            await end_lost_leg(self._ground, leg)
+            return False
+        if not await self._try_adopting(leg, told, known, taken):
+            self._run(self._adopt_late(leg, told, known, taken))
+        return True
+
+    async def end_by_force(self, leg: Leg) -> None:
+        """Neither the agent nor its holder lives on; the watch, where there is one, tells of it."""
+        live = self.live.get(leg.id)
+        await end_by_force(self._ground, leg, live.holder_pid if live is not None else leg.holder_pid)
+
+    async def close(self) -> None:
+        """Nothing is watched any more; legs run on."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for live in self.live.values():
+            await live.close()
+
+    async def _try_adopting(
+        self, leg: Leg, told: Told, known: Known, taken: Callable[[LiveLeg], None]
+    ) -> bool:
+        try:
+            live = await adopt_leg(self._ground, leg, known)
+        except RelayError as error:
+            self._miss(leg, error)
+            return False
+        self.trouble = ""
+        taken(live)
+        self.follow(live, told)
+        return True
+
+    async def _adopt_late(self, leg: Leg, told: Told, known: Known, taken: Callable[[LiveLeg], None]) -> None:
+        wait_s = _AGAIN_S
+        while await is_held(self._ground, leg):
+            if await self._try_adopting(leg, told, known, taken):
+                return
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, _SLOWEST_S)
+        self.trouble = ""
+        await end_lost_leg(self._ground, leg)
+        told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
+
+    def _miss(self, leg: Leg, error: RelayError) -> None:
+        """It may be stopped, or wait for its turn on a busy machine: killing its agent would be worse."""
+        self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error.sentence})"
+        _log.warning("holder-silent leg=%s why=%s", leg.id, type(error).__name__)
+
+    async def _watch(self, live: LiveLeg, told: Told) -> None:
+        """The leg's whole life, and what is to be done after it."""
+        leg = live.leg
+        ending = await self._see_out(live)
+        await live.watch.end()
+        try:
+            await self._ground.evidence.leave(leg.id)
+            await self._name(_get_leg(told.session, leg.id), told)
+        except Exception as error:  # noqa: BLE001 - the root of the watch's task: whatever its records hold, its end must be told
+            self._ground.report(error)
+        # The journal may not know the pids yet, where the disk refused the line that tells them.
+        pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
+        await end_lost_leg(self._ground, pids)
+        self.live.pop(leg.id, None)
+        await live.close()
+        self.trouble = ""
+        told.tell(ending)
+
+    async def _see_out(self, live: LiveLeg) -> LegGone:
+        """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""
+        wait_s, reports = _AGAIN_S, 0
+        while True:
+            try:
+                ending = await live.watch.run()
+            except RelayError as error:
+                self._miss(live.leg, error)
+            except Exception as error:  # noqa: BLE001 - the root of the watch's task: the session must not stay deaf
+                self.trouble = f"agent-relay made a mistake in watching {live.leg.agent}"
+                reports += 1
+                if reports <= _REPORTS:
+                    self._ground.report(error)
+            else:
+                if ending is not None:
+                    return ending
+            if not await is_held(self._ground, live.leg):
+                return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, _SLOWEST_S)
+            with contextlib.suppress(RelayError):
+                await live.reconnect(self._ground)
+
+    def _rename(self, told: Told, leg_id: str, names: Mapping[str, str]) -> None:
+        leg = _get_leg(told.session, leg_id)
+        native_id = names.get("native_id", leg.native_id)
+        known = leg.transcript if native_id == leg.native_id else ""
+        transcript = names.get("transcript", known)
+        if native_id != leg.native_id:
+            self._ground.evidence.update(leg_id, native_id=native_id)
+        if (native_id, transcript) != (leg.native_id, leg.transcript):
+            told.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
+
+    async def _name(self, leg: Leg, told: Told) -> None:
+        """The journal knows the agent's own session and transcript."""
+        found = await asyncio.to_thread(find_native, self._ground, told.session, leg, self._environ())
+        if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
+            told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _get_leg(session: Session, leg_id: str) -> Leg:
+    return next(leg for leg in session.legs if leg.id == leg_id)
