@@ -1,0 +1,300 @@
+"""The host of a session: in turn, journal first, and never deaf."""
+
+import asyncio
+
+import pytest
+
+from agent_relay.domain.effect import (
+    Asked,
+    DeliverPacket,
+    Effect,
+    Happened,
+    Heard,
+    LegGone,
+    NoteRest,
+    Published,
+    PublishPacket,
+    ScreenSays,
+    Spawned,
+    SpawnLeg,
+    StopLeg,
+)
+from agent_relay.domain.errors import RelayError, StaleOwnerError
+from agent_relay.domain.event import LegNamed, SessionEnded, SessionStopping
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.session import State
+from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.logic.outcome import Outcome
+from agent_relay.logic.succession import begin_leg
+from tests.support.scripted_host import Disk, Scene, play
+
+LIMIT = Signal(
+    AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "You've hit it"), decides=True
+)
+
+
+async def begin(scene: Scene) -> None:
+    """The first leg runs and is ready."""
+    await scene.host.ask(begin_leg(scene.host.session, "ann", await scene.build_world(scene.host.session)))
+    leg = scene.session.leg
+    assert leg is not None
+    scene.host.tell(Spawned(leg.id, 10, 11, 12))
+    scene.host.tell(ScreenSays(leg.id, "ready"))
+    await scene.calm()
+    scene.effects.clear()
+
+
+def leg_of(scene: Scene) -> str:
+    leg = scene.session.leg
+    assert leg is not None
+    return leg.id
+
+
+@pytest.mark.parametrize("line", ["signal.seen", "handoff.begun"])
+def test_a_disk_that_is_full_for_a_while_delays_a_failover_and_loses_nothing(line: str) -> None:
+    """Half an outcome journalled, then decided anew, would strand a limited session."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda body: body.name == line
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
+        assert "No space left on device" in scene.host.trouble
+        assert scene.effects == []
+        scene.disk.refuses = lambda _body: False
+        await scene.calm()
+        assert scene.session.state is State.HANDING_OFF
+        assert [type(effect) for effect in scene.effects] == [NoteRest, StopLeg]
+        assert scene.host.trouble == ""
+
+    play(Scene(), script)
+
+
+@pytest.mark.parametrize("line", ["leg.ended", "handoff.stopped", "packet.published", "leg.starting"])
+def test_a_full_disk_at_any_line_of_the_saga_leads_on_to_the_successor(line: str) -> None:
+    """The predecessor is gone by then: whoever forgot the next step would strand the user."""
+
+    async def answer(effect: Effect) -> Happened | None:
+        match effect:
+            case StopLeg(leg):
+                return LegGone(leg, "stopped")
+            case PublishPacket(handoff):
+                return Published(handoff, "P", 1, "1.json", "1.md", "f")
+            case SpawnLeg(leg):
+                return Spawned(leg, 20, 21, 22)
+            case _:
+                return None
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.perform = answer
+        scene.disk.refuses = lambda body: body.name == line
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
+        scene.disk.refuses = lambda _body: False
+        await scene.until(lambda: scene.session.agent == "bob" and scene.host.is_idle, "the successor runs")
+        assert scene.session.living_leg is not None
+        assert scene.session.living_leg.child_pid == 21
+
+    play(Scene(), script)
+
+
+def test_what_was_told_while_the_disk_refused_follows_in_its_order() -> None:
+    """An end that overtakes the limit before it would read as the user's own."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda _body: True
+        leg = leg_of(scene)
+        scene.host.tell(Heard(leg, LIMIT))
+        scene.host.tell(LegGone(leg, "exited"))
+        await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
+        scene.disk.refuses = lambda _body: False
+        await scene.calm()
+        assert scene.disk.names()[-4:] == ["signal.seen", "handoff.begun", "leg.ended", "handoff.stopped"]
+
+    play(Scene(), script)
+
+
+def test_who_asks_while_the_disk_refuses_is_told_so_at_once() -> None:
+    """A command that hangs until somebody frees the disk tells its user nothing."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda _body: True
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        waiting = asyncio.ensure_future(scene.host.ask(Asked("cas")))
+        with pytest.raises(RelayError, match="No space left on device"):
+            await waiting
+        with pytest.raises(RelayError, match="No space left on device"):
+            await scene.host.ask(Asked("cas"))
+        scene.disk.refuses = lambda _body: False
+        await scene.calm()
+        assert scene.session.handoff is not None
+        assert scene.session.handoff.to_agent == "bob"
+
+    play(Scene(), script)
+
+
+def test_what_was_asked_for_and_refused_at_its_first_line_has_not_begun() -> None:
+    """The user saw an error; a handoff minutes later would be a surprise."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda _body: True
+        with pytest.raises(RelayError, match="No space left on device"):
+            await scene.host.ask(Asked("bob"))
+        scene.disk.refuses = lambda _body: False
+        await scene.calm()
+        assert scene.session.handoff is None
+        assert scene.session.state is State.READY
+
+    play(Scene(), script)
+
+
+def test_what_was_asked_for_and_begun_is_finished_though_the_asker_has_an_error() -> None:
+    """The journal says that it began; only its end brings the session back to a state people know."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda body: body.name == "session.stopping"
+        with pytest.raises(RelayError, match="No space left"):
+            await scene.host.ask(Outcome((LegNamed(leg_of(scene), "n"), SessionStopping("x"))))
+        scene.disk.refuses = lambda _body: False
+        await scene.calm()
+        assert scene.disk.names()[-2:] == ["leg.named", "session.stopping"]
+
+    play(Scene(), script)
+
+
+@pytest.mark.parametrize(
+    ("kind", "last"),
+    [(StopLeg, "handoff.begun"), (PublishPacket, "session.ended"), (SpawnLeg, "handoff.stopped")],
+)
+def test_an_effect_that_breaks_inside_relay_is_reported_and_answered(kind: type[Effect], last: str) -> None:
+    """A bug of ours costs a crash report, not a session that waits for ever."""
+    broken = 0
+
+    async def answer(effect: Effect) -> Happened | None:
+        nonlocal broken
+        if isinstance(effect, kind) and not broken:
+            broken += 1
+            raise KeyError("our bug")
+        match effect:
+            case StopLeg(leg):
+                return LegGone(leg, "stopped")
+            case PublishPacket(handoff) if kind is PublishPacket or not broken:
+                return Published(handoff, "P", 1, "1.json", "1.md", "f")
+            case _:
+                return None
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.perform = answer
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.until(lambda: bool(scene.reports) and scene.host.is_idle, "it was reported")
+        assert scene.disk.names()[-1] == last
+        assert len(scene.reports) == 1
+
+    play(Scene(), script)
+
+
+def test_a_delivery_that_breaks_inside_relay_leaves_the_successor_in_charge() -> None:
+    """The agent lives; the user can give it the packet by hand."""
+
+    async def answer(effect: Effect) -> Happened | None:
+        match effect:
+            case StopLeg(leg):
+                return LegGone(leg, "stopped")
+            case PublishPacket(handoff):
+                return Published(handoff, "P", 1, "1.json", "1.md", "f")
+            case SpawnLeg(leg):
+                return Spawned(leg, 20, 21, 22)
+            case DeliverPacket():
+                raise KeyError("our bug")
+            case _:
+                return None
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.perform = answer
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.until(lambda: scene.session.agent == "bob" and scene.host.is_idle, "the successor runs")
+        scene.host.tell(ScreenSays(leg_of(scene), "ready"))
+        await scene.until(lambda: bool(scene.session.failure), "the failure is journalled")
+        assert scene.session.state is State.READY
+        assert "crash report" in scene.session.failure
+
+    play(Scene(), script)
+
+
+def test_a_mistake_in_deciding_is_reported_and_the_next_happening_is_heard() -> None:
+    """An impossible event is loud, and only once."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        with pytest.raises(AssertionError):
+            await scene.host.ask(Outcome((SessionEnded("from ready: impossible"),)))
+        assert len(scene.reports) == 1
+        assert "crash report" in scene.host.trouble
+        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        await scene.calm()
+        assert scene.session.state is State.BUSY
+        assert scene.host.trouble == ""
+
+    play(Scene(), script)
+
+
+def test_happenings_that_change_nothing_leave_the_trouble_to_be_read() -> None:
+    """A screen that is read ten times a second must not wipe the line that says what is wrong."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.host.trouble = "the disk is full"
+        scene.host.tell(ScreenSays(leg_of(scene), "ready"))
+        await scene.calm()
+        assert scene.host.trouble == "the disk is full"
+
+    play(Scene(), script)
+
+
+def test_a_stale_owner_gives_up_at_once() -> None:
+    """Somebody else owns the session; trying again would fight over it."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+
+        def stale(_body: object) -> bool:
+            raise StaleOwnerError("another generation owns the session")
+
+        scene.disk.refuses = stale
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.calm()
+        assert scene.host.trouble == "another generation owns the session"
+        assert scene.effects == []
+
+    play(Scene(), script)
+
+
+def test_closing_ends_waits_for_the_disk_and_refuses_who_still_asks() -> None:
+    """A daemon that stops must not wait for a disk that never recovers."""
+    scene = Scene()
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda _body: True
+        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
+
+    play(scene, script)
+    assert scene.disk.is_closed
+    with pytest.raises(RelayError, match="not at work any more"):
+        asyncio.run(scene.host.ask(Asked("bob")))
+
+
+def test_a_journal_that_does_not_begin_with_a_session_is_refused() -> None:
+    """A host without a session could not decide anything."""
+    disk = Disk()
+    disk.events.clear()
+    with pytest.raises(RelayError, match="does not begin with a session"):
+        Scene(disk)

@@ -1,0 +1,129 @@
+"""A host whose disk, clock, world and effects are the test's own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.app.host import Host
+from agent_relay.domain.effect import Effect, Happened
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import Body, Event, SessionCreated
+from agent_relay.domain.session import Session
+from agent_relay.logic.fold import fold_events
+from agent_relay.logic.outcome import World
+from agent_relay.logic.policy import Availability
+
+NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
+ROSTER = ("ann", "bob", "cas")
+
+
+class Disk:
+    """A journal in memory that refuses the lines it is told to: by name, or all of them."""
+
+    def __init__(self, *bodies: Body) -> None:
+        self.path = "/nowhere/journal.jsonl"
+        self.events: list[Event] = []
+        self.refuses: Callable[[Body], bool] = lambda _body: False
+        self.is_closed = False
+        for body in bodies or (SessionCreated("S", "/r", "/r", ROSTER),):
+            self.append(body, at=NOW, generation=0, durable=True)
+
+    def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
+        assert isinstance(durable, bool)
+        if self.refuses(body):
+            raise RelayError(f"cannot write {self.path}: No space left on device")
+        event = Event(len(self.events) + 1, at, generation, body)
+        self.events.append(event)
+        return event
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def names(self) -> list[str]:
+        return [event.body.name for event in self.events]
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def monotonic(self) -> float:
+        return (self.at - NOW).total_seconds()
+
+    def pass_by(self, **time: float) -> None:
+        self.at += timedelta(**time)
+
+
+class Scene:
+    """One host at work on a disk; its effects are kept and answered by `perform`."""
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        self.disk = disk or Disk()
+        self.clock = Clock()
+        self.effects: list[Effect] = []
+        self.reports: list[BaseException] = []
+        self.changes = 0
+        self.ids = 0
+        self.perform: Callable[[Effect], Awaitable[Happened | None]] = self._keep
+        self.availability = dict.fromkeys(ROSTER, Availability(installed=True))
+        self.host = Host(
+            self.disk,
+            self.clock,
+            build_world=self.build_world,
+            perform=self._do,
+            redact=lambda body: body,
+            changed=self._count,
+            report=self.reports.append,
+            retry_s=0.01,
+        )
+
+    @property
+    def session(self) -> Session:
+        found = fold_events(self.disk.events)
+        assert found is not None
+        return found
+
+    async def build_world(self, _session: Session) -> World:
+        self.ids += 1
+        return World(self.clock.now(), self.availability, f"H{self.ids}", f"L{self.ids}")
+
+    async def _do(self, effect: Effect) -> Happened | None:
+        return await self.perform(effect)
+
+    async def _keep(self, effect: Effect) -> Happened | None:
+        self.effects.append(effect)
+        return None
+
+    def _count(self, _session: Session) -> None:
+        self.changes += 1
+
+    async def until(self, is_so: Callable[[], bool], what: str) -> None:
+        """Returns once `is_so`; fails naming `what` after ten seconds."""
+        try:
+            async with asyncio.timeout(10):
+                while not is_so():  # noqa: ASYNC110 - what is awaited tells nobody
+                    await asyncio.sleep(0.002)
+        except TimeoutError:
+            raise AssertionError(f"waited until {what}") from None
+
+    async def calm(self) -> None:
+        """Everything told so far was worked on."""
+        await self.until(lambda: self.host.is_idle, "the host has nothing to do")
+
+
+def play(scene: Scene, script: Callable[[Scene], Awaitable[None]]) -> None:
+    """`script` beside the scene's working host, which is closed afterwards."""
+
+    async def main() -> None:
+        scene.host.start()
+        try:
+            await script(scene)
+        finally:
+            await scene.host.close()
+
+    asyncio.run(main())
