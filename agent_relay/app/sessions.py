@@ -27,6 +27,7 @@ from agent_relay.system.folders import ensure_private
 from agent_relay.system.git import find_root
 from agent_relay.system.journal import Journal, read_events
 from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.secrets import gather_secrets
 
 _log = logging.getLogger(__name__)
 _INDEX_LIMIT_BYTES = 64 << 10
@@ -158,13 +159,12 @@ class Sessions:
     async def _begin(self, wish: OpenWish, root: str) -> Session:
         native = None
         if wish.source:
-            native = await asyncio.to_thread(
-                find_adoptable, self._ground, wish.source, wish.cwd, wish.environ
-            )
+            where = (self._ground, wish.source, wish.cwd, wish.environ)
+            native = await asyncio.to_thread(find_adoptable, *where)
         session_id = self._ground.create_id()
         roster = await asyncio.to_thread(self._ground.build_roster, wish.agent, root)
-        task = redact_text(wish.task).text
-        body = SessionCreated(session_id, root, wish.cwd, roster, task)
+        known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
+        body = SessionCreated(session_id, root, wish.cwd, roster, redact_text(wish.task, known=known).text)
         journal = await asyncio.to_thread(self._create, body)
         room = self._add(journal)
         room.stage.take(_pack(wish), wish.task)

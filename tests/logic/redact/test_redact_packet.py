@@ -67,6 +67,13 @@ def test_redacting_again_keeps_the_counts() -> None:
     assert redact_packet(once) == once
 
 
+def test_what_the_facts_lost_before_is_counted() -> None:
+    """A packet is built of facts without secrets, and says so all the same."""
+    packet = build(task="use [redacted: jwt] and [redacted: jwt]", narrative=KEY)
+    removed = (Redaction(kind="anthropic-key", count=1), Redaction(kind="jwt", count=2))
+    assert redact_packet(packet).redactions == removed
+
+
 def test_a_clean_packet_stays_equal() -> None:
     """Nothing is touched without need."""
     packet = build(task="make it work", plan=[{"text": "step"}], future=[1, {"a": None}])
