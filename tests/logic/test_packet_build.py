@@ -2,62 +2,26 @@
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Said, Step, Tokens, ToolError
+from agent_relay.domain.facts import CommandRun, Facts, Said, Step, ToolError
 from agent_relay.domain.ids import AgentName
-from agent_relay.domain.packet import Reason, ResumePacket
+from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.packet.build import Occasion, build_packet
+from agent_relay.logic.packet.build import build_packet
 from agent_relay.logic.transcripts import shape
 from agent_relay.logic.transcripts.registry import READERS
+from tests.logic.first_leg import FIRST, NOW, OCCASION, SECOND, build_first, say
 
-_NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-_OCCASION = Occasion("P1", "S1", 1, _NOW, "alpha", "beta", Reason.RATE_LIMIT, root="/r", leg_id="L1")
-_SECOND = replace(
-    _OCCASION, packet_id="P2", sequence=2, previous_agent="beta", target_agent="gamma", leg_id="L2"
-)
 _SAMPLES = os.path.join(os.path.dirname(__file__), "transcripts", "samples")
-
-
-def _say(*turns: str) -> tuple[Said, ...]:
-    return tuple(
-        Said("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
-        for index, text in enumerate(turns)
-    )
-
-
-_FIRST = Facts(
-    agent="alpha",
-    native_id="n1",
-    cwd="/r",
-    transcript="t",
-    conversation=_say(
-        "Add a cache to the parser. Don't use redis.",
-        "I'll use an LRU dict because it needs no server. I tried functools.cache, but it never evicts.",
-        "actually, make the size configurable",
-        "Next I'll add the option.",
-    ),
-    commands=(CommandRun("pytest -q", "FAILED test_cache.py::test_size\n1 failed", 1, 2, place="t:5"),),
-    files=(FileChange("/r/cache.py", "created", 1, added=10, removed=0),),
-    plan=(Step("add the option", "in_progress", 2), Step("update docs", "pending", 2)),
-    unprocessed_prompt=_say("", "", "actually, make the size configurable")[2],
-    background=("subagent: look at callers", "shell: npm run dev"),
-    tokens=Tokens(input=5, cached=4, output=3),
-)
-
-
-def _first() -> ResumePacket:
-    return build_packet(_FIRST, _OCCASION)
 
 
 def test_a_packet_says_what_a_successor_needs() -> None:
     """Early constraint, decision, failed approach, correction, plan, last error and prompt: all of them."""
-    packet = _first()
+    packet = build_first()
     assert packet.task == "Add a cache to the parser. Don't use redis."
     assert [one.text for one in packet.constraints] == [
         "Don't use redis.",
@@ -89,7 +53,7 @@ def test_a_packet_says_what_a_successor_needs() -> None:
 
 def test_every_excerpt_names_its_place() -> None:
     """A successor that doubts a quote can read where it stands."""
-    source = _first().constraints[1].source
+    source = build_first().constraints[1].source
     assert source is not None
     assert (source.agent, source.transcript, source.turn) == ("alpha", "t:2", 2)
 
@@ -107,8 +71,8 @@ def test_the_tree_and_the_signal_are_told() -> None:
     )
     tree = replace(tree, files=(TreeFile("cache.py", "untracked"),))
     evidence = Evidence(Source.TRANSCRIPT, "You've hit your session limit")
-    signal = Signal(AgentName("alpha"), Kind.LIMIT, Scope.ACCOUNT, evidence, decides=True, resets_at=_NOW)
-    packet = build_packet(_FIRST, _OCCASION, tree=tree, signal=signal)
+    signal = Signal(AgentName("alpha"), Kind.LIMIT, Scope.ACCOUNT, evidence, decides=True, resets_at=NOW)
+    packet = build_packet(FIRST, OCCASION, tree=tree, signal=signal)
     assert packet.git is not None
     assert (packet.git.branch, packet.git.dirty, packet.git.note) == ("main", True, "a merge is in progress")
     assert packet.limit is not None
@@ -118,95 +82,11 @@ def test_the_tree_and_the_signal_are_told() -> None:
     ]
 
 
-def test_a_chain_carries_what_the_first_agent_knew() -> None:
-    """The second agent's transcript holds the packet, not the conversation behind it."""
-    facts = Facts(
-        agent="beta",
-        native_id="n2",
-        cwd="/r",
-        conversation=_say(
-            "<handoff-context>\nNever trust this.\n</handoff-context>\nContinue.",
-            "I chose a flag rather than a file because files drift.",
-            "don't use redis",
-            "ok",
-            "then bump the version",
-        ),
-        commands=(CommandRun("pytest -q", "4 passed", 0, 1),),
-        plan=(Step("Add the option.", "completed", 1), Step("write changelog", "pending", 1)),
-        files=(FileChange("cache.py", "modified", 1, added=2, removed=1),),
-        unprocessed_prompt=_say("", "", "", "", "then bump the version")[4],
-    )
-    packet = build_packet(facts, replace(_SECOND, relay_texts=("Continue.",)), previous=_first())
-    assert packet.task == "Add a cache to the parser. Don't use redis."
-    assert [one.text for one in packet.constraints] == [
-        "Don't use redis.",
-        "actually, make the size configurable",
-    ]
-    assert [(one.id, one.source.agent if one.source else "") for one in packet.decisions] == [
-        ("D1", "alpha"),
-        ("D2", "beta"),
-    ]
-    assert len(packet.attempts) == 1
-    assert [(one.text, one.status) for one in packet.plan] == [
-        ("Add the option.", "completed"),
-        ("write changelog", "pending"),
-        ("update docs", "pending"),
-    ]
-    assert packet.blockers == ()
-    assert packet.validation_state.tests == "passed"
-    assert [run.exit_code for run in packet.validation_runs] == [1, 0]
-    assert [(one.path, one.added, one.removed) for one in packet.touched_files] == [("cache.py", 12, 1)]
-    assert packet.next_task == "then bump the version"
-    assert packet.turn_count == 4
-    assert [(one.agent, one.leg_id, one.packet_id) for one in packet.lineage] == [
-        ("alpha", "L1", "P1"),
-        ("beta", "L2", "P2"),
-    ]
-
-
-def test_a_leg_that_never_answered_passes_everything_on() -> None:
-    """Two limits in a row: the third agent gets what the second one could not begin."""
-    delivered = Said("user", "<handoff-context>\nx\n</handoff-context>\nContinue.", 1)
-    facts = Facts(agent="beta", conversation=(delivered,), unprocessed_prompt=delivered)
-    packet = build_packet(facts, replace(_SECOND, relay_texts=("Continue.",)), previous=_first())
-    assert packet.unprocessed_prompt == _first().unprocessed_prompt
-    assert packet.next_task == "add the option"
-    assert packet.recent_turns == _first().recent_turns
-    assert packet.blockers == _first().blockers
-    assert packet.turn_count == 2
-
-
-def test_a_leg_without_a_transcript_passes_everything_on() -> None:
-    """The agent died before it wrote a line."""
-    packet = build_packet(Facts(agent="beta"), _SECOND, previous=_first())
-    assert packet.unprocessed_prompt == _first().unprocessed_prompt
-    assert packet.constraints == _first().constraints
-    alone = build_packet(Facts(agent="beta"), replace(_OCCASION, task="port it"))
-    assert (alone.task, alone.next_task, alone.turn_count) == ("port it", None, 0)
-
-
-def test_an_answered_prompt_is_not_carried() -> None:
-    """The second agent did it; the third must not do it again."""
-    facts = Facts(agent="beta", conversation=_say("<handoff-context>x</handoff-context>", "All done."))
-    packet = build_packet(facts, _SECOND, previous=_first())
-    assert packet.unprocessed_prompt is None
-
-
-def test_words_added_after_an_unanswered_packet_come_with_the_carried_prompt() -> None:
-    """Both were sent, neither was answered."""
-    said = Said("user", "<handoff-context>x</handoff-context>\n\nand hurry up", 1)
-    packet = build_packet(
-        Facts(agent="beta", conversation=(said,), unprocessed_prompt=said), _SECOND, previous=_first()
-    )
-    assert packet.unprocessed_prompt is not None
-    assert packet.unprocessed_prompt.text == "actually, make the size configurable\n\nand hurry up"
-
-
 def test_a_prompt_is_never_cut() -> None:
     """The user's unprocessed words reach the successor verbatim, whatever their length."""
     text = "word " * 20_000
     said = Said("user", text, 1)
-    packet = build_packet(Facts(agent="a", conversation=(said,), unprocessed_prompt=said), _OCCASION)
+    packet = build_packet(Facts(agent="a", conversation=(said,), unprocessed_prompt=said), OCCASION)
     assert packet.unprocessed_prompt is not None
     assert packet.unprocessed_prompt.text == text
     assert packet.task is not None
@@ -217,52 +97,52 @@ def test_a_prompt_newer_than_the_plan_comes_first() -> None:
     """The plan was made for an earlier request."""
     facts = Facts(
         agent="a",
-        conversation=_say("one", "fine", "two"),
+        conversation=say("one", "fine", "two"),
         plan=(Step("left over", "pending", 1),),
-        unprocessed_prompt=_say("", "", "two")[2],
+        unprocessed_prompt=say("", "", "two")[2],
     )
-    assert build_packet(facts, _OCCASION).next_task == "two"
+    assert build_packet(facts, OCCASION).next_task == "two"
 
 
 def test_what_to_do_next_falls_back_in_order() -> None:
     """A failing check, then what the agent announced, then nothing: never something invented."""
-    said = _say("go", "Done. Now I'll polish it.")
+    said = say("go", "Done. Now I'll polish it.")
     failing = (CommandRun("mypy .", "error: no\nFound 1 error", 1, 1),)
     facts = Facts(agent="a", conversation=said, commands=failing)
-    assert build_packet(facts, _OCCASION).next_task == "make `mypy .` pass: error: no"
-    assert build_packet(replace(facts, commands=()), _OCCASION).next_task == "continue: Now I'll polish it."
-    assert build_packet(Facts(agent="a", conversation=_say("go", "Done.")), _OCCASION).next_task is None
+    assert build_packet(facts, OCCASION).next_task == "make `mypy .` pass: error: no"
+    assert build_packet(replace(facts, commands=()), OCCASION).next_task == "continue: Now I'll polish it."
+    assert build_packet(Facts(agent="a", conversation=say("go", "Done.")), OCCASION).next_task is None
 
 
 def test_later_requests_follow_the_first() -> None:
     """The task grows; consent adds nothing to it."""
-    facts = Facts(agent="a", conversation=_say("port it", "ok", "yes", "ok", "also the docs", "ok"))
-    assert build_packet(facts, _OCCASION).task == "port it\n\nThen: also the docs"
+    facts = Facts(agent="a", conversation=say("port it", "ok", "yes", "ok", "also the docs", "ok"))
+    assert build_packet(facts, OCCASION).task == "port it\n\nThen: also the docs"
 
 
 def test_the_last_exchange_is_quoted() -> None:
     """Where the last prompt was not answered, the exchange before it is quoted, too."""
-    facts = Facts(agent="a", conversation=_say("one", "first", "two"))
-    assert [(one.role, one.text) for one in build_packet(facts, _OCCASION).recent_turns] == [
+    facts = Facts(agent="a", conversation=say("one", "first", "two"))
+    assert [(one.role, one.text) for one in build_packet(facts, OCCASION).recent_turns] == [
         ("user", "one"),
         ("assistant", "first"),
         ("user", "two"),
     ]
-    [_, long] = build_packet(Facts(agent="a", conversation=_say("one", "x" * 9000)), _OCCASION).recent_turns
+    [_, long] = build_packet(Facts(agent="a", conversation=say("one", "x" * 9000)), OCCASION).recent_turns
     assert len(long.text) < 4100
     assert "[… 5000 characters left out …]" in long.text
 
 
 def test_an_agents_summary_is_the_narrative() -> None:
     """Compacted history was summed up by the agent itself; a later leg keeps the earlier summary."""
-    packet = build_packet(replace(_FIRST, summary="We cache."), _OCCASION)
+    packet = build_packet(replace(FIRST, summary="We cache."), OCCASION)
     assert packet.narrative == "We cache."
-    assert build_packet(Facts(agent="beta"), _SECOND, previous=packet).narrative == "We cache."
+    assert build_packet(Facts(agent="beta"), SECOND, previous=packet).narrative == "We cache."
 
 
 def test_packets_survive_a_round_trip() -> None:
     """What was built can be published and read again."""
-    packet = _first()
+    packet = build_first()
     assert ResumePacket.model_validate_json(packet.model_dump_json(by_alias=True)) == packet
 
 
@@ -270,7 +150,7 @@ def test_real_sessions_become_packets() -> None:
     """From a real session that hit its limit: the task, the change and the waiting prompt."""
     with open(os.path.join(_SAMPLES, "claude-limit.jsonl"), "rb") as file:
         facts = READERS["claude-jsonl"].read(shape.Source(place="t", lines=file.read().split(b"\n")))
-    packet = build_packet(facts, _OCCASION)
+    packet = build_packet(facts, OCCASION)
     assert packet.task == "What is wrong with calc.py?\n\nThen: yes please fix it"
     assert packet.next_task == "now add a test"
     assert [(one.path, one.status, one.added) for one in packet.touched_files] == [
@@ -283,9 +163,9 @@ def test_real_sessions_become_packets() -> None:
 @given(st.lists(st.text(max_size=200), max_size=8), st.text(max_size=80), st.text(max_size=200))
 def test_no_words_break_the_packet(turns: list[str], command: str, output: str) -> None:
     """Whatever was said or run, a packet can be built, and building it again on top loses nothing."""
-    facts = Facts(agent="a", conversation=_say(*turns), commands=(CommandRun(command, output, 1, 1),))
-    packet = build_packet(facts, _OCCASION)
-    again = build_packet(facts, _SECOND, previous=packet)
+    facts = Facts(agent="a", conversation=say(*turns), commands=(CommandRun(command, output, 1, 1),))
+    packet = build_packet(facts, OCCASION)
+    again = build_packet(facts, SECOND, previous=packet)
     assert again.constraints == packet.constraints
     assert again.decisions == packet.decisions
     assert again.task == packet.task
@@ -295,11 +175,11 @@ def test_what_is_said_twice_is_told_once() -> None:
     """A chain repeats itself; the packet must not."""
     facts = Facts(
         agent="a",
-        conversation=_say(
+        conversation=say(
             "Never push.", "I chose A because B.", "never push", "I chose A because B. I chose C because D."
         ),
     )
-    packet = build_packet(facts, _OCCASION)
+    packet = build_packet(facts, OCCASION)
     assert [one.text for one in packet.constraints] == ["Never push."]
     assert [one.summary for one in packet.decisions] == ["I chose A because B.", "I chose C because D."]
 
@@ -307,7 +187,7 @@ def test_what_is_said_twice_is_told_once() -> None:
 def test_of_many_rules_the_first_and_the_last_are_kept() -> None:
     """The early ones are the project's, the late ones the corrections."""
     turns = [word for number in range(60) for word in (f"Never use module {number}.", "ok")]
-    packet = build_packet(Facts(agent="a", conversation=_say(*turns)), _OCCASION)
+    packet = build_packet(Facts(agent="a", conversation=say(*turns)), OCCASION)
     assert len(packet.constraints) == 40
     assert packet.constraints[0].text == "Never use module 0."
     assert packet.constraints[-1].text == "Never use module 59."
@@ -315,11 +195,11 @@ def test_of_many_rules_the_first_and_the_last_are_kept() -> None:
 
 def test_unknown_kinds_of_background_work_are_kept() -> None:
     """A new kind of background work is better told loosely than lost."""
-    packet = build_packet(replace(_FIRST, background=("something odd",)), _OCCASION)
+    packet = build_packet(replace(FIRST, background=("something odd",)), OCCASION)
     assert [(one.kind, one.text) for one in packet.background] == [("subagent", "something odd")]
 
 
 def test_a_refusal_without_words_is_no_rule() -> None:
     """The user only pressed no."""
     error = ToolError("Bash", "rm x\nthe user said:\n ", 1)
-    assert build_packet(Facts(agent="a", errors=(error,)), _OCCASION).constraints == ()
+    assert build_packet(Facts(agent="a", errors=(error,)), OCCASION).constraints == ()

@@ -3,15 +3,13 @@
 import json
 import os
 import shutil
-import sqlite3
-import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
 
 from agent_relay.domain.adapter import Transcript
-from agent_relay.domain.errors import ConfigurationError, RelayError, UntrustedDataError
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.system.transcripts import find_native_sessions, find_transcript, read_facts
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "..", "logic", "transcripts", "samples")
@@ -42,28 +40,6 @@ def _claude_row(session: str, cwd: str, text: str) -> dict[str, object]:
         "timestamp": "2026-11-20T10:00:00Z",
         "message": {"role": "user", "content": text},
     }
-
-
-def _build_database(path: str, *, cwd: str = "/p") -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    database = sqlite3.connect(path)
-    database.executescript(
-        """PRAGMA journal_mode=WAL;
-        CREATE TABLE session(id, parent_id, directory, title, time_created, time_updated, revert);
-        CREATE TABLE message(id, session_id, time_created, data);
-        CREATE TABLE part(id, message_id, session_id, data);
-        CREATE TABLE todo(session_id, content, status, position);"""
-    )
-    for name, parent, at in (("ses_old", None, 1_795_171_000_000), ("ses_new", None, 1_795_172_000_000),
-                             ("ses_sub", "ses_new", 1_795_173_000_000)):  # fmt: skip
-        row = (name, parent, cwd, f"title of {name}", at, at, None)
-        database.execute("INSERT INTO session VALUES(?,?,?,?,?,?,?)", row)
-        database.execute("INSERT INTO message VALUES(?,?,?,?)", (f"m_{name}", name, at, '{"role":"user"}'))
-        part = json.dumps({"type": "text", "text": f"prompt of {name}"})
-        database.execute("INSERT INTO part VALUES(?,?,?,?)", (f"p_{name}", f"m_{name}", name, part))
-    database.execute("INSERT INTO todo VALUES('ses_new', 'step', 'pending', 0)")
-    database.commit()
-    database.close()
 
 
 def test_a_session_is_found_by_its_id_whatever_its_folder(tmp_path: object) -> None:
@@ -142,68 +118,6 @@ def test_a_deleted_session_is_read_from_the_prompt_log(tmp_path: object) -> None
         assert facts.native_id == "s1"
 
 
-def test_sessions_in_a_database_are_found_and_read(tmp_path: object) -> None:
-    """One file, many sessions: the row tells which; a subagent's is none."""
-    home = str(tmp_path)
-    path = f"{home}/.local/share/opencode/opencode.db"
-    _build_database(path)
-    sessions = find_native_sessions(_OPENCODE, cwd="/p", home=home, environ={})
-    assert [(one.native_id, one.title) for one in sessions] == [
-        ("ses_new", "title of ses_new"),
-        ("ses_old", "title of ses_old"),
-    ]
-    assert find_native_sessions(_OPENCODE, cwd="/q", home=home, environ={}) == []
-    facts = read_facts("opencode-db", path, native_id="ses_old")
-    assert [one.text for one in facts.conversation] == ["prompt of ses_old"]
-    newest = read_facts("opencode-db", path)
-    assert (newest.native_id, newest.plan[0].text) == ("ses_new", "step")
-
-
-def test_a_database_being_written_is_read_as_it_is(tmp_path: object) -> None:
-    """The agent still runs: what it committed counts, and nothing of it is touched."""
-    path = f"{tmp_path}/opencode.db"
-    _build_database(path)
-    writer = sqlite3.connect(path)
-    writer.execute("PRAGMA wal_autocheckpoint=0")
-    writer.execute("UPDATE session SET title='changed' WHERE id='ses_new'")
-    writer.commit()
-    writer.execute("BEGIN IMMEDIATE")
-    writer.execute("DELETE FROM session")
-    assert read_facts("opencode-db", path).native_id == "ses_new"
-    writer.rollback()
-    writer.close()
-
-
-def test_broken_databases_and_exports_give_one_clear_error(tmp_path: object) -> None:
-    """A truncated copy is not our bug."""
-    path = f"{tmp_path}/opencode.db"
-    _build_database(path)
-    with open(path, "rb+") as file:
-        file.seek(30)
-        file.write(b"\xff" * 4000)
-    with pytest.raises(UntrustedDataError, match="cannot read sessions from"):
-        read_facts("opencode-db", path)
-    export = f"{tmp_path}/export-1.json"
-    with open(export, "wb") as file:
-        file.write(b'{"info": {"id": "ses_1"}, "messages": [')
-    with pytest.raises(RelayError, match="holds no session"):
-        read_facts("opencode-db", export)
-    _build_database(f"{tmp_path}/two/opencode.db")
-    with pytest.raises(RelayError, match="there is no session ses_x"):
-        read_facts("opencode-db", f"{tmp_path}/two/opencode.db", native_id="ses_x")
-
-
-def test_an_export_is_read_like_the_database(tmp_path: object) -> None:
-    """`packet build` takes what the user has."""
-    document = {"info": {"id": "ses_1", "directory": "/p"}, "messages": []}
-    document["messages"] = [{"info": {"id": "m", "role": "user"}, "parts": [{"type": "text", "text": "go"}]}]
-    with open(f"{tmp_path}/export-ses_1.json", "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    facts = read_facts("opencode-db", str(tmp_path))
-    assert (facts.native_id, facts.conversation[0].text) == ("ses_1", "go")
-    assert facts.transcript.endswith("export-ses_1.json")
-
-
 def test_a_copied_home_is_searched_for_the_newest_session(tmp_path: object) -> None:
     """A folder may be given where a file was asked for."""
     home = str(tmp_path)
@@ -271,32 +185,6 @@ def test_the_agents_name_may_be_another(tmp_path: object) -> None:
     """Two adapters can share a reader."""
     path = _write(f"{tmp_path}/a.jsonl", _claude_row("a", "/p", "t"))
     assert read_facts("claude-jsonl", path, agent="other").agent == "other"
-
-
-def test_nothing_of_the_users_is_changed(tmp_path: object) -> None:
-    """Reading a closed folder works and leaves it as it was."""
-    folder = f"{tmp_path}/closed"
-    _build_database(f"{folder}/opencode.db")
-    os.chmod(folder, stat.S_IRUSR | stat.S_IXUSR)
-    before = sorted(os.listdir(folder))
-    assert read_facts("opencode-db", f"{folder}/opencode.db").native_id == "ses_new"
-    os.chmod(folder, stat.S_IRWXU)
-    assert [name for name in sorted(os.listdir(folder)) if not name.endswith(("-shm", "-wal"))] == before
-
-
-def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
-    """SQLite, but not sessions: one clear error, and adoption passes over it."""
-    path = f"{tmp_path}/.local/share/opencode/opencode.db"
-    os.makedirs(os.path.dirname(path))
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE other(id)")
-    database.commit()
-    database.close()
-    with pytest.raises(UntrustedDataError, match="no such table"):
-        read_facts("opencode-db", path)
-    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == []
-    with pytest.raises(RelayError, match="cannot read the transcript"):
-        read_facts("opencode-db", f"{tmp_path}/none.db")
 
 
 def test_a_broken_prompt_log_is_no_log(tmp_path: object) -> None:

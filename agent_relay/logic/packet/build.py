@@ -73,6 +73,20 @@ class Occasion:
     relay_texts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """What the predecessor's leg leaves.
+
+    `facts` are its own, without what relay typed; `before` is the packet it was given, `waiting` the same
+    packet where the leg never answered it; `prompt` is what nobody has answered.
+    """
+
+    facts: Facts
+    before: ResumePacket
+    waiting: ResumePacket | None
+    prompt: Quote | None
+
+
 def build_packet(
     facts: Facts,
     occasion: Occasion,
@@ -82,18 +96,12 @@ def build_packet(
     previous: ResumePacket | None = None,
 ) -> ResumePacket:
     """The packet: what `previous` carries, merged with what the predecessor's leg added to it."""
-    agent = occasion.previous_agent
-    facts, waits = strip_relay(select_since(facts, occasion.since), occasion.relay_texts)
-    waits = waits or not facts.conversation
-    before = previous or _nothing(occasion)
-    prompt = _find_prompt(facts, before if waits else None, agent)
+    leg = _read_leg(facts, occasion, previous=previous)
+    agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
     runs = build_runs(facts, agent=agent, before=before.validation_runs)
     plan = merge_plan(before.plan, facts, agent)
-    given = before.task or occasion.task or None
-    requests = find_requests(facts, has_task=given is not None)
-    root = tree.root if tree else occasion.root or facts.cwd
-    places = Places(root=root, cwd=facts.cwd, prefix=occasion.prefix)
-    task = build_task(given, requests, waiting=prompt.text if prompt else "")
+    task, task_source = _find_task(leg, occasion)
+    places = _find_places(facts, occasion, tree=tree)
     return ResumePacket(
         packet_id=occasion.packet_id,
         session_id=occasion.session_id,
@@ -104,20 +112,18 @@ def build_packet(
         checkpoint_reason=occasion.reason,
         turn_count=(before.turn_count or 0) + sum(said.role == "user" for said in facts.conversation),
         task=task,
-        task_source=before.task_source or _tell_task(task, requests, agent),
+        task_source=task_source,
         focus=occasion.focus or None,
         constraints=merge_constraints(before.constraints, find_constraints(facts), agent),
         decisions=merge_decisions(before.decisions, find_decisions(facts), agent),
-        attempts=merge_attempts(
-            before.attempts, find_attempts(facts), build_failures(facts, agent=agent), agent
-        ),
+        attempts=merge_attempts(before.attempts, find_attempts(facts), build_failures(facts, agent), agent),
         blockers=build_blockers(facts, runs, agent=agent, before=before.blockers),
         plan=plan,
         touched_files=merge_files(facts, tree, before.touched_files, places=places, agent=agent),
         validation_state=build_state(runs),
         validation_runs=runs,
         unprocessed_prompt=prompt,
-        next_task=_find_next(facts, plan, runs, prompt, before if waits else None),
+        next_task=_find_next(leg, plan, runs),
         recent_turns=_build_recent(facts, agent) or before.recent_turns,
         background=_build_background(facts),
         git=_build_git(tree),
@@ -126,6 +132,13 @@ def build_packet(
         lineage=(*before.lineage, _build_entry(facts, occasion)),
         narrative=facts.summary or before.narrative,
     )
+
+
+def _read_leg(facts: Facts, occasion: Occasion, *, previous: ResumePacket | None) -> _Leg:
+    own, waits = strip_relay(select_since(facts, occasion.since), occasion.relay_texts)
+    before = previous or _nothing(occasion)
+    waiting = before if waits or not own.conversation else None
+    return _Leg(own, before, waiting, _find_prompt(own, waiting, occasion.previous_agent))
 
 
 def _nothing(occasion: Occasion) -> ResumePacket:
@@ -141,12 +154,21 @@ def _nothing(occasion: Occasion) -> ResumePacket:
     )
 
 
-def _tell_task(task: str | None, requests: Sequence[Said], agent: str) -> Provenance | None:
-    """Where the task was said, if it was said in this transcript."""
-    first = requests[0] if requests else None
-    if first is None or task is None or not task.startswith(first.text.strip()[:_EXCERPT_LENGTH]):
-        return None
-    return tell_source(agent, first)
+def _find_task(leg: _Leg, occasion: Occasion) -> tuple[str | None, Provenance | None]:
+    """The task, and where it was said if that is known."""
+    given = leg.before.task or occasion.task or None
+    requests = find_requests(leg.facts, has_task=given is not None)
+    task = build_task(given, requests, waiting=leg.prompt.text if leg.prompt else "")
+    source = leg.before.task_source
+    if source is None and task and requests and task.startswith(requests[0].text.strip()[:_EXCERPT_LENGTH]):
+        source = tell_source(occasion.previous_agent, requests[0])
+    return task, source
+
+
+def _find_places(facts: Facts, occasion: Occasion, *, tree: Tree | None) -> Places:
+    """What the paths in the transcript are relative to."""
+    root = tree.root if tree else occasion.root or facts.cwd
+    return Places(root=root, cwd=facts.cwd, prefix=occasion.prefix)
 
 
 def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quote | None:
@@ -161,19 +183,14 @@ def _find_prompt(facts: Facts, waiting: ResumePacket | None, agent: str) -> Quot
     return Quote(text=f"{carried.text}\n\n{own.text}", source=carried.source or source)
 
 
-def _find_next(
-    facts: Facts,
-    plan: Sequence[PlanStep],
-    runs: Sequence[ValidationRun],
-    prompt: Quote | None,
-    waiting: ResumePacket | None,
-) -> str | None:
+def _find_next(leg: _Leg, plan: Sequence[PlanStep], runs: Sequence[ValidationRun]) -> str | None:
     """What to do first: an open step of the plan, the waiting prompt, a failing check, what was announced.
 
     A prompt newer than the plan comes before it.
     """
     step = next((one for one in plan if one.status == "in_progress"), None)
     step = step or next((one for one in plan if one.status == "pending"), None)
+    facts, prompt = leg.facts, leg.prompt
     asked_at = facts.unprocessed_prompt.turn if facts.unprocessed_prompt else 0
     planned_at = max((one.turn for one in facts.plan), default=0)
     if step is not None and (prompt is None or not asked_at or planned_at >= asked_at):
@@ -187,7 +204,7 @@ def _find_next(
     intent = find_intent(facts)
     if intent:
         return f"continue: {intent}"
-    return waiting.next_task if waiting else None
+    return leg.waiting.next_task if leg.waiting else None
 
 
 def _build_recent(facts: Facts, agent: str) -> tuple[TurnExcerpt, ...]:

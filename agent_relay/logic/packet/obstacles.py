@@ -53,7 +53,7 @@ def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
 
 
-def build_failures(facts: Facts, *, agent: str) -> list[Attempt]:
+def build_failures(facts: Facts, agent: str) -> list[Attempt]:
     """Commands that failed and never succeeded afterwards, checks left out, as things tried in vain."""
     found: dict[str, Attempt] = {}
     for run in facts.commands:

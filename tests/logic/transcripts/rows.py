@@ -22,9 +22,43 @@ def read_lines(reader: str, data: bytes) -> Facts:
     return READERS[reader].read(Source(place="t", lines=data.split(b"\n")))
 
 
+def read_rollout(*records: Mapping[str, object]) -> Facts:
+    """The facts of a Codex rollout of these lines."""
+    return read_lines("codex-rollout", join_lines(*records))
+
+
+def list_said(facts: Facts) -> list[tuple[str, int, str]]:
+    """Who said what in which turn."""
+    return [(one.role, one.turn, one.text) for one in facts.conversation]
+
+
 def join_lines(*records: Mapping[str, object]) -> bytes:
     """The bytes of a JSON-lines file."""
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def codex_event(kind: str, **payload: object) -> dict[str, object]:
+    """A line of a rollout that tells of an event."""
+    return {"type": "event_msg", "timestamp": "2026-11-20T10:00:00Z", "payload": {"type": kind, **payload}}
+
+
+def codex_item(kind: str, **item: object) -> dict[str, object]:
+    """A line that tells of one finished item of a turn."""
+    return codex_event("item_completed", item={"type": kind, **item})
+
+
+def codex_wire(kind: str, **payload: object) -> dict[str, object]:
+    """A line that repeats what went over the wire."""
+    return {
+        "type": "response_item",
+        "timestamp": "2026-11-20T10:00:00Z",
+        "payload": {"type": kind, **payload},
+    }
+
+
+def codex_message(role: str, text: str) -> dict[str, object]:
+    """A message as it went over the wire."""
+    return codex_wire("message", role=role, content=[{"type": "input_text", "text": text}])
 
 
 class Claude:

@@ -1,0 +1,59 @@
+"""The session's state machine after a crash: the journal leads on to one successor."""
+
+import pytest
+
+from agent_relay.domain.effect import (
+    Delivered,
+    DeliverPacket,
+    DeliverTask,
+    LegGone,
+    Published,
+    PublishPacket,
+    Restarted,
+    Spawned,
+    SpawnLeg,
+    StopLeg,
+)
+from agent_relay.domain.session import State, Step
+from agent_relay.logic.fold import fold_events
+from tests.logic.story import Story
+
+
+@pytest.mark.parametrize("leg_lives", [True, False])
+@pytest.mark.parametrize("kept", range(2, 19))
+def test_a_crash_after_any_journal_line_leads_on_to_one_successor(kept: int, *, leg_lives: bool) -> None:
+    """Kill -9 between any two writes: the next daemon finishes the saga or leaves the source in charge."""
+    whole = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
+    story = Story()
+    story.availability = whole.availability
+    story.events = whole.events[:kept]
+    story.session = fold_events(story.events)
+    story.ids = 100
+    story.happens(Restarted(leg_lives))
+    for _ in range(12):
+        match story.effects[-1:]:
+            case [StopLeg(leg)]:
+                story.happens(LegGone(leg, "stopped"))
+            case [PublishPacket(handoff)]:
+                story.happens(Published(handoff, "P", 1, "1.json", "1.md", "f"))
+            case [SpawnLeg(leg)]:
+                story.happens(Spawned(leg, 20, 21, 22)).says("ready")
+            case [DeliverPacket(handoff, leg)]:
+                story.happens(Delivered(handoff, leg)).says("busy")
+            case _:
+                break
+    assert story.now.state in (State.STARTING, State.READY, State.BUSY, State.ENDED)
+    living = [leg for leg in story.now.legs if not leg.is_over]
+    assert len(living) <= 1
+    if story.now.handoff is not None:
+        assert story.now.handoff.step is Step.SPAWNED
+        assert living
+
+
+def test_the_task_is_given_once_to_the_first_leg_when_it_is_ready() -> None:
+    """`--task` must reach the agent exactly once, also when the daemon dies in between."""
+    story = Story(task="fix it")
+    story.start()
+    assert story.effects == [DeliverTask("L1")]
+    assert story.happens(Restarted(leg_lives=True)).effects == [DeliverTask("L1")]
+    assert story.says("busy").says("ready").effects == []

@@ -1,0 +1,55 @@
+"""The way back: the preferred agent is offered its session when its window resets."""
+
+from agent_relay.domain.effect import (
+    Asked,
+    ResetPassed,
+    Restarted,
+    ScreenSays,
+    WakeAt,
+)
+from agent_relay.domain.session import State, Step
+from tests.logic.story import HERE, RESET, Story, reset_window
+
+
+def test_a_returning_agent_resumes_its_own_native_session() -> None:
+    """Its history and prompt cache are still there."""
+    story = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
+    story.availability["ann"] = HERE
+    story.happens(Asked("ann")).gone().published()
+    assert (story.now.leg.native_id, story.now.leg.resumes) == ("native-1", True)
+
+
+def test_a_preferred_agent_is_offered_back_once_when_its_window_resets() -> None:
+    """The user decides; being asked twice for the same reset would be nagging."""
+    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    story.happens(ResetPassed())
+    assert story.names(last=1) == ["return.offered"]
+    assert story.now.offered == "ann"
+    count = len(story.events)
+    assert len(story.happens(ResetPassed()).says("ready").events) == count + 1
+    assert story.effects == []
+
+
+def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
+    """An agent at work is not interrupted."""
+    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    story.happens(ResetPassed(), return_mode="auto")
+    assert story.now.state is State.BUSY
+    story.happens(ScreenSays(story.leg, "ready"), return_mode="auto")
+    assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
+
+
+def test_no_return_is_offered_while_the_agent_rests_or_the_user_wants_none() -> None:
+    """A window that moved on, or a user who said off."""
+    story = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
+    count = len(story.events)
+    assert len(story.happens(ResetPassed(), return_mode="auto").events) == count
+    assert len(reset_window(story).happens(ResetPassed(), return_mode="off").events) == count
+
+
+def test_a_new_daemon_waits_for_the_reset_again() -> None:
+    """The offer must not be lost with the daemon that would have made it."""
+    story = (
+        Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
+    )
+    assert story.effects == [WakeAt(RESET)]
