@@ -10,10 +10,10 @@ from typing import Protocol
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg, end_by_force, end_lost_leg, is_held
 from agent_relay.app.publishing import find_native
-from agent_relay.domain.effect import Happened, LegGone
+from agent_relay.domain.effect import Answered, Happened, LegGone
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import LegNamed
-from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.session import Leg, Session, State
 from agent_relay.logic.outcome import Outcome
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Following:
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""
         self.live[live.leg.id] = live
-        live.watch.tell = told.tell
+        live.watch.tell = lambda happened: _tell(told, happened)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
 
@@ -170,6 +170,12 @@ class Following:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _tell(told: Told, happened: Happened) -> None:
+    """Answers come with every turn and matter to a resting session only."""
+    if not isinstance(happened, Answered) or told.session.state is State.RESTING:
+        told.tell(happened)
 
 
 def _get_leg(session: Session, leg_id: str) -> Leg:

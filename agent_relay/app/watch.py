@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.adapter import SourceSpec
-from agent_relay.domain.effect import Happened, Heard, LegGone, ScreenSays
+from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, ScreenSays
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.session import Leg
@@ -68,6 +68,7 @@ class LegWatch:
         self._clock = clock
         self._poke = poke
         self._known = set(senses.known)
+        self._began_at = clock.now()
         self._state_record: dict[str, object] | None = None
         self._screen: Screen | None = None
         self._detector = Detector(
@@ -115,7 +116,7 @@ class LegWatch:
         for record in records:
             if record.source is Source.STATE_FILE:
                 self._state_record = dict(record.data)
-            self.prompted = self.prompted or self._is_prompt(record)
+            self._note_progress(record)
             self._rename(record)
             self._say(self._detector.hear(record, now=now))
         await self._read()
@@ -213,13 +214,19 @@ class LegWatch:
                 self.names |= names
                 self.renamed(self.leg.id, self.names)
 
-    def _is_prompt(self, record: Record) -> bool:
+    def _note_progress(self, record: Record) -> None:
+        """Who spoke; an answer newer than this watch makes a limit told before worth telling again."""
         if record.at is None or record.at < self.leg.starting_at:
-            return False
-        return any(
-            sign.means == "prompt" and sign.source is record.source and is_meant(sign.where, record.data)
+            return
+        means = {
+            sign.means
             for sign in self._senses.rules.progress
-        )
+            if sign.source is record.source and is_meant(sign.where, record.data)
+        }
+        self.prompted = self.prompted or "prompt" in means
+        if "answer" in means and record.at >= self._began_at:
+            self._known.clear()
+            self.tell(Answered(self.leg.id))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
         """The agent's end, its last records heard, whatever it left behind ended."""

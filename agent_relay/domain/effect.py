@@ -100,6 +100,13 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The leg's agent answered a prompt, as its own records say: it is not limited (any more)."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class LegGone:
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user."""
 
@@ -170,6 +177,7 @@ Happened = (
     | Spawned
     | ScreenSays
     | Heard
+    | Answered
     | LegGone
     | Published
     | PublishFailed

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from agent_relay.domain.effect import (
+    Answered,
     Asked,
     Delivered,
     DeliverFailed,
@@ -34,12 +35,14 @@ from agent_relay.domain.event import (
     SessionStopping,
     SignalSeen,
 )
+from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
+from agent_relay.logic.ledger import find_rest
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
-from agent_relay.logic.returning import go_back, reset_passed
+from agent_relay.logic.returning import answered, go_back, reset_passed
 from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
@@ -67,6 +70,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return _heard(session, leg, signal, world)
         case ScreenSays(leg, state):
             return _screen_says(session, leg, state, world)
+        case Answered(leg):
+            return answered(session, leg)
         case LegGone():
             return leg_gone(session, happened, world)
         case Spawned():
@@ -93,11 +98,15 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
 
 
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
-    living = session.living_leg
-    if living is not None and living.agent == asked.agent and session.handoff is None:
+    living, handoff = session.living_leg, session.handoff
+    if session.state is State.STOPPING:
+        raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
+    if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
+        raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
+    if living is not None and living.agent == asked.agent:
         raise WrongUseError(f"{asked.agent} is already at work in this session")
-    if session.handoff is not None and session.handoff.step in _UNDER_WAY:
-        raise WrongUseError(f"a handoff to {session.handoff.to_agent} is under way")
+    if living is None and session.leg is not None and session.agent == asked.agent:
+        return begin_leg(session, asked.agent, world, resumes=True)
     state = world.availability.get(asked.agent)
     # Without a name the next one of the order is meant; whoever works now is not.
     roster = (asked.agent,) if asked.agent else session.roster
@@ -135,12 +144,30 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
-    if session.state not in LIVE:
+    if session.state not in (*LIVE, State.RESTING):
         return NOTHING
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
-    after = replace_agent(session, world, reason="rate_limit", why=f"{signal.scope} limit")
+    # An agent that worked here is no successor that failed to take over, whatever failed before.
+    worked = replace(session, tried=()) if session.handoff is None else session
+    known = _note_limit(signal, world)
+    after = replace_agent(worked, known, reason="rate_limit", why=f"{signal.scope} limit")
     return Outcome((seen,), (rest, *wake)).then(after)
+
+
+def _note_limit(signal: Signal, world: World) -> World:
+    """The world in which the agent rests: the ledger learns of it only after this was decided."""
+    before = world.availability.get(signal.agent)
+    if before is None:
+        return world
+    note = Rest(
+        signal.agent, signal.model, signal.scope, signal.resets_at, signal.evidence.text, seen_at=world.now
+    )
+    rest = find_rest((note,), signal.agent, world.now)
+    if rest is None:
+        return world
+    state = replace(before, resting=True, rests_until=rest.until, scope=rest.scope)
+    return replace(world, availability={**world.availability, signal.agent: state})
 
 
 def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:
@@ -168,7 +195,7 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
 def _spawned(session: Session, spawned: Spawned) -> Outcome:
     """The leg lives. Its screen may have been read before this was told: then it is given what waits."""
     leg = session.living_leg
-    if leg is None or leg.id != spawned.leg or leg.child_pid or session.state not in LIVE:
+    if leg is None or leg.id != spawned.leg or leg.child_pid:
         return NOTHING
     started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
     handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)

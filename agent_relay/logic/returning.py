@@ -25,6 +25,14 @@ def reset_passed(session: Session, world: World) -> Outcome:
     return offered.then(_hand_back(session, preferred, world)) if is_between_turns else offered
 
 
+def answered(session: Session, leg: str) -> Outcome:
+    """An agent that works again ends its session's rest, whatever the ledger believed."""
+    living = session.living_leg
+    if session.state is State.RESTING and living is not None and living.id == leg:
+        return Outcome((SessionWoke(f"{living.agent} answers again"),))
+    return NOTHING
+
+
 def go_back(session: Session, world: World) -> Outcome:
     """At a turn's end, the handoff back that an automatic return was waiting for."""
     preferred = _find_preferred(session, world)

@@ -1,6 +1,7 @@
 """The way back: the preferred agent is offered its session when its window resets."""
 
 from agent_relay.domain.effect import (
+    Answered,
     Asked,
     ResetPassed,
     Restarted,
@@ -8,6 +9,7 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.session import State, Step
+from agent_relay.domain.signal import Scope
 from tests.logic.story import HERE, RESET, Story, reset_window
 
 
@@ -53,3 +55,13 @@ def test_a_new_daemon_waits_for_the_reset_again() -> None:
         Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
     )
     assert story.effects == [WakeAt(RESET)]
+
+
+def test_an_agent_that_answers_again_ends_the_rest_of_its_session() -> None:
+    """Credits were bought, or a window moved: the next limit must find a session that acts on it."""
+    story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
+    assert story.now.state is State.RESTING
+    assert story.happens(Answered("another leg")).now.state is State.RESTING
+    assert story.happens(Answered(story.leg)).now.state is State.READY
+    count = len(story.events)
+    assert len(story.happens(Answered(story.leg)).events) == count
