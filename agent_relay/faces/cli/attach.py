@@ -41,6 +41,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     """The exit status once the session `answer` names is over here; see `client.session_loop`."""
     from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
+    from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.relay_prompt import obey
     from agent_relay.client.session_loop import SessionLoop
@@ -52,6 +53,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         command = partial(obey, session=place.session, folder=place.folder, connect=reconnect)
         return attach(place.socket, relay_key=relay_key, on_relay_key=command)
 
+    watch_daemon(folders)
     return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
 
 

@@ -1,0 +1,86 @@
+"""Keeps a daemon at work behind an attached terminal: where it dies, another one is started."""
+
+import _thread
+import os
+import signal
+import time
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.connection import Connection
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.system.folders import Folders
+
+FIRST_S = 0.2
+"""How soon after its end a daemon is replaced; doubled each time the next one does not last."""
+LONGEST_S = 60.0
+"""How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again."""
+
+
+def watch_daemon(folders: "Folders") -> None:
+    """Until this process ends, a daemon that died is replaced; one that was stopped in order is only missed.
+
+    Without a daemon nobody would see the agent's limit. A thread of its own waits on a connection, which
+    costs nothing while the daemon lives, and starting the next one holds up neither keys nor output.
+    """
+    # Unix signals belong to the thread that has the terminal: a thread inherits the mask it is started under.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        _thread.start_new_thread(_watch, (folders,))
+    except RuntimeError:
+        return  # no more threads for this user: the terminal works as well without
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _watch(folders: "Folders") -> None:
+    try:
+        keep(lambda: connect_or_start(folders), lambda: Connection.open(folders))
+    except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
+        from datetime import UTC, datetime
+
+        from agent_relay import __version__
+        from agent_relay.system.crashes import write_crash
+
+        at = datetime.now(UTC)
+        write_crash(folders.crashes, error, at=at, version=__version__, doing="watching the daemon")
+
+
+def keep(
+    start: "Callable[[], Connection]",
+    find: "Callable[[], Connection]",
+    *,
+    pause: "Callable[[float], None]" = time.sleep,
+) -> None:
+    """Never returns: `start` after a daemon's death, `find` the next one after an orderly end.
+
+    Who stops the daemon on purpose must not have it back at once; the one they start is watched again.
+    """
+    connect, delay_s = start, FIRST_S
+    while True:
+        began = time.monotonic()
+        try:
+            is_stopped = _is_stopped(connect())
+        except (RelayError, OSError):
+            is_stopped = connect is find  # it could not be started or spoken to, which may pass
+        connect = find if is_stopped else start
+        if time.monotonic() - began >= LONGEST_S:
+            delay_s = FIRST_S
+        # Terminals do not all start a daemon at once: the first one's is found by the others.
+        pause(delay_s * (1 + os.getpid() % 32 / 16))
+        delay_s = min(2 * delay_s, LONGEST_S)
+
+
+def _is_stopped(connection: Connection) -> bool:
+    """Once the daemon ended: whether it said so, which one that was killed cannot."""
+    with connection:
+        try:
+            for _ in connection.notices():
+                continue
+        except DaemonUnreachableError:
+            return False
+    return True

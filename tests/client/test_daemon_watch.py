@@ -1,0 +1,129 @@
+"""What an attached terminal does when its daemon ends: replaces the dead, respects the stopped."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.client.connection import Connection, find_daemon_pid
+from agent_relay.client.daemon_watch import keep
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.folders import Folders
+from agent_relay.system.processes import born, wait_for_end
+from tests.support.tiny_client import start
+
+
+class _EnoughError(Exception):
+    """The watch would go on for ever."""
+
+
+class _Daemon:
+    """Daemons that come and end as the test says; `asked` is how each connection was asked for."""
+
+    def __init__(self, folders: Folders) -> None:
+        self.folders = folders
+        self.asked: list[str] = []
+        self.pauses: list[float] = []
+
+    def start(self) -> Connection:
+        """A daemon, started where none runs."""
+        self.asked.append("start")
+        return start(self.folders)
+
+    def find(self) -> Connection:
+        """A daemon, where one runs."""
+        self.asked.append("find")
+        return Connection.open(self.folders)
+
+
+def _end(folders: Folders, number: int) -> None:
+    pid = find_daemon_pid(folders)
+    assert pid is not None
+    begun = born(pid)
+    assert begun is not None
+    os.kill(pid, number)
+    assert wait_for_end([(pid, begun)], limit_s=20)
+
+
+def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:
+    """Four rounds with daemons that end by the next of `ends` as soon as they are connected to."""
+
+    def watched(connect: object) -> Connection:
+        assert callable(connect)
+        connection = connect()
+        assert isinstance(connection, Connection)
+        if number := next(ends, 0):
+            _end(daemon.folders, number)
+        return connection
+
+    def pause(seconds: float) -> None:
+        daemon.pauses.append(seconds)
+        if len(daemon.pauses) == 4:
+            raise _EnoughError
+
+    with pytest.raises(_EnoughError):
+        keep(lambda: watched(daemon.start), lambda: watched(daemon.find), pause=pause)
+
+
+def test_a_killed_daemon_is_replaced_each_time_a_little_later(folders: Folders) -> None:
+    """A daemon that cannot live must not be started fifty times a second."""
+    daemon = _Daemon(folders)
+    _watch(daemon, iter([signal.SIGKILL] * 9))
+    assert daemon.asked == ["start"] * 4
+    first, *later = [round(pause / daemon.pauses[0]) for pause in daemon.pauses]
+    assert (first, later) == (1, [2, 4, 8])
+    assert 0.2 <= daemon.pauses[0] < 0.6
+
+
+def test_a_daemon_stopped_on_purpose_is_not_started_again(folders: Folders) -> None:
+    """`agent-relay daemon stop` would mean nothing beside an open terminal."""
+    daemon = _Daemon(folders)
+    _watch(daemon, iter([signal.SIGTERM]))
+    assert daemon.asked == ["start", "find", "find", "find"]
+    assert find_daemon_pid(folders) is None
+
+
+def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> None:
+    """`agent-relay daemon restart` must not end the watch: the new one may be killed like any other."""
+    daemon = _Daemon(folders)
+    daemon.start().close()
+    _end(folders, signal.SIGTERM)
+    asked = 0
+
+    def begin() -> Connection:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            connection = daemon.start()
+            _end(folders, signal.SIGTERM)
+            daemon.start().close()
+            return connection
+        raise _EnoughError
+
+    def find() -> Connection:
+        connection = daemon.find()
+        _end(folders, signal.SIGKILL)
+        return connection
+
+    with pytest.raises(_EnoughError):
+        keep(begin, find, pause=daemon.pauses.append)
+    assert daemon.asked == ["start", "start", "start", "find"]
+
+
+def test_a_daemon_that_cannot_be_started_is_tried_ever_more_rarely() -> None:
+    """A typo in the configuration is mended in minutes; until then the machine has better things to do."""
+    pauses: list[float] = []
+
+    def refuse() -> Connection:
+        raise ConfigurationError("config.toml is off")
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 12:
+            raise _EnoughError
+
+    with pytest.raises(_EnoughError):
+        keep(refuse, refuse, pause=pause)
+    rounded = [round(seconds * 0.2 / pauses[0], 1) for seconds in pauses]
+    assert rounded == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 60.0, 60.0, 60.0]

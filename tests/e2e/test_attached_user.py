@@ -1,0 +1,114 @@
+"""A person at a terminal while what is behind it dies, changes or moves: they lose nothing."""
+
+import os
+import subprocess
+
+import pytest
+
+from agent_relay.client.connection import find_daemon_pid
+from agent_relay.system.locks import take_lock
+from tests.support.person import Person
+from tests.support.relay_world import RelayWorld, kill, wait_until
+from tests.support.seats import find_session, relay, seat, seated_world, wait_for_daemon
+
+DETACH = b"\x1d/detach\r"
+
+
+def read_counted(world: RelayWorld) -> bytes:
+    """Everything the counter ever wrote."""
+    folder = f"{world.home}/.counter"
+    (name,) = [name for name in os.listdir(folder) if name.endswith(".bytes")]
+    with open(f"{folder}/{name}", "rb") as file:
+        return file.read()
+
+
+def count_lines(person: Person) -> int:
+    return person.received.count(b"\r\nline ")
+
+
+def let_count(person: Person, lines: int) -> None:
+    """That many lines more arrive."""
+    goal = count_lines(person) + lines
+    person.wait_until(lambda: count_lines(person) >= goal, f"{lines} more lines")
+
+
+def daemons(world: RelayWorld) -> list[int]:
+    return [pid for pid, command in world.processes().items() if "daemon/__main__.py" in command]
+
+
+@pytest.mark.slow
+def test_a_daemon_killed_again_and_again_costs_not_one_byte_nor_key() -> None:
+    """Bytes and keys take one hop to the holder; and somebody must be there to see the next limit."""
+    with seated_world(order=("counter", "understudy")) as world, seat(world, "counter") as person:
+        person.wait_for("ready")
+        daemon = wait_for_daemon(world)
+        person.type(b"g")
+        person.wait_until(lambda: b"BEGIN" in person.received, "the count")
+        for round_ in range(4):
+            let_count(person, 100)
+            kill(daemon)
+            person.type(b"%d" % round_)
+            person.wait_until(lambda sign=b"key 3%d" % round_: sign in person.received, "the key")
+            let_count(person, 100)
+            daemon = wait_for_daemon(world, other_than=daemon)
+        person.type(b"s")
+        person.wait_until(lambda: person.received.endswith(b"END\r\nready"), "the end of the count")
+        counted = read_counted(world)
+        assert person.received[person.received.index(b"\r\nBEGIN") :] == counted[len(b"ready") :]
+        assert len(daemons(world)) == 1
+        person.type(b"\x1d/status\r")
+        person.wait_for("under counter, 0 handoffs")
+        person.type(b" ")
+        person.wait_until(lambda: "under counter" not in person.text(), "the agent's screen")
+        person.type(DETACH)
+        assert person.wait_for_end() == 0
+
+
+@pytest.mark.slow
+def test_a_limit_hit_while_no_daemon_lives_is_acted_on_by_the_next_one() -> None:
+    """Nobody types a command at that moment: the terminal itself must see to it that somebody looks."""
+    with seated_world(order=("counter", "understudy")) as world, seat(world, "counter") as person:
+        person.wait_for("ready")
+        daemon = wait_for_daemon(world)
+        lock = take_lock(world.folders.start_lock)
+        assert lock is not None, "no other daemon can start"
+        kill(daemon)
+        wait_until(lambda: find_daemon_pid(world.folders) is None, "the daemon is gone")
+        person.type(b"gL")
+        person.wait_for("! You've hit your session limit")
+        assert find_daemon_pid(world.folders) is None
+        os.close(lock)
+        person.wait_for("understudy goes on")
+        person.wait_for("ready | understudy")
+        person.type(b"hello\r")
+        person.wait_for("understudy heard you")
+        assert b"Continuing with understudy." in person.received
+        world.wait_for(find_session(world), lambda found: len(found.done) == 1, "one handoff was made")
+
+
+@pytest.mark.slow
+def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
+    """`daemon stop` would mean nothing beside an open terminal; the next daemon is watched like the first."""
+    with seated_world() as world, seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        run(world, "daemon", "stop")
+        person.type(b"hello\r")
+        person.wait_for("demo heard you")
+        assert daemons(world) == []
+        person.type(b"\x1d/status\r")
+        person.wait_for("under demo, 0 handoffs")
+        person.type(b" ")
+        run(world, "daemon", "start")
+        daemon = wait_for_daemon(world)
+        wait_until(lambda: count_connections(world) == 2, "the terminal is with the new daemon")
+        kill(daemon)
+        wait_for_daemon(world, other_than=daemon)
+
+
+def count_connections(world: RelayWorld) -> object:
+    return world.ask("daemon.status")["connections"]
+
+
+def run(world: RelayWorld, *words: str) -> str:
+    """What a command prints; it must succeed."""
+    return subprocess.run(relay(world, *words), check=True, capture_output=True, timeout=60, text=True).stdout
