@@ -32,8 +32,10 @@ class RefusedError(Exception):
 
 def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
     """Do what the message asks and answer it; what it gets wrong is told to its sender only."""
-    operation = _OPERATIONS.get(str(message.get("op")), _unknown)
-    reply: dict[str, object] = {"id": message.get("id"), "ok": True}
+    op, number = message.get("op"), message.get("id")
+    operation = (_OPERATIONS.get(op) if isinstance(op, str) else None) or _unknown
+    # Only plain ids are given back: writing one that is nested deeply takes more stack than reading it.
+    reply: dict[str, object] = {"id": number if isinstance(number, int | str) else None, "ok": True}
     try:
         reply |= operation(leg, peer, message)
     except RefusedError as refusal:
@@ -72,7 +74,8 @@ def _size(message: dict[str, object]) -> tuple[int, int, int, int]:
 
 
 def _unknown(_leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
-    raise RefusedError("unknown-op", f"there is no operation {message.get('op')!r}")
+    op = message.get("op")
+    raise RefusedError("unknown-op", f"there is no operation {op[:40] if isinstance(op, str) else None!r}")
 
 
 def _hello(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
