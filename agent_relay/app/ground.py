@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -14,6 +14,7 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.serving import Teller
+from agent_relay.logic.launch import chooses_session
 from agent_relay.logic.ledger import add_rest, find_rest
 from agent_relay.logic.policy import Availability
 from agent_relay.system.adapters import (
@@ -86,12 +87,13 @@ class Ground:
         )
         update_ledger(self.folders.ledger, lambda rests: add_rest(rests, rest, now))
 
-    def fresh_native_ids(self) -> dict[str, str]:
-        """A new native session id for every agent that accepts one."""
+    def fresh_native_ids(self, agent: str, args: Sequence[str]) -> dict[str, str]:
+        """A new native session id for every agent that accepts one; not for `agent` if `args` choose one."""
         return {
             name: str(uuid.uuid4())
             for name, loaded in self.adapters.items()
             if loaded.adapter.launch.native_id == "uuid4"
+            and not (name == agent and chooses_session(loaded.adapter.launch, args))
         }
 
     def find_zone(self, environ: Mapping[str, str]) -> tzinfo:

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from agent_relay.app.sessions import OpenWish, Sessions
+from agent_relay.app.sessions import Sessions
+from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
@@ -45,7 +46,10 @@ class _Handlers:
             force=request.flag("yes"),
             launch=not request.flag("no_launch"),
         )
-        return self._where(await self._sessions.open(wish))
+        if wish.launch:
+            return self._where(await self._sessions.open(wish))
+        session, path = await self._sessions.save_packet(wish)
+        return {**self._where(session), "message": f"Packet for {wish.agent}: {path}"}
 
     async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """Where a session's living leg can be attached, and what the terminal should say."""

@@ -102,8 +102,8 @@ class Host:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be worked on and no effect is being performed."""
-        return self._queue.empty() and not self._is_working and not self._effects
+        """Whether everything told so far was worked on; effects may still be performed."""
+        return self._queue.empty() and not self._is_working
 
     def start(self) -> None:
         """From now on what is told is worked on."""

@@ -20,6 +20,8 @@ from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
+from agent_relay.system.project import open_project
+from agent_relay.system.project import session_folder as make_folder
 from agent_relay.system.secrets import gather_secrets
 from agent_relay.system.store import list_packets, publish_packet, read_delivery_text, read_packet
 from agent_relay.system.templates import build_renderer
@@ -31,7 +33,8 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
 
     Raises RelayError where it cannot be written; packets published before are intact then.
     """
-    folder = session_folder(session)
+    # Made again where `git clean` deleted it since the journal was last written.
+    folder = make_folder(open_project(session.root), session.id)
     target = ground.get_adapter(handoff.to_agent)
     known = gather_secrets(session.root, environ, cwd=session.cwd)
     packet = redact_packet(_build(ground, session, handoff, environ, known), known=known)
@@ -82,10 +85,11 @@ def _build(
     leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
     loaded = ground.get_adapter(leg.agent)
     tree = read_tree(session.cwd)
+    previous = _read_previous(session)
     occasion = Occasion(
         packet_id=handoff.id,
         session_id=session.id,
-        sequence=session.packets + 1,
+        sequence=_find_sequence(session, handoff),
         at=ground.clock.now(),
         previous_agent=leg.agent,
         target_agent=handoff.to_agent,
@@ -96,16 +100,16 @@ def _build(
         prefix=os.path.relpath(os.path.realpath(session.cwd), os.path.realpath(session.root)),
         leg_id=leg.id,
         leg_started_at=leg.starting_at,
-        since=leg.starting_at if leg.resumes else None,
+        since=leg.starting_at if leg.resumes and previous is not None else None,
         relay_texts=(loaded.adapter.deliver.opening,),
     )
-    facts = _read_facts(loaded, leg, find_native(ground, session, leg, environ))
+    facts = _read_facts(loaded, leg, _find_own(leg) or find_native(ground, session, leg, environ))
     return build_packet(
         redact_facts(facts, known=known),
         occasion,
         tree=tree,
         signal=_find_signal(session, handoff),
-        previous=_read_previous(session),
+        previous=previous,
     )
 
 
@@ -120,9 +124,38 @@ def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -
         return Facts(leg.agent, native_id=leg.native_id)
 
 
+def _find_own(leg: Leg) -> NativeSession | None:
+    """The transcript the leg itself named, where it still stands: an adopted one is older than its leg."""
+    if not leg.transcript or not os.path.exists(leg.transcript):
+        return None
+    return NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
+
+
+def _find_sequence(session: Session, handoff: Handoff) -> int:
+    """The packet's number: its own if it was published before a crash, else one nobody has.
+
+    A handoff given up while its packet was being written leaves a number the journal does not know.
+    """
+    highest = session.packets
+    for sequence, target, path in list_packets(session_folder(session)):
+        if sequence > session.packets and target == handoff.to_agent and _is_packet(path, handoff.id):
+            return sequence
+        highest = max(highest, sequence)
+    return highest + 1
+
+
+def _is_packet(path: str, packet_id: str) -> bool:
+    try:
+        return read_packet(path).packet_id == packet_id
+    except RelayError:
+        return False
+
+
 def _read_previous(session: Session) -> ResumePacket | None:
-    """The newest packet of this session that can be trusted."""
-    for _, _, path in reversed(list_packets(session_folder(session))):
+    """The newest packet a leg of this session was given that can be trusted."""
+    for sequence, _, path in reversed(list_packets(session_folder(session))):
+        if sequence in session.saved:
+            continue
         try:
             return read_packet(path)
         except RelayError:

@@ -1,76 +1,35 @@
 """Every session at work on this machine: found, begun, recovered after a crash, stopped."""
 
 import asyncio
-import json
 import logging
 import os
-from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
-from agent_relay.app.host import Host
-from agent_relay.app.keeping import KeptJournal
-from agent_relay.app.legs import Luggage
-from agent_relay.app.stage import Stage
+from agent_relay.app.index import get_journal_path, note_session, read_index
+from agent_relay.app.room import Room, open_room
+from agent_relay.app.wishes import OpenWish, find_wished_root
 from agent_relay.domain.effect import Asked, Restarted, StopAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import SessionCreated
-from agent_relay.domain.ids import is_ulid
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.succession import begin_leg
-from agent_relay.system.files import read_bounded, write_atomic
-from agent_relay.system.folders import ensure_private
-from agent_relay.system.git import find_root
+from agent_relay.logic.wording import session_folder as build_folder
 from agent_relay.system.journal import Journal, read_events
 from agent_relay.system.project import open_project, session_folder
 from agent_relay.system.secrets import gather_secrets
 
 _log = logging.getLogger(__name__)
-_INDEX_LIMIT_BYTES = 64 << 10
 _START_S = 20.0
 """How long a leg may take from exec to a living process before `open` gives up waiting for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWish:
-    """What a terminal asks for: an agent at work in `cwd`, with the user's environment."""
-
-    agent: str
-    cwd: str
-    environ: dict[str, str] = field(repr=False)
-    rows: int = 24
-    cols: int = 80
-    args: tuple[str, ...] = ()
-    task: str = ""
-    session: str = ""
-    fresh: bool = False
-    source: str = ""
-    focus: str = ""
-    model: str = ""
-    force: bool = False
-    launch: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """One session at work: its host and the stage its effects are performed on."""
-
-    host: Host
-    stage: Stage
-
-    @property
-    def session(self) -> Session:
-        """The session now."""
-        return self.host.session
-
-    @property
-    def trouble(self) -> str:
-        """What keeps the session from going on, for the user; empty for nothing."""
-        return self.host.trouble or self.stage.trouble
+_AT_ONCE = 8
+"""How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
+_REMEMBERED = timedelta(minutes=1)
+"""How long an ended session stays at work: terminals still ask how it ended."""
 
 
 class Sessions:
@@ -90,17 +49,23 @@ class Sessions:
 
     async def start(self) -> None:
         """Every session the index names and that has not ended is at work again."""
-        for session_id, root in await asyncio.to_thread(_read_index, self._ground.folders.sessions):
-            try:
-                await self._take_up(session_id, root)
-            except RelayError as error:
-                _log.warning("not-recovered session=%s why=%s", session_id, error.sentence)
+        index = await asyncio.to_thread(read_index, self._ground.folders.sessions)
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def take_up(session_id: str, root: str) -> None:
+            async with turns:
+                try:
+                    await self._take_up(session_id, root)
+                except RelayError as error:
+                    _log.warning("not-recovered session=%s why=%s", session_id, type(error).__name__)
+                except Exception as error:  # noqa: BLE001 - one journal a bug made impossible must not cost all the others
+                    self._ground.report(error)
+
+        await asyncio.gather(*(take_up(session_id, root) for session_id, root in index.items()))
 
     async def stop(self) -> None:
         """Nothing runs in this process any more; agents and holders are left as they are."""
-        for room in self._rooms.values():
-            await room.stage.close()
-            await room.host.close()
+        await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
 
     def get(self, session_id: str) -> Room:
         """The session's room. Raises WrongUseError where no such session is at work."""
@@ -121,17 +86,38 @@ class Sessions:
     async def open(self, wish: OpenWish) -> Session:
         """The session with `wish.agent` at work, or on its way: attached to, handed over or begun."""
         self._ground.get_adapter(wish.agent)
-        root = await asyncio.to_thread(_find_root, wish.cwd)
+        root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
+            await self._retire()
             room = await self._find(wish, root)
             if room is None:
-                return await self._begin(wish, root)
-            if wish.source:
+                room = await self._begin(wish, root)
+            elif wish.source:
                 raise WrongUseError(
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
                 )
-            room.stage.take(_pack(wish), wish.task)
-            return await self._go_on(room, wish)
+            session = await self._go_on(room, wish)
+        return session if session.handoff is not None else await self._started(room)
+
+    async def save_packet(self, wish: OpenWish) -> tuple[Session, str]:
+        """The session, as it was, and the path of a packet of its present state for `wish.agent`.
+
+        Raises WrongUseError where nothing runs here, RelayError where the packet cannot be written.
+        """
+        self._ground.get_adapter(wish.agent)
+        root = await asyncio.to_thread(find_wished_root, wish.cwd)
+        async with self._opening:
+            room = await self._find(wish, root)
+            if room is None and wish.source:
+                room = await self._create_room(wish, root)
+        if room is None or room.session.leg is None:
+            raise WrongUseError(
+                f"no session runs in {root}, so there is nothing to hand over",
+                hint="Name an agent's own session: --from AGENT",
+            )
+        focus = redact_text(wish.focus).text
+        text_path = await room.stage.save_packet(wish.agent, focus, wish.environ)
+        return room.session, f"{build_folder(room.session)}/{text_path}"
 
     async def use(self, session_id: str, agent: str, *, focus: str = "", force: bool = False) -> Session:
         """The session, a handoff to `agent` begun; without a name to the next one of its order.
@@ -154,36 +140,24 @@ class Sessions:
         if wish.fresh:
             return None
         here = [session for session in self.at_work() if session.root == root]
-        return self._rooms[here[0].id] if here else None
+        going = [session for session in here if session.state is not State.STOPPING]
+        return self._rooms[going[0].id] if going else None
 
-    async def _begin(self, wish: OpenWish, root: str) -> Session:
-        native = None
-        if wish.source:
-            where = (self._ground, wish.source, wish.cwd, wish.environ)
-            native = await asyncio.to_thread(find_adoptable, *where)
-        session_id = self._ground.create_id()
-        roster = await asyncio.to_thread(self._ground.build_roster, wish.agent, root)
-        known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
-        body = SessionCreated(session_id, root, wish.cwd, roster, redact_text(wish.task, known=known).text)
-        journal = await asyncio.to_thread(self._create, body)
-        room = self._add(journal)
-        room.stage.take(_pack(wish), wish.task)
-        if native is not None:
-            await room.host.ask(Outcome(build_history(self._ground.create_id(), wish.source, native)))
-            return await self._go_on(room, wish)
-        world = await room.stage.build_world(room.session)
-        await room.host.ask(begin_leg(room.session, wish.agent, world))
-        return await self._started(room)
+    async def _begin(self, wish: OpenWish, root: str) -> Room:
+        """A new session whose first leg is on its way, or whose past was adopted."""
+        room = await self._create_room(wish, root)
+        room.stage.take(wish.pack(), wish.task)
+        if room.session.leg is None:
+            world = await room.stage.build_world(room.session)
+            await room.host.ask(begin_leg(room.session, wish.agent, world))
+        return room
 
     async def _go_on(self, room: Room, wish: OpenWish) -> Session:
         session = room.session
         living = session.living_leg
-        if living is not None and living.agent == wish.agent:
+        if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
             return session
-        if living is None and session.agent == wish.agent:
-            world = await room.stage.build_world(session)
-            await room.host.ask(begin_leg(session, wish.agent, world, resumes=True))
-            return await self._started(room)
+        room.stage.take(wish.pack(), wish.task)
         return await room.host.ask(Asked(wish.agent, focus=redact_text(wish.focus).text, force=wish.force))
 
     async def _started(self, room: Room) -> Session:
@@ -197,21 +171,34 @@ class Sessions:
             async with asyncio.timeout(_START_S), self._changes:
                 await self._changes.wait_for(is_decided)
         except TimeoutError:
-            raise RelayError(f"{room.session.agent} has not started within {_START_S:.0f} s") from None
+            why = room.trouble or f"{room.session.agent} has not started within {_START_S:.0f} s"
+            raise RelayError(why) from None
         session = room.session
         if session.leg is not None and session.leg.is_over and session.leg.how == "unstarted":
             raise RelayError(session.why or f"{session.agent} could not be started")
         return session
+
+    async def _create_room(self, wish: OpenWish, root: str) -> Room:
+        """A new session, without a leg or with the one adopted from `wish.source`."""
+        ground = self._ground
+        native = None
+        if wish.source:
+            native = await asyncio.to_thread(find_adoptable, ground, wish.source, wish.cwd, wish.environ)
+        roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
+        known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
+        task = redact_text(wish.task, known=known).text
+        body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
+        room = self._add(await asyncio.to_thread(self._create, body))
+        if native is not None:
+            await room.host.ask(Outcome(build_history(ground.create_id(), wish.source, native)))
+        return room
 
     def _create(self, body: SessionCreated) -> Journal:
         folder = session_folder(open_project(body.root), body.session)
         journal = Journal(f"{folder}/journal.jsonl")
         try:
             event = journal.append(body, at=self._ground.clock.now(), generation=0, durable=True)
-            ensure_private(self._ground.folders.state)
-            index = ensure_private(self._ground.folders.sessions)
-            entry = {"root": body.root, "cwd": body.cwd}
-            write_atomic(f"{index}/{body.session}.json", json.dumps(entry).encode(), durable=False)
+            note_session(self._ground.folders, body)
         except RelayError:
             journal.close()
             raise
@@ -220,40 +207,46 @@ class Sessions:
 
     async def _take_up(self, session_id: str, root: str) -> None:
         """The session is at work again if its journal says that it has not ended."""
-        folder = f"{root}/.agent-relay/sessions/{session_id}"
-        session = fold_events(await asyncio.to_thread(read_events, f"{folder}/journal.jsonl"))
+        path = get_journal_path(root, session_id)
+        session = fold_events(await asyncio.to_thread(read_events, path))
         if session is None or session.state is State.ENDED:
             return
-        room = self._add(await asyncio.to_thread(Journal, f"{folder}/journal.jsonl"))
-        lives = await room.stage.adopt(room.session)
-        room.host.tell(Restarted(lives))
+        await self._reopen_at(path)
 
     async def _reopen(self, session_id: str) -> None:
-        """An ended session is at work again, without a leg."""
-        known = dict(await asyncio.to_thread(_read_index, self._ground.folders.sessions))
-        root = known.get(session_id)
+        """The session is at work again, be it without a leg."""
+        root = (await asyncio.to_thread(read_index, self._ground.folders.sessions)).get(session_id)
         if root is None:
             raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
-        path = f"{root}/.agent-relay/sessions/{session_id}/journal.jsonl"
+        path = get_journal_path(root, session_id)
         if not await asyncio.to_thread(os.path.exists, path):
             raise RelayError(f"the journal {path} is gone")
-        self._add(await asyncio.to_thread(Journal, path))
+        await self._reopen_at(path)
+
+    async def _reopen_at(self, path: str) -> None:
+        room = self._add(await asyncio.to_thread(Journal, path))
+        if room.session.state is State.ENDED:
+            return
+        try:
+            lives = await room.stage.adopt(room.session)
+        except BaseException:
+            self._rooms.pop(room.session.id, None)
+            await room.close()
+            raise
+        room.host.tell(Restarted(lives))
+
+    async def _retire(self) -> None:
+        """Sessions that ended a while ago are let go of: each holds a file and a task."""
+        before = self._ground.clock.now() - _REMEMBERED
+        for room in list(self._rooms.values()):
+            session = room.session
+            if session.state is State.ENDED and session.updated_at < before and room.host.is_idle:
+                del self._rooms[session.id]
+                await room.close()
 
     def _add(self, journal: Journal) -> Room:
-        stage = Stage(self._ground)
-        host = Host(
-            KeptJournal(journal),
-            self._ground.clock,
-            build_world=stage.build_world,
-            perform=stage.perform,
-            redact=stage.redact,
-            changed=self._changed,
-            report=self._ground.report,
-        )
-        stage.host = host
-        room = Room(host, stage)
-        self._rooms[host.session.id] = room
-        host.start()
+        room = open_room(self._ground, journal, self._changed)
+        self._rooms[room.session.id] = room
         return room
 
     def _changed(self, session: Session) -> None:
@@ -265,35 +258,3 @@ class Sessions:
     async def _wake(self) -> None:
         async with self._changes:
             self._changes.notify_all()
-
-
-def _read_index(folder: str) -> list[tuple[str, str]]:
-    """(session id, root) of every index entry that can be read, oldest first."""
-    entries = []
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-    for name in names:
-        session_id = name.removesuffix(".json")
-        if not is_ulid(session_id):
-            continue
-        try:
-            entry = json.loads(read_bounded(f"{folder}/{name}", limit_bytes=_INDEX_LIMIT_BYTES))
-            entries.append((session_id, str(entry["root"])))
-        except (RelayError, OSError, ValueError, KeyError, TypeError):
-            _log.warning("index-entry-unreadable session=%s", session_id)
-    return entries
-
-
-def _find_root(cwd: str) -> str:
-    """The folder that holds `.agent-relay` for work in `cwd`. Raises WrongUseError for no folder."""
-    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
-        raise WrongUseError(f"{cwd} is not a folder")
-    return find_root(cwd) or os.path.realpath(cwd)
-
-
-def _pack(wish: OpenWish) -> Luggage:
-    return Luggage(
-        wish.environ, agent=wish.agent, rows=wish.rows, cols=wish.cols, args=wish.args, model=wish.model
-    )

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -31,9 +31,9 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Body, Event, SignalSeen
+from agent_relay.domain.event import Body, Event, PacketSaved, SignalSeen
 from agent_relay.domain.session import Handoff, Leg, Session
-from agent_relay.logic.outcome import World
+from agent_relay.logic.outcome import Outcome, World
 from agent_relay.logic.redact_event import redact_body
 from agent_relay.system.clock import Clock
 from agent_relay.system.secrets import gather_secrets
@@ -57,6 +57,7 @@ class Stage:
         self._task = ""
         self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
+        self._publishing = asyncio.Lock()
         self._delivering: set[str] = set()
 
     @property
@@ -103,7 +104,7 @@ class Stage:
             },
             ground.create_id(),
             ground.create_id(),
-            ground.fresh_native_ids(),
+            ground.fresh_native_ids(luggage.agent, luggage.args),
             resume_at_reset=ground.config.resume_at_reset,
             return_mode=ground.config.return_,
         )
@@ -136,6 +137,25 @@ class Stage:
             return False
         known = _find_known(self.host.events, leg.id)
         return await self._following.adopt(leg, self.host, known, self._take_over)
+
+    async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str]) -> str:
+        """A packet of the session's present state for `agent` is published, and no handoff begun.
+
+        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        """
+        session = self.host.session
+        leg = session.leg
+        if leg is None:
+            raise RelayError("no agent has worked in this session yet")
+        now, packet_id = self._ground.clock.now(), self._ground.create_id()
+        occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus)
+        async with self._publishing:
+            done = await asyncio.to_thread(publish, self._ground, session, occasion, environ)
+            saved = PacketSaved(
+                done.packet, done.sequence, agent, done.json_path, done.text_path, done.fingerprint
+            )
+            await self.host.ask(Outcome((saved,)))
+        return done.text_path
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
@@ -197,9 +217,10 @@ class Stage:
         if handoff is None:
             return None
         try:
-            return await asyncio.to_thread(
-                publish, self._ground, self.host.session, handoff, self._luggage.environ
-            )
+            async with self._publishing:
+                return await asyncio.to_thread(
+                    publish, self._ground, self.host.session, handoff, self._luggage.environ
+                )
         except RelayError as error:
             return PublishFailed(handoff_id, error.sentence)
 

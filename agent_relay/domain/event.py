@@ -133,6 +133,19 @@ class PacketPublished:
 
 
 @dataclass(frozen=True, slots=True)
+class PacketSaved:
+    """A packet of the session's state was published that no handoff is for; paths as above."""
+
+    name: ClassVar[str] = "packet.saved"
+    packet: str
+    sequence: int
+    target: str
+    json_path: str
+    text_path: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
 class PacketDelivered:
     """The packet's text reached the successor."""
 
@@ -232,6 +245,7 @@ Body = (
     | HandoffBegun
     | PredecessorStopped
     | PacketPublished
+    | PacketSaved
     | PacketDelivered
     | HandoffConfirmed
     | HandoffFailed
@@ -256,6 +270,7 @@ KNOWN = (
     HandoffBegun,
     PredecessorStopped,
     PacketPublished,
+    PacketSaved,
     PacketDelivered,
     HandoffConfirmed,
     HandoffFailed,

@@ -101,7 +101,8 @@ class Session:
 
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
     handoff has been through since the last success. `failure` is the last failed handoff's reason.
-    `offered` is the preferred agent that was last offered back.
+    `offered` is the preferred agent that was last offered back. `packets` is the highest packet number,
+    `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close.
     """
 
     id: str
@@ -118,6 +119,8 @@ class Session:
     handoff: Handoff | None = None
     done: tuple[Handoff, ...] = ()
     packets: int = 0
+    saved: tuple[int, ...] = ()
+    near: Limit | None = None
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
     rested_until: str = ""

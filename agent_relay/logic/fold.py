@@ -19,6 +19,7 @@ from agent_relay.domain.event import (
     LegStarting,
     PacketDelivered,
     PacketPublished,
+    PacketSaved,
     PredecessorStopped,
     ReturnOffered,
     SessionCreated,
@@ -45,7 +46,7 @@ def _stay(*sources: State) -> dict[State, State]:
 TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
     {
         LegStarting: _to(S.STARTING, S.STARTING, S.HANDING_OFF, S.RESTING, S.ENDED),
-        LegStarted: _stay(*LIVE),
+        LegStarted: _stay(*S),
         LegNamed: _stay(*S),
         LegReady: _to(S.READY, *LIVE),
         LegBusy: _to(S.BUSY, *LIVE),
@@ -54,6 +55,7 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
         PredecessorStopped: _stay(S.HANDING_OFF),
         PacketPublished: _stay(S.HANDING_OFF),
+        PacketSaved: _stay(*S),
         PacketDelivered: _stay(*LIVE),
         HandoffConfirmed: _stay(*LIVE),
         HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
@@ -118,7 +120,9 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case LegStarting():
             return _begin_leg(session, body, event)
         case LegStarted(leg, holder_pid, child_pid, child_born):
-            handoff = _advance(session.handoff, Step.SPAWNED, leg=leg)
+            handoff = session.handoff
+            if handoff is not None and handoff.leg == leg:
+                handoff = _advance(handoff, Step.SPAWNED)
             pids = {"holder_pid": holder_pid, "child_pid": child_pid, "child_born": child_born}
             return replace(_with_leg(session, leg, pids), handoff=handoff)
         case LegNamed(leg, native_id, transcript):
@@ -127,14 +131,18 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return _with_leg(session, leg, {"was_ready": True})
         case LegBusy(leg):
             return _with_leg(session, leg, {"was_busy": True})
+        case SignalSeen() if body.scope == "warning":
+            return replace(session, near=_build_limit(body, event))
         case SignalSeen() if body.decides and is_limit(body):
-            limit = Limit(body.agent, body.scope, body.until, body.text, body.source, event.at)
+            limit = _build_limit(body, event)
             offered = "" if session.offered == body.agent else session.offered
             return replace(session, limit=limit, offered=offered)
         case ReturnOffered(agent):
             return replace(session, offered=agent)
         case HandoffBegun():
-            return replace(session, handoff=_begin_handoff(body, event), why="", skipped=body.skipped)
+            return replace(
+                session, handoff=_begin_handoff(body, event), why="", failure="", skipped=body.skipped
+            )
         case PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
         case PacketPublished():
@@ -147,13 +155,19 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
                 text_path=body.text_path,
             )
             return replace(session, handoff=handoff, packets=max(session.packets, body.sequence))
+        case PacketSaved(_, sequence):
+            packets = max(session.packets, sequence)
+            return replace(session, packets=packets, saved=(*session.saved, sequence))
         case PacketDelivered():
             return replace(session, handoff=_advance(session.handoff, Step.DELIVERED))
         case HandoffConfirmed():
             done = (*session.done, session.handoff) if session.handoff else session.done
             return replace(session, handoff=None, done=done, tried=(), failure="")
         case HandoffFailed():
-            tried = (*session.tried, session.handoff.to_agent) if session.handoff else session.tried
+            # Who was not given its packet took over all the same: it lives and is in charge.
+            took_over = body.step == "deliver"
+            failed = (session.handoff.to_agent,) if session.handoff else ()
+            tried = () if took_over else (*session.tried, *failed)
             return replace(session, handoff=None, tried=tried, failure=body.why)
         case LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
@@ -163,6 +177,10 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return replace(session, why=why or session.why, handoff=None, tried=())
         case _:
             return session
+
+
+def _build_limit(body: SignalSeen, event: Event) -> Limit:
+    return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at)
 
 
 def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
@@ -178,7 +196,9 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
-    return replace(session, legs=legs, generation=body.generation, handoff=handoff, rested_until="")
+    return replace(
+        session, legs=legs, generation=body.generation, handoff=handoff, rested_until="", near=None
+    )
 
 
 def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:

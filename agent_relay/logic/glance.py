@@ -32,7 +32,8 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     """One session in short; `None` where the rows do not begin with one.
 
     Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
-    (relative path of the newest packet's text), why, and limit (`None`, or agent, scope, until, text).
+    (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), and near
+    (the same without scope: the running agent's warning that a limit is close).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -52,7 +53,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
 def _begin(data: "Mapping[str, object]", at: object) -> "dict[str, object]":
     known = {key: data.get(key, "") for key in ("session", "root", "cwd", "task")}
     unknown: dict[str, object] = {"state": "", "agent": "", "leg": "", "since": at, "updated_at": at}
-    return known | unknown | {"handoffs": 0, "packet": "", "why": "", "limit": None}
+    return known | unknown | {"handoffs": 0, "packet": "", "why": "", "limit": None, "near": None}
 
 
 def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:
@@ -70,7 +71,10 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
     if name == "leg.starting":
         view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
-    elif name == "packet.published":
+        view["near"] = None
+    elif name == "signal.seen" and data.get("scope") == "warning":
+        view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
+    elif name in {"packet.published", "packet.saved"}:
         view["packet"] = data.get("text_path", "")
     elif name == "handoff.confirmed":
         view["handoffs"] = int(str(view["handoffs"])) + 1

@@ -148,10 +148,8 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
         return NOTHING
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
-    # An agent that worked here is no successor that failed to take over, whatever failed before.
-    worked = replace(session, tried=()) if session.handoff is None else session
     known = _note_limit(signal, world)
-    after = replace_agent(worked, known, reason="rate_limit", why=f"{signal.scope} limit")
+    after = replace_agent(session, known, reason="rate_limit", why=f"{signal.scope} limit")
     return Outcome((seen,), (rest, *wake)).then(after)
 
 

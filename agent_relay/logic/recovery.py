@@ -10,7 +10,7 @@ from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import find_delivery, leg_gone, replace_agent, start_successor
 
 
-def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
+def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
     """What follows from what the journal says and whether the newest leg's holder lives.
 
     Every effect returned may have been performed before; performing it again changes nothing.
@@ -28,6 +28,8 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
         case _:
             if handoff is not None:
                 return _go_on(session, handoff, world)
+            if leg is not None and not leg.child_pid:
+                return Outcome((), (SpawnLeg(leg.id),))
             ready = leg is not None and session.state is State.READY
             given = find_delivery(session, leg) if leg and ready else ()
             return Outcome((), (*given, *find_wake(session, world)))

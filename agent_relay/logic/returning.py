@@ -12,11 +12,7 @@ from agent_relay.logic.succession import begin_handoff, replace_agent
 def reset_passed(session: Session, world: World) -> Outcome:
     """A resting session goes on; a working one is offered its preferred agent back, once for each reset."""
     if session.state is State.RESTING:
-        if session.living_leg is not None:
-            return Outcome((SessionWoke("its limit has reset"),))
-        if world.resume_at_reset:
-            return replace_agent(session, world, reason="rate_limit", why="the first reset has passed")
-        return NOTHING
+        return _rest_is_over(session, world)
     preferred = _find_preferred(session, world)
     if not preferred or preferred == session.offered or world.return_mode == "off":
         return NOTHING
@@ -33,6 +29,26 @@ def answered(session: Session, leg: str) -> Outcome:
     return NOTHING
 
 
+def _rest_is_over(session: Session, world: World) -> Outcome:
+    """What the first reset of all brings: it need not be that of the agent at work.
+
+    An agent that is to go on unattended is handed its own work: left at its prompt it would wait there.
+    """
+    state = world.availability.get(session.agent)
+    is_back = state is None or not state.resting
+    if not world.resume_at_reset:
+        if session.living_leg is None:
+            return NOTHING
+        if is_back:
+            return Outcome((SessionWoke("its limit has reset"),))
+        until = state.rests_until if state is not None else None
+        return Outcome((), (WakeAt(until),) if until is not None and until > world.now else ())
+    why = "the first reset has passed"
+    if is_back and state is not None and state.installed and state.signed_in:
+        return begin_handoff(session, session.agent, "rate_limit", world, why=why)
+    return replace_agent(session, world, reason="rate_limit", why=why)
+
+
 def go_back(session: Session, world: World) -> Outcome:
     """At a turn's end, the handoff back that an automatic return was waiting for."""
     preferred = _find_preferred(session, world)
@@ -41,9 +57,10 @@ def go_back(session: Session, world: World) -> Outcome:
 
 def find_wake(session: Session, world: World) -> tuple[Effect, ...]:
     """The reset a session still waits for, as a new daemon has to wait for it again."""
-    until = session.rested_until if session.state is State.RESTING else session.limit and session.limit.until
-    moment = datetime.fromisoformat(until) if until else None
-    return (WakeAt(max(moment, world.now)),) if moment else ()
+    first = session.rested_until if session.state is State.RESTING else ""
+    own = session.limit.until if session.limit is not None else ""
+    moments = {max(datetime.fromisoformat(until), world.now) for until in (first, own) if until}
+    return tuple(WakeAt(moment) for moment in sorted(moments))
 
 
 def _hand_back(session: Session, preferred: str, world: World) -> Outcome:

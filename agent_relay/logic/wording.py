@@ -46,6 +46,8 @@ def render_message(session: Session, zone: tzinfo) -> str:
         return render_rest_line(session, zone)
     if session.state is State.ENDED:
         return render_end_line(session)
+    if session.failure and session.handoff is None:
+        return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
     handoff = session.handoff or (session.done[-1] if session.done else None)
     return render_handoff_line(session, handoff, zone) if handoff else ""
 

@@ -24,6 +24,7 @@ BODIES = (
     words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     words.PredecessorStopped("H1", "L1"),
     words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
+    words.PacketSaved("P2", 2, "cas", "resume/0002-cas.json", "resume/0002-cas.md", "f"),
     words.PacketDelivered("H1", "L2"),
     words.HandoffConfirmed("H1", "L2"),
     words.HandoffFailed("H1", "spawned", "no"),
@@ -57,6 +58,7 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
     assert view["updated_at"] == session.updated_at.isoformat()
     assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)
+    assert (view["near"] is None) == (session.near is None)
 
 
 def events_of(events: list[Event], kind: type[words.Body]) -> list[Event]:

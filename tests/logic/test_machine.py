@@ -91,6 +91,9 @@ def test_nobody_available_rests_the_session_and_leaves_the_agent_in_charge() -> 
     assert story.now.skipped == ("bob: rests until 2026-11-21T19:20+00:00",)
     assert story.effects[-1] == WakeAt(NOW + timedelta(hours=1))
     story.happens(ResetPassed())
+    assert (story.now.state, story.effects) == (State.RESTING, [WakeAt(RESET)])
+    story.availability["ann"] = HERE
+    story.happens(ResetPassed())
     assert story.now.state is State.READY
 
 

@@ -112,8 +112,9 @@ class Scene:
             raise AssertionError(f"waited until {what}") from None
 
     async def calm(self) -> None:
-        """Everything told so far was worked on."""
+        """Everything told so far was worked on, its effects begun."""
         await self.until(lambda: self.host.is_idle, "the host has nothing to do")
+        await asyncio.sleep(0)
 
 
 def play(scene: Scene, script: Callable[[Scene], Awaitable[None]]) -> None:

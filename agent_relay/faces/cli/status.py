@@ -51,8 +51,15 @@ def list_columns(view: dict[str, object]) -> list[str]:
         str(view["agent"] or "-"),
         render_moment(view["since"]),
         str(view["session"]),
-        str(view["why"] or view["task"] or ""),
+        _tell_about(view),
     ]
+
+
+def _tell_about(view: dict[str, object]) -> str:
+    near = view["near"]
+    if isinstance(near, dict) and view["state"] in {"ready", "busy", "asking"}:
+        return f"near limit: {near['text']}"
+    return str(view["why"] or view["task"] or "")
 
 
 def _print(view: dict[str, object]) -> None:
