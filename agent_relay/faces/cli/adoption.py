@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.ids import AgentName
 from agent_relay.faces.cli.printing import plain
+from agent_relay.logic.launch import chooses_session
 from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_sessions_at
@@ -18,8 +20,14 @@ RECENT = timedelta(hours=12)
 _TITLE_LENGTH = 60
 
 
-def offer(cwd: str, environ: Mapping[str, str]) -> str:
-    """The agent whose recent native session the person wants to go on with; empty for none."""
+def offer(agent: str, words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> str:
+    """The agent whose recent native session the person wants to go on with; empty for none.
+
+    Whoever named a native session by `words`, arguments of `agent` itself, is not asked for another.
+    """
+    asked = load_adapters(get_folders(environ), root=find_near_root(cwd)).get(AgentName(agent))
+    if asked is not None and chooses_session(asked.adapter.launch, words):
+        return ""
     found = find_recent(cwd, environ)
     if found is None:
         return ""

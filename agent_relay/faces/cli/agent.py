@@ -45,7 +45,9 @@ def run_agent(name: str, words: list[str]) -> int:
     if _may_ask(wish):
         from agent_relay.faces.cli.adoption import offer
 
-        wish["from"] = offer(os.getcwd(), os.environ)
+        given = wish.get("args", [])
+        words = given if isinstance(given, list) else []
+        wish["from"] = offer(name, words, os.getcwd(), os.environ)
     as_json = bool(wish.pop("json", False))
     rows, cols = measure()
     connection = connect_or_start(folders)

@@ -1,0 +1,100 @@
+"""What tests say to a session of real agents, and where they look for what relay made of it."""
+
+import glob
+import os
+import signal
+from collections.abc import Callable
+
+from agent_relay.client.connection import find_daemon_pid
+from agent_relay.domain.event import Event
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.folders import get_folders
+from agent_relay.system.journal import read_events
+from tests.support.provider.steps import refuse
+from tests.support.real import World
+from tests.support.real_launch import AGENTS, PROMPTS
+from tests.support.real_terminal import Terminal
+
+LIMITS = {
+    "claude": refuse("claude-limit"),
+    "codex": refuse("codex-limit"),
+    "gemini": refuse("gemini-quota"),
+    "opencode": refuse("openai-busy", retry_after_s=3600),
+}
+HANDOFF_LIMIT_S = 40
+
+
+def order(world: World, *first: str, only: bool = False) -> None:
+    """These are asked first, in this order, and with `only` nobody else."""
+    rest = [] if only else [agent for agent in AGENTS if agent not in first]
+    done = world.run(world.relay("order", *first, *rest))
+    assert done.returncode == 0, done.stderr
+
+
+def wait_prompt(terminal: Terminal, agent: str) -> None:
+    """The agent shows its prompt and has finished painting it."""
+    terminal.wait_for(PROMPTS[agent])
+    terminal.wait_quiet(0.5)
+
+
+def type_line(terminal: Terminal, text: str) -> None:
+    """A person types `text` and, once it stands there, presses Enter."""
+    terminal.send(text)
+    terminal.wait_quiet(0.3)
+    terminal.send("\r")
+
+
+def find_journals(world: World) -> list[str]:
+    """The journals of the project's sessions, oldest first."""
+    return sorted(glob.glob(f"{world.project}/.agent-relay/sessions/*/journal.jsonl"))
+
+
+def read_all_events(world: World) -> list[Event]:
+    """The journal of the project's one session."""
+    (journal,) = find_journals(world)
+    return read_events(journal)
+
+
+def read_work(world: World) -> Session:
+    """The project's one session, as its journal tells it."""
+    session = fold_events(read_all_events(world))
+    assert session is not None
+    return session
+
+
+def wait_work(
+    world: World, terminal: Terminal, is_so: Callable[[Session], bool], what: str, *, limit_s: float = 30
+) -> Session:
+    """The session once `is_so`; the terminal is read meanwhile, as a person's would be."""
+    terminal.wait_until(lambda: bool(find_journals(world)) and is_so(read_work(world)), what, limit_s=limit_s)
+    return read_work(world)
+
+
+def wait_taken_over(world: World, terminal: Terminal, agent: str) -> Session:
+    """The session once `agent` took its packet, worked on it and waits for the next prompt."""
+    return wait_work(
+        world,
+        terminal,
+        lambda found: found.agent == agent and found.handoff is None and found.state is State.READY,
+        f"{agent} to have taken over",
+        limit_s=HANDOFF_LIMIT_S,
+    )
+
+
+def wait_heard(world: World, terminal: Terminal, agent: str, count: int = 1) -> str:
+    """The words of the `count`-th request of `agent`'s conversation, once it came."""
+    terminal.wait_until(
+        lambda: len(world.requests(agent)) >= count, f"request {count} of {agent}", limit_s=HANDOFF_LIMIT_S
+    )
+    return str(world.requests(agent)[count - 1]["text"])
+
+
+def find_daemon(world: World) -> int:
+    """The pid of the world's daemon; 0 where none runs."""
+    return find_daemon_pid(get_folders(world.env())) or 0
+
+
+def kill_daemon(world: World) -> None:
+    """The daemon is gone without a chance to tidy up."""
+    os.kill(find_daemon(world), signal.SIGKILL)
