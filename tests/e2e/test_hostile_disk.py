@@ -1,0 +1,225 @@
+"""Hostile disks: full at the moment of the limit, a journal torn or spoilt, a packet its user edits."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.session import State
+from agent_relay.system.journal import read_events
+from tests.support.handoffs import LIMIT, PICKED_UP, open_work, write_screenplays
+from tests.support.ordinary_places import make_repository
+from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+
+AT_ONCE = [{"when": "at once", "do": [{"say": "keep this"}, {"say": "strike this out"}, LIMIT]}]
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine whose disk may be spoilt."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=AT_ONCE)
+        make_repository(world.project)
+        yield world
+
+
+@contextlib.contextmanager
+def own_disk(folder: str) -> Iterator[Callable[[], None]]:
+    """`folder` is a small disk of its own; what comes back fills it to the last byte, and frees it again."""
+    os.mkdir(folder, mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", folder], check=True)
+    filler = f"{folder}/filler"
+
+    def toggle() -> None:
+        if os.path.exists(filler):
+            os.unlink(filler)
+            return
+        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass
+
+    try:
+        yield toggle
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@contextlib.contextmanager
+def bounded_files(world: RelayWorld) -> Iterator[Callable[[], None]]:
+    """What comes back forbids the daemon to write a single byte to any file, and allows it again."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    soft = [hard, 0]
+
+    def toggle() -> None:
+        soft.reverse()
+        resource.prlimit(find_daemon(world), resource.RLIMIT_FSIZE, (soft[0], hard))
+
+    yield toggle
+
+
+def find_daemon(world: RelayWorld) -> int:
+    """The daemon's process."""
+    return next(pid for pid, command in world.processes().items() if "agent_relay/daemon" in command)
+
+
+@contextlib.contextmanager
+def blocked_folder(folder: str) -> Iterator[Callable[[], None]]:
+    """Nothing can be written below a session's `resume`: a file stands there, until this is called again."""
+
+    def toggle() -> None:
+        (session,) = os.scandir(f"{folder}/sessions")
+        if os.path.isfile(f"{session.path}/resume"):
+            os.unlink(f"{session.path}/resume")
+        else:
+            os.rmdir(f"{session.path}/resume")
+            with open(f"{session.path}/resume", "wb"):
+                pass
+
+    yield toggle
+
+
+def cramp(folder: str) -> contextlib.AbstractContextManager[Callable[[], None]]:
+    """A disk with room for a few lines and no packet; for users who may not mount one, as good as that."""
+    may = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    return own_disk(folder) if may else blocked_folder(folder)
+
+
+def list_agents(world: RelayWorld) -> list[str]:
+    """The agents alive."""
+    found = [command for command in world.processes().values() if "--session-id" in command]
+    return [name for command in found for name in ("demo", "understudy") if f"--name {name}" in command]
+
+
+@pytest.mark.slow
+def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_nothing(
+    world: RelayWorld,
+) -> None:
+    """The source stays in charge, the user is told why, and freeing space is all there is to do."""
+    world.start_daemon()
+    with bounded_files(world) as toggle:
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        before = work.events()
+        toggle()
+        work.type("at once")
+        wait_until(lambda: bool(list_troubles(world)), "the user can read what is wrong")
+        (trouble,) = list_troubles(world)
+        assert trouble.startswith(f"cannot write {work.folder}/journal.jsonl: ")
+        with pytest.raises(RelayError, match="cannot write"):
+            world.ask("use", session=work.id, agent="understudy")
+        assert list_agents(world) == ["demo"]
+        assert work.events() == before
+        toggle()
+        session = work.wait_for_successor()
+        assert len(session.done) == 1
+        assert list_agents(world) == ["understudy"]
+        assert list_troubles(world) == []
+        said = [row["text"] for row in work.native_rows() if row["type"] == "say"]
+        assert said == [PICKED_UP]
+        work.stop()
+
+
+@pytest.mark.slow
+def test_a_disk_without_room_for_the_packet_ends_the_session_with_its_reason(world: RelayWorld) -> None:
+    """The source has stopped by then: the user is told, and goes on by one ordinary command."""
+    world.start_daemon()
+    folder = f"{world.project}/.agent-relay"
+    with cramp(folder) as toggle:
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        toggle()
+        work.type("at once")
+        ended = work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
+        assert ended.why.startswith("cannot ")
+        assert work.folder in ended.why
+        told = str(world.ask("where", session=work.id)["message"])
+        assert told == (f"→ The handoff failed: {ended.why}. Go on: agent-relay <agent> --session {work.id}")
+        assert list_agents(world) == []
+        toggle()
+        world.open("understudy", session=work.id)
+        session = work.wait_for_successor()
+        assert [leg.agent for leg in session.legs] == ["demo", "understudy"]
+        (given,) = (str(row["text"]) for row in work.native_rows() if row["type"] == "prompt")
+        assert "keep this" in given
+        work.stop()
+
+
+def list_troubles(world: RelayWorld) -> list[str]:
+    """What `status` says is wrong."""
+    sessions = world.ask("session.list")["sessions"]
+    assert isinstance(sessions, list)
+    return [str(session["trouble"]) for session in sessions if session["trouble"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [1, 7, 40])
+def test_a_journal_torn_by_a_power_cut_goes_on_where_it_was_whole(world: RelayWorld, lost: int) -> None:
+    """Its last line is missing some bytes; the agent lives on and its limit is handed over all the same."""
+    daemon = world.start_daemon()
+    work = open_work(world, world.project, world.project)
+    work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+    whole = work.events()
+    kill(daemon.pid)
+    daemon.wait()
+    path = f"{work.folder}/journal.jsonl"
+    os.truncate(path, os.path.getsize(path) - lost)
+    world.start_daemon()
+    work.type("at once")
+    session = work.wait_for_successor()
+    assert work.events()[: len(whole) - 1] == whole[:-1]
+    assert [event.number for event in work.events()] == list(range(1, session.number + 1))
+    assert len(session.done) == 1
+    work.stop()
+
+
+@pytest.mark.slow
+def test_a_spoilt_journal_is_named_and_harms_no_other_session(world: RelayWorld) -> None:
+    """Somebody's editor saved it: nothing is guessed, and the folder is free for a new session."""
+    daemon = world.start_daemon()
+    spoilt = open_work(world, world.project, world.project)
+    good = open_work(world, make_repository(f"{world.folder}/other"), f"{world.folder}/other")
+    kill(daemon.pid)
+    daemon.wait()
+    path = f"{spoilt.folder}/journal.jsonl"
+    with open(path, "r+b") as file:
+        file.write(b"spoilt")
+    with open(path, "rb") as file:
+        before = file.read()
+    world.start_daemon()
+    with pytest.raises(UntrustedDataError, match=r"line 1 of .* cannot be trusted"):
+        read_events(path)
+    with pytest.raises(RelayError, match=r"line 1 of .* cannot be trusted"):
+        world.open("demo", session=spoilt.id)
+    good.type("at once")
+    assert len(good.wait_for_successor().done) == 1
+    fresh = open_work(world, world.project, world.project)
+    fresh.type("at once")
+    assert len(fresh.wait_for_successor().done) == 1
+    with open(path, "rb") as file:
+        assert file.read() == before
+
+
+@pytest.mark.slow
+def test_what_the_user_strikes_out_of_a_packet_is_not_told_to_the_successor(world: RelayWorld) -> None:
+    """The packet is a file to be read and edited; the edit is what counts."""
+    daemon = world.start_daemon(pause_at="after packet.published")
+    work = open_work(world, world.project, world.project)
+    work.type("at once")
+    wait_until(lambda: is_stopped(daemon.pid), "the packet is published")
+    path = f"{work.folder}/resume/0001-understudy.md"
+    with open(path, encoding="utf-8") as file:
+        lines = file.readlines()
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(line for line in lines if "strike this out" not in line)
+    os.kill(daemon.pid, signal.SIGCONT)
+    work.wait_for_successor()
+    (given,) = (str(row["text"]) for row in work.native_rows() if row["type"] == "prompt")
+    assert "strike this out" in "".join(lines)
+    assert "keep this" in given
+    assert "strike this out" not in given
+    work.stop()
