@@ -58,6 +58,18 @@ def build_values(loaded: LoadedAdapter, leg: Leg, start: Start) -> dict[str, str
     return values
 
 
+def get_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str:
+    """The absolute path of the agent's program. Raises RelayError where it is not installed."""
+    program = find_program(loaded, environ)
+    if program is None:
+        name = loaded.adapter.launch.program
+        raise RelayError(
+            f"{loaded.adapter.title} is not installed: {name} is not on your PATH",
+            hint="See what is missing: agent-relay doctor",
+        )
+    return program
+
+
 def prepare_launch(
     loaded: LoadedAdapter,
     leg: Leg,
@@ -70,16 +82,9 @@ def prepare_launch(
 
     Raises RelayError where the agent is not installed, a template cannot be read or a file not written.
     """
-    program = find_program(loaded, start.environ)
-    if program is None:
-        name = loaded.adapter.launch.program
-        raise RelayError(
-            f"{loaded.adapter.title} is not installed: {name} is not on your PATH",
-            hint="agent-relay doctor shows what is missing",
-        )
     plan = build_launch(
         loaded.adapter,
-        program,
+        get_program(loaded, start.environ),
         values=values,
         environ=start.environ,
         withheld=withheld,

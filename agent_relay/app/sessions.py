@@ -8,6 +8,7 @@ from datetime import timedelta, tzinfo
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import get_journal_path, note_session, read_index
+from agent_relay.app.launching import get_program
 from agent_relay.app.room import Room, open_room
 from agent_relay.app.wishes import OpenWish, find_wished_root
 from agent_relay.domain.effect import Asked, Restarted, StopAsked
@@ -145,6 +146,7 @@ class Sessions:
 
     async def _begin(self, wish: OpenWish, root: str) -> Room:
         """A new session whose first leg is on its way, or whose past was adopted."""
+        await asyncio.to_thread(get_program, self._ground.get_adapter(wish.agent), wish.environ)
         room = await self._create_room(wish, root)
         room.stage.take(wish.pack(), wish.task)
         if room.session.leg is None:
