@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.adapter import SourceSpec
-from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, ScreenSays
+from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.session import Leg
@@ -223,7 +223,9 @@ class LegWatch:
             for sign in self._senses.rules.progress
             if sign.source is record.source and is_meant(sign.where, record.data)
         }
-        self.prompted = self.prompted or "prompt" in means
+        if "prompt" in means and not self.prompted:
+            self.prompted = True
+            self.tell(Prompted(self.leg.id))
         if "answer" in means and record.at >= self._began_at:
             self._known.clear()
             self.tell(Answered(self.leg.id))

@@ -92,6 +92,13 @@ class ScreenSays:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompted:
+    """The agent's own records say that it took a prompt."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
     """The detector found something about the leg."""
 
@@ -176,6 +183,7 @@ Happened = (
     Asked
     | Spawned
     | ScreenSays
+    | Prompted
     | Heard
     | Answered
     | LegGone

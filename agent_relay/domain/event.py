@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,14 @@ class LegAsking:
     """The leg waits for an approval or an answer; nothing may be typed into it."""
 
     name: ClassVar[str] = "leg.asking"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegPrompted:
+    """The leg took its first prompt, by its own records: a short turn is over before its screen is read."""
+
+    name: ClassVar[str] = "leg.prompted"
     leg: str
 
 
@@ -241,6 +249,7 @@ Body = (
     | LegReady
     | LegBusy
     | LegAsking
+    | LegPrompted
     | SignalSeen
     | HandoffBegun
     | PredecessorStopped
@@ -258,29 +267,7 @@ Body = (
     | Unknown
 )
 
-KNOWN = (
-    SessionCreated,
-    LegStarting,
-    LegStarted,
-    LegNamed,
-    LegReady,
-    LegBusy,
-    LegAsking,
-    SignalSeen,
-    HandoffBegun,
-    PredecessorStopped,
-    PacketPublished,
-    PacketSaved,
-    PacketDelivered,
-    HandoffConfirmed,
-    HandoffFailed,
-    LegEnded,
-    SessionRested,
-    SessionWoke,
-    ReturnOffered,
-    SessionStopping,
-    SessionEnded,
-)
+KNOWN = tuple(kind for kind in get_args(Body) if kind is not Unknown)
 """Every event this version knows; `Unknown` stands for the rest."""
 
 

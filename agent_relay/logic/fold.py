@@ -14,6 +14,7 @@ from agent_relay.domain.event import (
     LegBusy,
     LegEnded,
     LegNamed,
+    LegPrompted,
     LegReady,
     LegStarted,
     LegStarting,
@@ -50,6 +51,7 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         LegNamed: _stay(*S),
         LegReady: _to(S.READY, *LIVE),
         LegBusy: _to(S.BUSY, *LIVE),
+        LegPrompted: _stay(*S),
         LegAsking: _to(S.ASKING, *LIVE),
         SignalSeen: _stay(*S),
         HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
@@ -129,7 +131,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return _with_leg(session, leg, {"native_id": native_id, "transcript": transcript})
         case LegReady(leg):
             return _with_leg(session, leg, {"was_ready": True})
-        case LegBusy(leg):
+        case LegBusy(leg) | LegPrompted(leg):
             return _with_leg(session, leg, {"was_busy": True})
         case SignalSeen() if body.scope == "warning":
             return replace(session, near=_build_limit(body, event))

@@ -11,6 +11,7 @@ from agent_relay.domain.effect import (
     Heard,
     LegGone,
     NoteRest,
+    Prompted,
     Published,
     PublishFailed,
     ResetPassed,
@@ -28,6 +29,7 @@ from agent_relay.domain.event import (
     HandoffFailed,
     LegAsking,
     LegBusy,
+    LegPrompted,
     LegReady,
     LegStarted,
     PacketDelivered,
@@ -72,6 +74,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return _screen_says(session, leg, state, world)
         case Answered(leg):
             return answered(session, leg)
+        case Prompted(leg):
+            return _prompted(session, leg)
         case LegGone():
             return leg_gone(session, happened, world)
         case Spawned():
@@ -188,6 +192,16 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
             return Outcome((LegAsking(leg),))
         case _:
             return NOTHING
+
+
+def _prompted(session: Session, leg: str) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or living.was_busy:
+        return NOTHING
+    handoff = session.handoff
+    is_delivered = handoff is not None and handoff.step is Step.DELIVERED and session.state in LIVE
+    confirmed = (HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
+    return Outcome((LegPrompted(leg), *confirmed))
 
 
 def _spawned(session: Session, spawned: Spawned) -> Outcome:

@@ -17,6 +17,7 @@ BODIES = (
     words.LegNamed("L1", "n", "t"),
     words.LegReady("L1"),
     words.LegBusy("L1"),
+    words.LegPrompted("L1"),
     words.LegAsking("L1"),
     words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until=""),
     words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),

@@ -62,6 +62,12 @@ class RelayWorld:
         wait_until(lambda: self._answers() or is_stopped(daemon.pid), "the daemon answers")
         return daemon
 
+    def kill_daemons(self) -> None:
+        """No daemon lives, and none had the chance to tidy up."""
+        for daemon in self._daemons:
+            kill(daemon.pid)
+            daemon.wait()
+
     def _answers(self) -> bool:
         try:
             self.connect(limit_s=0.3).close()

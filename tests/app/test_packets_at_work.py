@@ -1,0 +1,88 @@
+"""Packets of sessions at work: had without a launch, numbered safely, built of adopted sessions."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.event import PacketSaved
+from agent_relay.domain.session import State
+from tests.support.at_work import begin, finish_turn, has_taken_over, say
+from tests.support.relay_world import RelayWorld
+
+
+def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> None:
+    """`--no-launch`: the session and its agent go on untouched, and later packets get later numbers."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    before = world.session(session)
+    answer = world.open("understudy", no_launch=True, focus="the door")
+    path = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md"
+    assert answer["message"] == f"Packet for understudy: {path}"
+    assert (answer["session"], answer["agent"], answer["handoff"]) == (session, "demo", "")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert "paint the shed" in text
+    assert "the door" in text
+    after = world.session(session)
+    assert (after.state, after.legs, after.packets, after.saved) == (State.READY, before.legs, 1, (1,))
+    assert isinstance(world.events(session)[-1].body, PacketSaved)
+    say(world, session, "out")
+    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    assert (found.packets, found.done[0].sequence) == (2, 2)
+    with open(f"{world.project}/.agent-relay/sessions/{session}/{found.done[0].json_path}", "rb") as file:
+        assert json.load(file)["turn_count"] == 2
+
+
+def test_a_packet_without_a_session_is_refused_in_one_sentence(world: RelayWorld) -> None:
+    """There is nothing to hand over, and no empty session is left behind."""
+    with pytest.raises(WrongUseError, match=r"no session runs in .*, so there is nothing to hand over"):
+        world.open("understudy", no_launch=True)
+    assert not os.path.exists(f"{world.project}/.agent-relay/sessions")
+
+
+def test_a_packet_number_the_journal_does_not_know_is_left_alone(world: RelayWorld) -> None:
+    """A handoff given up while its packet was written must not make every later one fail."""
+    session = begin(world)
+    world.open("understudy", no_launch=True)
+    resume = f"{world.project}/.agent-relay/sessions/{session}/resume"
+    for ending in ("json", "md"):
+        shutil.copy(f"{resume}/0001-understudy.{ending}", f"{resume}/0002-understudy.{ending}")
+    say(world, session, "out")
+    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    assert found.done[0].sequence == 3
+
+
+def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:
+    """A transcript older than the leg that stands for it is still that leg's own."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    kept = f"{world.home}/.demo-agent/demo"
+    for name in os.listdir(kept):
+        os.utime(f"{kept}/{name}", (1_700_000_000, 1_700_000_000))
+    adopted = str(world.open("understudy", **{"from": "demo", "new": True})["session"])
+    found = world.wait_for(adopted, has_taken_over, "the understudy took over")
+    text = f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].text_path}"
+    with open(text, encoding="utf-8") as file:
+        assert "paint the shed" in file.read()
+
+
+def test_an_adopted_session_its_own_agent_goes_on_with_keeps_its_past(world: RelayWorld) -> None:
+    """No packet carries what was said before relay came: the transcript has to be read from its start."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    adopted = str(world.open("demo", **{"from": "demo", "new": True})["session"])
+    world.wait_for(adopted, lambda found: found.state is State.READY, "the agent is back")
+    say(world, adopted, "out")
+    found = world.wait_for(adopted, has_taken_over, "the understudy took over")
+    with open(f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].json_path}", "rb") as file:
+        assert json.load(file)["task"] == "paint the shed"
