@@ -45,7 +45,7 @@ LIMITS = {
     "claude": refuse("claude-limit"),
     "codex": refuse("codex-limit"),
     "gemini": refuse("gemini-quota"),
-    "opencode": refuse("openai-quota"),
+    "opencode": refuse("openai-unpaid"),
 }
 
 
@@ -126,7 +126,7 @@ def meet_old_limit(world: World, agent: str) -> Leg:
     return leg
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex", "gemini"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_a_resumed_session_that_repaints_an_old_limit_hands_nothing_over(world: World, agent: str) -> None:
     """What stood on the screen yesterday is history: only what is newer than the leg counts."""
     meet_old_limit(world, agent)

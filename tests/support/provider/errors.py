@@ -124,6 +124,11 @@ def openai_quota() -> Refusal:
     return 429, {}, {"error": body}
 
 
+def openai_unpaid() -> Refusal:
+    """402: a gateway's prepaid credit is used up; no agent retries it."""
+    return 402, {}, {"error": {"message": "Insufficient credits. Add more to go on.", "code": 402}}
+
+
 def zen_free(retry_after_s: int = 19_014) -> Refusal:
     """The free tier of opencode's own gateway is used up."""
     body = {"type": "FreeUsageLimitError", "message": "Rate limit exceeded. Please try again later."}
@@ -188,6 +193,7 @@ REFUSALS: dict[str, Callable[..., Refusal]] = {
     "codex-limit": codex_limit,
     "openai-busy": openai_busy,
     "openai-quota": openai_quota,
+    "openai-unpaid": openai_unpaid,
     "zen-free": zen_free,
     "gemini-quota": gemini_quota,
     "gemini-exhausted": gemini_exhausted,

@@ -1,0 +1,69 @@
+import json
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support import real_seeds
+from tests.support.provider.steps import say
+from tests.support.real import World
+from tests.support.real_work import (
+    order,
+    read_work,
+    type_line,
+    wait_heard,
+    wait_prompt,
+    wait_taken_over,
+    wait_work,
+)
+
+pytestmark = pytest.mark.real
+
+TASK = "Write a page about marigolds."
+HALF = "half a line that nobody sent"
+
+
+def distrust(world: World, agent: str) -> None:
+    """The user never told `agent` that this folder may be trusted: it asks before anything else."""
+    match agent:
+        case "claude":
+            with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
+                known = json.load(file)
+            real_seeds.write_json(f"{world.home}/.claude.json", known | {"projects": {}})
+        case _:
+            path = f"{world.home}/.codex/config.toml"
+            with open(path, encoding="utf-8") as file:
+                lines = [line for line in file if not line.startswith(("[projects.", "trust_level"))]
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(lines)
+
+
+@pytest.mark.parametrize(("first", "second"), [("codex", "claude"), ("claude", "codex")])
+def test_nothing_is_typed_into_a_half_line_or_a_dialog(world: World, first: str, second: str) -> None:
+    """A return sent into either would do what nobody decided: send a thought, or trust a folder."""
+    order(world, first, second)
+    distrust(world, second)
+    world.play(first, say("The first answer."))
+    world.play(second, say("I pick up where it stopped."))
+    terminal = world.open(world.relay(first))
+    wait_prompt(terminal, first)
+    type_line(terminal, TASK)
+    terminal.wait_for("The first answer")
+    wait_work(world, terminal, lambda found: found.state is State.READY, "the turn's end")
+    terminal.send(HALF)
+    terminal.wait_for(HALF)
+    done = world.run(world.relay(second, "--json"))
+    assert done.returncode == 0, done.stderr
+    terminal.wait_until(
+        lambda: read_work(world).agent == second and "trust" in terminal.screen.lower(), "the dialog"
+    )
+    terminal.wait_quiet(3.0)
+    asked = terminal.screen
+    assert "trust" in asked.lower()
+    assert world.requests(second) == []
+    assert "handoff-context" not in asked
+    terminal.send("\r")
+    heard = wait_heard(world, terminal, second)
+    wait_taken_over(world, terminal, second)
+    assert TASK in heard
+    assert len(world.requests(second)) == 1
+    assert [row for row in world.requests(first) if HALF in row["text"]] == []
