@@ -4,8 +4,8 @@ import ctypes
 import re
 from ctypes import byref
 
-from agent_relay.domain.errors import RelayError
 from agent_relay.logic import ghostty, repaint
+from agent_relay.logic.ghostty import EmulatorError, check
 
 FOREGROUND = (0xD8, 0xD8, 0xD8)
 BACKGROUND = (0x00, 0x00, 0x00)
@@ -22,10 +22,7 @@ _ENTER_BEGUN = frozenset(
 _MODES = (1, 5, 6, 7, 9, 12, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2026, 2027, 2031)
 _ANSI = 0x8000
 _DEFAULT_SHAPE = 2
-
-
-class EmulatorError(RelayError):
-    """The emulator's library is missing, is another version than ours, or ran out of memory."""
+_TEST_COLS = 4  # what the test of the library takes up
 
 
 class Emulator:
@@ -42,7 +39,7 @@ class Emulator:
                 f"The terminal emulator {library} cannot be loaded: {error}.",
                 hint="Reinstall agent-relay: it needs pyghostty 0.1.3 exactly.",
             ) from error
-        self.cols = cols
+        self.cols = max(cols, _TEST_COLS)
         self.rows = rows
         self._replies = bytearray()
         self._held = b""
@@ -54,17 +51,17 @@ class Emulator:
         self._cell_px = (CELL_WIDTH_PX, CELL_HEIGHT_PX)
         self._handle = self._new(scrollback)
         self._render = ctypes.c_void_p()
-        self._check(self._lib.ghostty_render_state_new(None, byref(self._render)), "render_state_new")
+        check(self._lib.ghostty_render_state_new(None, byref(self._render)), "render_state_new")
         self._write = self._lib.ghostty_terminal_vt_write
         self._buffer = ctypes.create_string_buffer(cols * rows * 4 + 4096)
         self._test()
+        if cols < _TEST_COLS:
+            self.resize(cols, rows)
         self._track()
 
     def _new(self, scrollback: int) -> int:
         pointer = ctypes.c_void_p()
-        self._check(
-            self._lib.ghostty_terminal_new(None, byref(pointer), self.cols, self.rows), "terminal_new"
-        )
+        check(self._lib.ghostty_terminal_new(None, byref(pointer), self.cols, self.rows), "terminal_new")
         handle = pointer.value or 0
         for option, value in (
             (ghostty.OPT_SCROLLBACK_MAX_LINES, ctypes.c_size_t(scrollback)),
@@ -73,26 +70,22 @@ class Emulator:
             (ghostty.OPT_COLOR_FOREGROUND, ghostty.Rgb(*FOREGROUND)),
             (ghostty.OPT_COLOR_BACKGROUND, ghostty.Rgb(*BACKGROUND)),
         ):
-            self._check(self._lib.ghostty_terminal_set(handle, option, byref(value)), f"set {option}")
+            check(self._lib.ghostty_terminal_set(handle, option, byref(value)), f"set {option}")
         for option, callback in ((ghostty.OPT_WRITE_PTY, self._on_reply), (ghostty.OPT_SIZE, self._on_size)):
             address = ctypes.cast(callback, ctypes.c_void_p)
-            self._check(self._lib.ghostty_terminal_set(handle, option, address), f"set {option}")
+            check(self._lib.ghostty_terminal_set(handle, option, address), f"set {option}")
         return handle
 
     def _test(self) -> None:
         """Write a mark, read it back, wipe it: a library with other layouts fails here, not later."""
         self.feed(b"\x1b[1;3HX\x1b[6n")
         found, replies = self.text()[0], self.take_replies()
-        self.feed(b"\x1b[1;3H \x1b[H")
+        self.feed(b"\x1b[2K\x1b[H")
         if found != "  X" or replies != b"\x1b[1;4R":
             raise EmulatorError(
                 "The terminal emulator's library does not do what we know of it.",
                 hint="Reinstall agent-relay: it needs pyghostty 0.1.3 exactly.",
             )
-
-    def _check(self, result: int, what: str) -> None:
-        if result != ghostty.SUCCESS:
-            raise EmulatorError(f"The terminal emulator failed: {what} gave {result}.")
 
     def _keep_reply(self, _terminal: int, _user: int, data: int, size: int) -> None:
         self._replies += ctypes.string_at(data, size)
@@ -124,7 +117,7 @@ class Emulator:
         """Change the size in cells; `width_px`, `height_px` are the whole terminal's pixels, 0 if unknown."""
         self._cell_px = (width_px // cols or CELL_WIDTH_PX, height_px // rows or CELL_HEIGHT_PX)
         result = self._lib.ghostty_terminal_resize(self._handle, cols, rows, *self._cell_px)
-        self._check(result, "terminal_resize")
+        check(result, "terminal_resize")
         self.cols = cols
         self.rows = rows
 
@@ -148,14 +141,14 @@ class Emulator:
         if result == ghostty.OUT_OF_SPACE:
             self._buffer = ctypes.create_string_buffer(size.value)
             result = call(self._handle, options, self._buffer, len(self._buffer), byref(size))
-        self._check(result, "selection_format")
+        check(result, "selection_format")
         text = ctypes.string_at(self._buffer, size.value).decode("utf-8", "replace")
         return [line.rstrip() for line in text.split("\n")][: last - first + 1]
 
     def _ref(self, tag: int, x: int, y: int) -> ghostty.GridRef:
         ref = ghostty.GridRef(ctypes.sizeof(ghostty.GridRef))
         point = ghostty.Point(tag, ghostty.PointValue(x, y, 0))
-        self._check(self._lib.ghostty_terminal_grid_ref(self._handle, point, byref(ref)), f"grid_ref {x},{y}")
+        check(self._lib.ghostty_terminal_grid_ref(self._handle, point, byref(ref)), f"grid_ref {x},{y}")
         return ref
 
     def wrapped(self, y: int) -> bool:
@@ -187,7 +180,7 @@ class Emulator:
         # The widest answer is 8 bytes; the library writes as many as the value has, little end first.
         value = ctypes.c_uint64()
         result = self._lib.ghostty_terminal_get(self._handle, data, byref(value))
-        self._check(result, f"terminal_get {data}")
+        check(result, f"terminal_get {data}")
         return value.value
 
     def cursor(self) -> tuple[int, int]:
@@ -201,8 +194,7 @@ class Emulator:
     def title(self) -> str:
         """The window title the program set last, empty if none."""
         text = ghostty.Text()
-        if self._lib.ghostty_terminal_get(self._handle, ghostty.DATA_TITLE, byref(text)) != ghostty.SUCCESS:
-            return ""
+        check(self._lib.ghostty_terminal_get(self._handle, ghostty.DATA_TITLE, byref(text)), "title")
         return ctypes.string_at(text.ptr, text.len).decode("utf-8", "replace") if text.len else ""
 
     def mode(self, number: int, *, ansi: bool = False) -> bool:

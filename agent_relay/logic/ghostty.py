@@ -19,6 +19,8 @@ from ctypes import (
     c_void_p,
 )
 
+from agent_relay.domain.errors import RelayError
+
 SUCCESS = 0
 OUT_OF_SPACE = -3
 NO_VALUE = -4
@@ -233,6 +235,16 @@ _SIGNATURES = (
 )
 
 _loaded: dict[str, ctypes.CDLL] = {}
+
+
+class EmulatorError(RelayError):
+    """The emulator's library is missing, is another version than ours, or ran out of memory."""
+
+
+def check(result: int, what: str) -> None:
+    """Raises EmulatorError where the library says that `what` failed."""
+    if result != SUCCESS:
+        raise EmulatorError(f"The terminal emulator failed: {what} gave {result}.")
 
 
 def load(library: str) -> ctypes.CDLL:

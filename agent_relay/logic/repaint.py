@@ -4,6 +4,7 @@ import ctypes
 from ctypes import byref
 
 from agent_relay.logic import ghostty
+from agent_relay.logic.ghostty import check
 
 # Brings any terminal to its defaults without touching what scrolled away.
 DEFAULTS = (
@@ -25,8 +26,8 @@ def select(
     selection = ghostty.Selection(ctypes.sizeof(ghostty.Selection))
     for name, (x, y) in (("start", start), ("end", end)):
         ref = ghostty.GridRef(ctypes.sizeof(ghostty.GridRef))
-        if lib.ghostty_terminal_grid_ref(handle, ghostty.Point(tag, ghostty.PointValue(x, y, 0)), byref(ref)):
-            raise IndexError(f"cell {x},{y} is outside")
+        point = ghostty.Point(tag, ghostty.PointValue(x, y, 0))
+        check(lib.ghostty_terminal_grid_ref(handle, point, byref(ref)), f"grid_ref {x},{y}")
         setattr(selection, name, ref)
     return selection
 
@@ -63,8 +64,9 @@ def paint(lib: ctypes.CDLL, handle: int, *, cols: int, rows: int) -> bytes:
         selection=ctypes.addressof(area),
     )
     formatter = ctypes.c_void_p()
-    if lib.ghostty_formatter_terminal_new(None, byref(formatter), handle, options) != ghostty.SUCCESS:
-        return b""
+    check(
+        lib.ghostty_formatter_terminal_new(None, byref(formatter), handle, options), "formatter_terminal_new"
+    )
     try:
         size = ctypes.c_size_t()
         lib.ghostty_formatter_format_buf(formatter, None, 0, byref(size))

@@ -49,6 +49,20 @@ def test_an_agent_named_twice_is_an_error() -> None:
         UserConfig(order=("ada", "bob", "ada"))
 
 
+def test_a_relay_key_is_checked_where_it_is_written() -> None:
+    """A key that cannot be typed would lock its user in."""
+    assert UserConfig(relay_key="ctrl-a").relay_key == "ctrl-a"
+    with pytest.raises(ValidationError, match="relay_key"):
+        UserConfig(relay_key="f13")
+
+
+def test_an_agent_the_file_does_not_name_has_the_defaults() -> None:
+    """Most people configure one agent at most."""
+    config = UserConfig.model_validate({"agents": {"ada": {"args": ["--fast"]}}})
+    assert config.get_agent("ada").args == ("--fast",)
+    assert config.get_agent("bob").args == ()
+
+
 @pytest.mark.parametrize(("text", "byte"), [("ctrl-]", 29), ("Ctrl-A", 1), ("ctrl-\\", 28), ("ctrl-_", 31)])
 def test_a_relay_key_is_the_byte_terminals_send(text: str, byte: int) -> None:
     """The attach loop looks for this one byte in what the user types."""

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.logic.emulator import Emulator, EmulatorError
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.ghostty import EmulatorError
 from agent_relay.system.emulator_library import find_library
 
 LIBRARY = find_library() or ""
@@ -75,6 +76,36 @@ def test_a_library_that_is_something_else_is_refused() -> None:
     """Another library at that path must fail at load, not crash later."""
     with pytest.raises(EmulatorError):
         Emulator("libc.so.6", 10, 4)
+
+
+class Mute(Emulator):
+    """A terminal whose library has other layouts: it answers nothing."""
+
+    def take_replies(self) -> bytes:
+        super().take_replies()
+        return b""
+
+
+def test_a_library_that_answers_otherwise_is_refused() -> None:
+    """Wrong layouts read wrong memory: better no emulator than one that shows what is not there."""
+    with pytest.raises(EmulatorError, match="does not do what we know of it"):
+        Mute(LIBRARY, 10, 4)
+
+
+def test_a_call_that_fails_is_a_sentence() -> None:
+    """A terminal without rows cannot be; the holder goes on without an emulator and says why."""
+    with pytest.raises(EmulatorError, match=r"terminal_new gave -\d"):
+        Emulator(LIBRARY, 10, 0)
+
+
+@pytest.mark.parametrize("cols", [1, 2, 3])
+def test_a_terminal_of_a_few_columns_is_one(cols: int) -> None:
+    """Some start an agent in a window that grows only later: it must not lose its screen for that."""
+    emulator = Emulator(LIBRARY, cols, 2)
+    emulator.feed(b"ab")
+    assert "".join(emulator.text()) == "ab"
+    emulator.resize(10, 2)
+    assert emulator.text() == ["ab", ""]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +180,13 @@ def test_a_repaint_in_the_middle_of_a_sequence_lets_it_end() -> None:
         for each in (emulator, fresh):
             each.feed(b"1mx\x07y\x1b\\z")
         assert state(fresh) == state(emulator), cut
+
+
+def test_an_over_long_sequence_is_not_repeated() -> None:
+    """A megabyte in the middle of a copy would be sent again with every repaint."""
+    emulator = Emulator(LIBRARY, 20, 4)
+    emulator.feed(b"text\x1b]52;c;" + b"A" * (2 << 20))
+    assert len(emulator.repaint()) < 10_000
 
 
 @settings(max_examples=150, deadline=None)

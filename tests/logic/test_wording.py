@@ -74,3 +74,27 @@ def test_a_lost_agent_and_a_failed_handoff_say_how_to_go_on() -> None:
     assert render_message(failed, UTC) == (
         "→ The handoff failed: the disk is full. Go on: agent-relay <agent> --session S"
     )
+
+
+@pytest.mark.parametrize(
+    ("handoff", "line"),
+    [
+        (
+            replace(
+                HANDOFF, reason="failure", why="bob ended before it was ready", to_agent="cas", text_path=""
+            ),
+            "→ bob ended before it was ready. Continuing with cas.",
+        ),
+        (replace(HANDOFF, reason="manual", text_path=""), "→ ann hands over. Continuing with bob."),
+    ],
+)
+def test_a_handoff_without_a_limit_says_what_led_to_it(handoff: Handoff, line: str) -> None:
+    """The user must never wonder why somebody else is on the screen."""
+    assert render_message(replace(SESSION, handoff=handoff), UTC) == line
+    assert render_message(replace(SESSION, done=(handoff,)), UTC) == line
+
+
+def test_a_session_with_one_agent_has_nothing_to_say() -> None:
+    """No line is drawn over an agent at work."""
+    assert render_message(SESSION, UTC) == ""
+    assert render_message(replace(SESSION, state=State.ENDED), UTC) == ""

@@ -69,7 +69,8 @@ def _find_emulator(spec: "HolderSpec") -> "tuple[Emulator | None, str]":
     """The emulator, or `None` and why: a holder without one still holds, attaches and reports the end."""
     if not spec.library:
         return None, "no library"
-    from agent_relay.logic.emulator import Emulator, EmulatorError
+    from agent_relay.logic.emulator import Emulator
+    from agent_relay.logic.ghostty import EmulatorError
 
     try:
         return Emulator(spec.library, spec.cols, spec.rows), ""

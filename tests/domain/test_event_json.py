@@ -1,0 +1,62 @@
+"""Events as journal lines: what is written is read again, what is no event is told."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain import event as words
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.event import KNOWN, Body, Event
+from agent_relay.domain.event_json import parse_event, render_event
+
+AT = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
+SEEN = words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until="")
+LINE = {"v": 1, "n": 3, "at": AT.isoformat(), "g": 1, "event": "leg.ready", "data": {"leg": "L1"}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        words.SessionCreated("S", "/r", "/r/c", ("ada", "bob"), "fix it"),
+        words.LegStarting("L1", "ada", 1, resumes=True),
+        SEEN,
+        words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", skipped=("cas: not installed",)),
+        words.LegEnded("L1", "exited", 3),
+        words.Unknown("later.event", {"x": [1, {"y": None}]}),
+    ],
+)
+def test_an_event_is_read_as_it_was_written(body: Body) -> None:
+    """The journal is the truth: nothing of it may change on the way."""
+    event = Event(7, AT, 2, body)
+    assert parse_event(json.loads(json.dumps(render_event(event)))) == event
+
+
+def test_every_event_has_its_own_name() -> None:
+    """Two events of one name could not be told apart on disk."""
+    assert len({kind.name for kind in KNOWN}) == len(KNOWN)
+
+
+def test_fields_of_a_newer_version_are_passed_over() -> None:
+    """A downgrade must still read what it understands."""
+    event = parse_event({**LINE, "data": {"leg": "L1", "mood": "fine"}})
+    assert event.body == words.LegReady("L1")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"n": "3"}, "is not an event"),
+        ({"at": 5}, "is not an event"),
+        ({"g": None}, "is not an event"),
+        ({"event": 7}, "is not an event"),
+        ({"data": []}, "is not an event"),
+        ({"at": "yesterday"}, "carries no valid time"),
+        ({"data": {}}, "leg.ready event lacks a field"),
+        ({"data": {"leg": 5}}, "has a leg of the wrong type"),
+    ],
+)
+def test_a_line_that_is_no_event_is_told(change: dict[str, object], complaint: str) -> None:
+    """A damaged journal must stop the session with a sentence, not go on with half of the truth."""
+    with pytest.raises(UntrustedDataError, match=complaint):
+        parse_event({**LINE, **change})
