@@ -30,8 +30,8 @@ Requests, their fields, their answers:
   program asked for
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `luggage` -> `luggage`: the opaque text of the spec
-* `collect` -> `exit` (as in `exit.json`), `survivors` (pids). Ends what is left of the child's session, then
-  the holder. Refused: `running`
+* `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
+  child's session, then the holder. Refused: `running`
 
 Events:
 

@@ -7,7 +7,7 @@ import signal
 from agent_relay.system.pty import spawn
 
 EXIT_FILE = "exit.json"
-# Readers of exit.json take 64 KiB; a huge screen gives up its oldest rows.
+# An answer should stay small; a huge screen gives up its oldest rows.
 _EXIT_BYTES = 60 << 10
 _BORN_FIELD = 19
 
@@ -73,7 +73,7 @@ def _read_born(pid: int) -> int:
 
 
 def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | None) -> dict[str, object]:
-    """How the child ended, as `exit.json` says it; `screen` may be cut to its last rows."""
+    """How the child ended, as `collect` answers it; `screen` may be cut to its last rows."""
     status, number = child.exit or (-1, 0)
     record: dict[str, object] = {
         "status": status,
@@ -89,12 +89,16 @@ def build_exit(child: Child, *, total_bytes: int, screen: dict[str, object] | No
 
 
 def store_exit(folder: str, record: dict[str, object]) -> bool:
-    """Whether `exit.json` now stands in the folder, whole and durable; a full disk is no reason to fail."""
+    """Whether `exit.json` now stands in the folder, whole and durable; a full disk is no reason to fail.
+
+    The screen stays in memory: it may show what nobody wants on a disk.
+    """
+    kept = {name: value for name, value in record.items() if name != "screen"}
     fresh = f"{folder}/.{EXIT_FILE}"
     try:
         fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(fd, "wb") as file:
-            file.write(json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            file.write(json.dumps(kept).encode())
             file.flush()
             os.fsync(file.fileno())
         os.rename(fresh, f"{folder}/{EXIT_FILE}")
