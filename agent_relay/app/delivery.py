@@ -21,6 +21,7 @@ _WORKING_S = 30.0
 _AGAIN_S = 1.5
 """When a prompt that still stands in the input line is submitted again."""
 _TYPING_S = 0.5
+_REFUSALS = 3
 
 
 async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str) -> None:
@@ -46,18 +47,23 @@ async def _paste(watch: LegWatch, text: str) -> None:
     def has_room() -> bool:
         return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
 
-    deadline = asyncio.get_running_loop().time() + _READY_S
+    deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
     while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
         if not await watch.wait_until(has_room, limit_s=left_s):
             break
         if watch.gone.is_set():
             raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
         try:
-            await watch.holder.type(_PASTE_BEGIN + text.encode() + _PASTE_END, unless_typed=True)
+            # A key that answered a question without a return is counted as typed for ever: after a while
+            # an input line that is seen to be empty is believed.
+            seen_empty = refusals >= _REFUSALS and watch.input == "empty"
+            await watch.holder.type(_PASTE_BEGIN + text.encode() + _PASTE_END, unless_typed=not seen_empty)
         except HolderError as error:
             if error.why != "typed":
                 raise
+            refusals += 1
             await asyncio.sleep(_TYPING_S)
+            await watch.settle_evidence()
         else:
             return
     raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
@@ -69,8 +75,13 @@ async def _submit(watch: LegWatch, submit: str) -> None:
     A second return is sent only where the first visibly did nothing: anywhere else it could say yes to
     a question.
     """
+    if not await watch.wait_until(lambda: watch.is_working() or watch.state != "asking", limit_s=_READY_S):
+        raise RelayError(
+            f"{watch.leg.agent} was asking for {_READY_S:.0f} s and could not be given its packet"
+        )
     deadline = asyncio.get_running_loop().time() + _WORKING_S
-    await watch.holder.type(submit.encode())
+    if not watch.is_working():
+        await watch.holder.type(submit.encode())
     while asyncio.get_running_loop().time() < deadline:
         if await watch.wait_until(watch.is_working, limit_s=_AGAIN_S):
             if watch.gone.is_set():
