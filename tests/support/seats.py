@@ -89,3 +89,9 @@ def assert_given_back(person: Person) -> None:
     # Alternate scroll (1007) is saved and restored by the terminal itself, where it can.
     assert {**person.emulator.modes(), "1007": 0} == {**fresh, "1007": 0}
     assert termios.tcgetattr(person.slave) == person.before
+
+
+def close_window(person: Person) -> None:
+    """The person's terminal is gone; nobody reads it and nobody types."""
+    os.close(person.master)
+    person.master = os.eventfd(0)
