@@ -144,6 +144,10 @@ class Following:
                 if ending is not None:
                     return ending
             if not await is_held(self._ground, live.leg):
+                # At once: shells in Unix sessions of their own are found only while their agent lives.
+                await self.end_by_force(
+                    replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
+                )
                 return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)

@@ -6,11 +6,12 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 _DEAD_STATES = ("Z", "X", "x")
 # Fields of /proc/<pid>/stat counted from the state, which follows the name in brackets (proc(5)).
+_PARENT_FIELD = 1
 _SESSION_FIELD = 3
 _BORN_FIELD = 19
 _ROUND_S = 0.2
@@ -19,8 +20,16 @@ _ROUND_S = 0.2
 @dataclass(frozen=True, slots=True)
 class _Stat:
     state: str
+    parent: int
     session: int
     born: int
+
+    @property
+    def lives(self) -> bool:
+        return self.state not in _DEAD_STATES
+
+    def is_now(self, pid_born: int) -> bool:
+        return self.born == pid_born and self.lives
 
 
 def born(pid: int) -> int | None:
@@ -35,33 +44,46 @@ def born(pid: int) -> int | None:
 def is_alive(pid: int, pid_born: int) -> bool:
     """Whether the process born then still runs; one that only waits to be reaped does not."""
     found = _read_stat(pid)
-    return found is not None and found.born == pid_born and found.state not in _DEAD_STATES
+    return found is not None and found.is_now(pid_born)
 
 
 def session_members(sid: int) -> list[tuple[int, int]]:
     """Every living process of the Unix session `sid`, as (pid, born), oldest first."""
-    members: list[tuple[int, int]] = []
-    for name in os.listdir("/proc"):
-        found = _read_stat(int(name)) if name.isdigit() else None
-        if found is not None and found.session == sid and found.state not in _DEAD_STATES:
-            members.append((int(name), found.born))
+    members = [
+        (pid, found.born) for pid, found in _read_all().items() if found.session == sid and found.lives
+    ]
     return sorted(members, key=lambda member: (member[1], member[0]))
 
 
-def end_session(sid: int, leader_born: int, *, polite_s: float = 2.0, firm_s: float = 2.0) -> list[int]:
+def children(pid: int) -> list[tuple[int, int]]:
+    """Every living child of process `pid`, as (pid, born), oldest first."""
+    return sorted(
+        ((child, found.born) for child, found in _read_all().items() if found.parent == pid and found.lives),
+        key=lambda member: (member[1], member[0]),
+    )
+
+
+def end_session(
+    sid: int,
+    leader_born: int,
+    *,
+    others: Collection[tuple[int, int]] = (),
+    polite_s: float = 2.0,
+    firm_s: float = 2.0,
+) -> list[int]:
     """Every process of session `sid` got SIGTERM, and after `polite_s` SIGKILL; waits for their end.
 
-    Returns the pids that still live after `firm_s` more (normally none). Where `sid` now names a process
-    born at another time than `leader_born`, the session is gone and nobody is touched. Members born while
-    this runs are found by looking again. Blocks for at most `polite_s + firm_s`: call it in a thread.
+    So did `others`, as (pid, born), and what descends from any of them: agents run shells in sessions of
+    their own. Returns the pids that still live after `firm_s` more (normally none). Where `sid` now names
+    a process born at another time than `leader_born`, the session is gone and nobody of it is touched.
+    Members born while this runs are found by looking again. Blocks for at most `polite_s + firm_s`: call
+    it in a thread.
     """
-    leader = born(sid)
-    if leader is not None and leader != leader_born:
-        return []
+    known = set(others)
     for number, limit_s in ((signal.SIGTERM, polite_s), (signal.SIGKILL, firm_s)):
         deadline = time.monotonic() + limit_s
         told: set[tuple[int, int]] = set()
-        while members := _members_since(sid, leader_born):
+        while members := _find_members(sid, leader_born, known):
             new = [member for member in members if member not in told]
             for pid, pid_born in new:
                 send_signal(pid, pid_born, number)
@@ -72,7 +94,32 @@ def end_session(sid: int, leader_born: int, *, polite_s: float = 2.0, firm_s: fl
             if left_s <= 0:
                 break
             wait_for_end(members, limit_s=min(left_s, _ROUND_S))
-    return [pid for pid, _ in _members_since(sid, leader_born)]
+    return [pid for pid, _ in _find_members(sid, leader_born, known)]
+
+
+def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The living ones of the session and of `known`, oldest first; their descendants join `known`.
+
+    One that outlives its parent is known by then. Without those older than the leader, which cannot be
+    of its session.
+    """
+    stats = _read_all()
+    leader = stats.get(sid)
+    if leader is None or leader.born == leader_born:
+        known |= {
+            (pid, one.born) for pid, one in stats.items() if one.session == sid and one.born >= leader_born
+        }
+    families: dict[int, list[int]] = {}
+    for pid, one in stats.items():
+        families.setdefault(one.parent, []).append(pid)
+    asked = [pid for pid, pid_born in known if pid in stats and stats[pid].born == pid_born]
+    while asked:
+        for child in families.get(asked.pop(), ()):
+            if (child, stats[child].born) not in known:
+                known.add((child, stats[child].born))
+                asked.append(child)
+    living = [member for member in known if member[0] in stats and stats[member[0]].is_now(member[1])]
+    return sorted(living, key=lambda member: (member[1], member[0]))
 
 
 def send_signal(pid: int, pid_born: int, number: signal.Signals) -> bool:
@@ -115,11 +162,6 @@ def _poll_for_end(pid: int, pid_born: int, *, limit_s: float) -> None:
         time.sleep(0.01)  # kernels without pidfd offer no other way to wait for a stranger
 
 
-def _members_since(sid: int, leader_born: int) -> list[tuple[int, int]]:
-    """Without those older than the leader: they cannot be of its session."""
-    return [member for member in session_members(sid) if member[1] >= leader_born]
-
-
 @contextlib.contextmanager
 def _pinned(pid: int, pid_born: int) -> Iterator[int | None]:
     """A pidfd of the process born then, `None` where it is gone, -1 where the kernel has no pidfds.
@@ -142,6 +184,12 @@ def _pinned(pid: int, pid_born: int) -> Iterator[int | None]:
             os.close(handle)
 
 
+def _read_all() -> dict[int, _Stat]:
+    """Every process there is, by pid."""
+    found = ((int(name), _read_stat(int(name))) for name in os.listdir("/proc") if name.isdigit())
+    return {pid: one for pid, one in found if one is not None}
+
+
 def _read_stat(pid: int) -> _Stat | None:
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
@@ -152,4 +200,5 @@ def _read_stat(pid: int) -> _Stat | None:
     fields = text[text.rfind(b")") + 2 :].split()
     if len(fields) <= _BORN_FIELD:
         return None
-    return _Stat(fields[0].decode("ascii"), int(fields[_SESSION_FIELD]), int(fields[_BORN_FIELD]))
+    numbers = (int(fields[field]) for field in (_PARENT_FIELD, _SESSION_FIELD, _BORN_FIELD))
+    return _Stat(fields[0].decode("ascii"), *numbers)

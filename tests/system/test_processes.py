@@ -5,6 +5,7 @@ import sys
 
 from agent_relay.system.processes import (
     born,
+    children,
     end_session,
     is_alive,
     send_signal,
@@ -97,3 +98,39 @@ def test_a_name_with_brackets_does_not_confuse_the_reading(tmp_path: "os.PathLik
     assert is_alive(child.pid, start)
     child.kill()
     child.wait()
+
+
+def test_a_session_ends_with_the_sessions_its_members_began() -> None:
+    """Agents run shells in Unix sessions of their own; they are known by their parents."""
+    child = _start(
+        "import os, signal\n"
+        "reading, writing = os.pipe()\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    os.close(writing)\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    while True: signal.pause()\n"
+        "os.close(writing)\n"
+        "os.read(reading, 1)\n"
+        "print('up', flush=True)\n"
+        "signal.pause()\n"
+    )
+    start = born(child.pid)
+    assert start is not None
+    (shell,) = children(child.pid)
+    assert shell not in session_members(child.pid)
+    assert end_session(child.pid, start, polite_s=0.2) == []
+    assert not is_alive(*shell)
+    child.communicate()
+
+
+def test_processes_of_no_session_end_by_their_names() -> None:
+    """Whoever lost its parent is known by pid and birth only."""
+    child = _start("import signal; print('up', flush=True); signal.pause()")
+    start = born(child.pid)
+    assert start is not None
+    assert end_session(2**22 + 1, start, others=[(child.pid, start + 1)]) == []
+    assert is_alive(child.pid, start)
+    assert end_session(2**22 + 1, start, others=[(child.pid, start)]) == []
+    assert not is_alive(child.pid, start)
+    child.communicate()

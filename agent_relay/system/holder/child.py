@@ -10,6 +10,7 @@ EXIT_FILE = "exit.json"
 # An answer should stay small; a huge screen gives up its oldest rows.
 _EXIT_BYTES = 60 << 10
 _BORN_FIELD = 19
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class Child:
@@ -18,13 +19,15 @@ class Child:
     `exit` is `None` while it lives, then (status as a shell reports it, Unix signal or 0).
     """
 
-    __slots__ = ("born", "exit", "pid", "pidfd")
+    __slots__ = ("_left", "born", "exit", "pid", "pidfd")
 
     def __init__(self, argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> None:
         self.pid = spawn(argv, env=env, cwd=cwd, slave=slave)
+        _adopt_orphans()
         self.pidfd = os.pidfd_open(self.pid)
         self.born = _read_born(self.pid)
         self.exit: tuple[int, int] | None = None
+        self._left: set[tuple[int, int]] = set()
 
     def see_end(self) -> bool:
         """Whether the child has ended; if so `exit` says how."""
@@ -59,11 +62,45 @@ class Child:
                 break
         return len(told)
 
-    def end_session(self) -> list[int]:
-        """End what the child left behind in its session; the pids that survived. Blocks up to 4 s."""
-        from agent_relay.system.processes import end_session
+    def see_leaving(self) -> None:
+        """Take note of who left the agent while it lives: a database or a terminal server it started.
 
-        return end_session(self.pid, self.born)
+        Such a process outlives the agent run directly, and so it does here. Those that ended are reaped.
+        """
+        found = [pid for pid in _read_children() if pid != self.pid]
+        if self.see_end():
+            return
+        for pid in found:
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is None:
+                self._left.add((pid, _read_born(pid)))
+
+    def end_session(self) -> list[int]:
+        """End what the ended child left behind; the pids that survived. Blocks up to 4 s.
+
+        That is its Unix session, and whoever lost a parent by its end: shells in sessions of their own.
+        """
+        from agent_relay.system.processes import children, end_session
+
+        orphans = [one for one in children(os.getpid()) if one[0] != self.pid and one not in self._left]
+        return end_session(self.pid, self.born, others=orphans)
+
+
+def _adopt_orphans() -> None:
+    """Processes whose parent ends become children of this one, where the kernel can do that."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _read_children() -> list[int]:
+    """The pids of this process's children, those that wait to be reaped included."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
+            return [int(word) for word in file.read(1 << 16).split()]
+    except OSError:
+        from agent_relay.system.processes import children
+
+        return [pid for pid, _ in children(os.getpid())]
 
 
 def _read_born(pid: int) -> int:

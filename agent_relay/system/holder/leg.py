@@ -23,6 +23,8 @@ SETTLED_S = 0.1
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
 _FAREWELL_S = 2.0
+# Whoever left the agent at least this long before its end is not ended with it.
+_LEAVING_S = 0.5
 
 
 class Leg:
@@ -145,6 +147,8 @@ class Leg:
         self.peers.broadcast(
             {"event": "settled", "offset": tail.total, "agent_state": scanner.state, "typed": self._told[1]}
         )
+        if not self._ended:
+            self.loop.after("leaving", _LEAVING_S, self.child.see_leaving)
         title = self.output.title()
         if title != self._title:
             self._title = title

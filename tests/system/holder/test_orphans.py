@@ -1,0 +1,93 @@
+"""What outlives an ended program: shells in Unix sessions of their own do not, services it started do."""
+
+import os
+import signal
+
+from agent_relay.system.processes import born, is_alive
+from tests.support.legs import Wire, hold, python, wait_until
+
+SHELL = """
+import os, signal, sys
+reading, writing = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    {detach}
+    with open({path!r}, "w") as file:
+        file.write(f"{{os.getpid()}}\\n")
+    os.close(writing)
+    signal.pause()
+os.close(writing)
+os.read(reading, 1)
+print("running", flush=True)
+{wait}
+"""
+# A second one leaves and ends at once: when its holder has reaped it, it has seen the first one as well.
+LEAVE_AGAIN = """
+input()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.setsid()
+    os._exit(0)
+os.wait()
+print("again", flush=True)
+signal.pause()
+"""
+DETACH = "if os.fork(): os._exit(0)"
+
+
+def start(folder: str, *, detach: str = "pass", wait: str = "signal.pause()") -> list[str]:
+    """A program that starts another in a Unix session of its own, which writes its pid to `folder`."""
+    return python(SHELL.format(detach=detach, wait=wait, path=f"{folder}/pid"))
+
+
+def read_other(folder: str) -> tuple[int, int]:
+    """The other program, once it runs."""
+    wait_until(lambda: os.path.exists(f"{folder}/pid") and os.path.getsize(f"{folder}/pid"), "the pid")
+    with open(f"{folder}/pid", encoding="utf-8") as file:
+        pid = int(file.read())
+    start_of_it = born(pid)
+    assert start_of_it is not None
+    return pid, start_of_it
+
+
+def read_parent(pid: int) -> int:
+    """Whose child the process is."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        return int(file.read().rpartition(")")[2].split()[1])
+
+
+def test_a_killed_agents_shell_in_a_session_of_its_own_is_ended(tmp_path: object) -> None:
+    """Agents run tests that way; left behind they would change files under the successor's hands."""
+    with hold(str(tmp_path), start(str(tmp_path))) as held, Wire(held.folder) as wire:
+        other = read_other(str(tmp_path))
+        os.kill(held.started.child_pid, signal.SIGKILL)
+        wire.wait_for_exit()
+        assert is_alive(*other)
+        assert wire.ask("collect")["survivors"] == []
+        wait_until(lambda: not is_alive(*other), "the shell's end")
+
+
+def read_children(pid: int) -> set[int]:
+    """The children of the process, those that wait to be reaped included."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return {int(word) for word in file.read().split()}
+
+
+def test_a_service_that_had_left_its_agent_lives_on(tmp_path: object) -> None:
+    """A database the agent started for the tests outlives the agent run directly; the successor needs it."""
+    program = start(str(tmp_path), detach=DETACH, wait=LEAVE_AGAIN)
+    with hold(str(tmp_path), program) as held, Wire(held.folder) as wire:
+        other = read_other(str(tmp_path))
+        try:
+            holder, agent = held.started.holder_pid, held.started.child_pid
+            wait_until(lambda: read_parent(other[0]) == holder, "the service to have left")
+            wire.wait_for_text("running")
+            wire.type(b"go on\r")
+            wire.wait_for_text("again")
+            wait_until(lambda: read_children(holder) == {agent, other[0]}, "the one that ended to be reaped")
+            os.kill(agent, signal.SIGKILL)
+            wire.wait_for_exit()
+            assert wire.ask("collect")["survivors"] == []
+            assert is_alive(*other)
+        finally:
+            os.kill(other[0], signal.SIGKILL)
