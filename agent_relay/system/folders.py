@@ -72,13 +72,18 @@ def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
     """The folders of this user: under `AGENT_RELAY_HOME` where it is set, else where the platform has them.
 
     On Linux they are computed here, as platformdirs computes them (a test compares), because importing
-    it costs more than a whole hot command may. Raises ConfigurationError where a folder of somebody
-    else stands in the place.
+    it costs more than a whole hot command may. Raises ConfigurationError where `AGENT_RELAY_HOME` is no
+    absolute path or a folder of somebody else stands in the place.
     """
     environ = os.environ if environ is None else environ
     home = environ.get("AGENT_RELAY_HOME", "")
     if home:
-        home = os.path.abspath(home)
+        if not os.path.isabs(home):
+            # The daemon works in another folder than whoever starts it.
+            raise ConfigurationError(
+                f"AGENT_RELAY_HOME must be an absolute path, not {home!r}", hint="Begin it with a slash."
+            )
+        home = os.path.normpath(home)
         return Folders(f"{home}/run", f"{home}/state", f"{home}/config")
     if not sys.platform.startswith("linux"):
         return _platform_folders()

@@ -67,8 +67,9 @@ def _read(path: str) -> bytes:
             data = file.read(_MOST_BYTES)
         return gzip.decompress(data) if path.endswith(".gz") else data
     except (OSError, EOFError, zlib.error) as error:
+        why = (isinstance(error, OSError) and error.strerror) or "it is no whole gzip file"
         raise WrongUseError(
-            f"The recording {path} cannot be read: {error}.", hint="Name a file of recorded terminal output."
+            f"the recording {path} cannot be read: {why}", hint="Name a file of recorded terminal output."
         ) from error
 
 

@@ -27,7 +27,9 @@ def run(words: list[str]) -> int:
     if "--help" in words or "-h" in words:
         sys.stdout.write(HELP)
         return ExitCode.DONE
-    if len(words) > 1 or (words and words[0].startswith("-")):
+    if words and words[0].startswith("-"):
+        raise WrongUseError(f"attach does not know {words[0]!r}", hint="See: agent-relay attach --help")
+    if len(words) > 1:
         raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
     folders = get_folders()
     session = _find(folders, words[0] if words else "")

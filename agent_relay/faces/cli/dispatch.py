@@ -4,7 +4,7 @@ import importlib
 import os
 import sys
 
-from agent_relay.domain.errors import ExitCode, RelayError
+from agent_relay.domain.errors import ExitCode, RelayError, WrongUseError
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
 TYPE_CHECKING = False
@@ -22,7 +22,9 @@ def run(words: list[str]) -> int:
         status = _find(words)(words[1:])
         sys.stdout.flush()
     except RelayError as error:
-        return _say_error(error)
+        from agent_relay.faces.cli.printing import print_error
+
+        return print_error(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
@@ -38,8 +40,10 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
     """The function behind the first word: a command's, else the one that treats it as an agent's name."""
     if not words or words[0] in {"-h", "--help", "help"}:
         return _help
-    if words[:1] == ["agent"] and len(words) > 1 and not words[1].startswith("-"):
+    if words[0] == "agent":
         # The long form, for an agent that is called like a command.
+        if len(words) == 1 or words[1].startswith("-"):
+            raise WrongUseError("agent needs the name of one", hint="See: agent-relay agents")
         from agent_relay.faces.cli.agent import run_agent
 
         return lambda rest: run_agent(rest[0], rest[1:])
@@ -57,13 +61,6 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
 def _help(_rest: list[str]) -> int:
     sys.stdout.write(render_help())
     return ExitCode.DONE
-
-
-def _say_error(error: RelayError) -> int:
-    sys.stderr.write(f"agent-relay: {error.sentence}\n")
-    if error.hint:
-        sys.stderr.write(f"  {error.hint}\n")
-    return int(error.code)
 
 
 def report_bug(error: Exception, words: list[str]) -> int:

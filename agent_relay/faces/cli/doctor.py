@@ -44,7 +44,7 @@ def doctor(
     *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {version, findings}.")] = False
 ) -> None:
     """What is missing on this machine, one line each. Exit status 1 where something must be solved."""
-    findings = list(examine(os.getcwd()))
+    findings = list(dict.fromkeys(examine(os.getcwd())))  # one cause may stop several looks
     if as_json:
         print_json({"version": __version__, "findings": [asdict(finding) for finding in findings]})
     else:

@@ -37,7 +37,7 @@ def build_offline(
     if spec is None:
         raise ConfigurationError(f"the adapter of {agent} names no transcript reader")
     if not os.path.exists(transcript):
-        raise WrongUseError(f"there is no {transcript}")
+        raise WrongUseError(f"there is no {transcript}", hint="Name the transcript's file, or its folder")
     facts = read_facts(spec.reader, transcript, agent=agent)
     cwd = _find_tree(facts, repo)
     packet = build_packet(
@@ -60,7 +60,7 @@ def _get(adapters: dict[AgentName, LoadedAdapter], name: str) -> LoadedAdapter:
 def _find_tree(facts: Facts, repo: str) -> str:
     if repo:
         if not os.path.isdir(repo):
-            raise WrongUseError(f"{repo} is not a folder")
+            raise WrongUseError(f"{repo} is not a folder", hint="Name a working tree")
         return os.path.realpath(repo)
     return facts.cwd if os.path.isabs(facts.cwd) and os.path.isdir(facts.cwd) else ""
 

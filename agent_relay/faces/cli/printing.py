@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agent_relay.domain.errors import RelayError
+
 _GAP = "  "
 
 
@@ -19,6 +21,14 @@ def print_json(view: "Mapping[str, object]") -> None:
 def print_lines(*lines: str) -> None:
     """Lines on standard output, control characters shown instead of obeyed."""
     sys.stdout.write("".join(f"{plain(line)}\n" for line in lines))
+
+
+def print_error(error: "RelayError") -> int:
+    """The exit status of `error`, its sentence and its hint on standard error, a line each."""
+    sys.stderr.write(f"agent-relay: {plain(error.sentence)}\n")
+    if error.hint:
+        sys.stderr.write(f"  {plain(error.hint)}\n")
+    return int(error.code)
 
 
 def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, empty: str) -> None:

@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
+from typing import NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import Record, Signal
+from agent_relay.faces.cli.printing import print_error
 from agent_relay.logic.alignment import find_start
 from agent_relay.logic.detector import Detector
 from agent_relay.logic.emulator import Emulator
@@ -48,7 +50,7 @@ def replay_recording(
     library = find_library()
     if library is None:
         raise ConfigurationError(
-            "There is no terminal emulator for this platform.", hint="Install pyghostty 0.1.3."
+            "there is no terminal emulator for this platform", hint="Install pyghostty 0.1.3."
         )
     read = read_recording(recording)
     records = read_evidence(transcript) if transcript is not None else ()
@@ -98,7 +100,7 @@ def replay(
 
 def main(argv: Sequence[str]) -> int:
     """The command: prints one JSON object (indented for people, one line with `--json`); the exit code."""
-    parser = argparse.ArgumentParser(prog="agent-relay replay", description=__doc__)
+    parser = _Parser(prog="agent-relay replay", description=__doc__)
     parser.add_argument("recording")
     parser.add_argument("--agent", required=True)
     parser.add_argument("--size", help="COLSxROWS; otherwise as the recording's own files or name say")
@@ -109,9 +111,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one line")
     try:
         words = parser.parse_args(list(argv))
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    try:
         found = replay(
             words.recording,
             words.agent,
@@ -121,11 +120,19 @@ def main(argv: Sequence[str]) -> int:
             started_at=words.started_at,
             zone=words.zone,
         )
+    except SystemExit as stop:
+        return int(stop.code or 0)
     except RelayError as error:
-        sys.stderr.write(f"{error.sentence}\n{error.hint}\n" if error.hint else f"{error.sentence}\n")
-        return int(error.code)
+        return print_error(error)
     sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=None if words.json else 2) + "\n")
     return 0
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong words are an error like every other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongUseError(f"replay: {message}", hint="See: agent-relay replay --help")
 
 
 def _find_length(records: Sequence[Record], start: datetime) -> float:
@@ -137,7 +144,7 @@ def _find_length(records: Sequence[Record], start: datetime) -> float:
 def _load_rules(agent: str) -> Rules:
     folder = os.path.join(find_builtin_folder(), agent)
     if os.sep in agent or not os.path.isdir(folder):
-        raise WrongUseError(f"There is no agent {agent!r}.", hint="See agent-relay agents.")
+        raise WrongUseError(f"there is no agent {agent!r}", hint="See: agent-relay agents")
     return load_rules(load_adapter(folder, origin="built-in"))
 
 
@@ -165,7 +172,7 @@ def _render(signal: Signal) -> dict[str, object]:
 def _parse_size(text: str) -> tuple[int, int]:
     cols, _, rows = text.lower().partition("x")
     if not (cols.isdigit() and rows.isdigit() and 0 < int(cols) <= 1000 and 0 < int(rows) <= 1000):  # noqa: PLR2004 - no terminal is larger
-        raise WrongUseError(f"{text!r} is no size.", hint="Write COLSxROWS, as 120x40.")
+        raise WrongUseError(f"{text!r} is no size", hint="Write COLSxROWS, as 120x40.")
     return int(cols), int(rows)
 
 
@@ -175,7 +182,7 @@ def _parse_moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise WrongUseError(f"{text!r} is no moment.", hint="Write 2026-11-20T10:31:00+00:00.")
+        raise WrongUseError(f"{text!r} is no moment", hint="Write 2026-11-20T10:31:00+00:00.")
     return moment
 
 
@@ -185,4 +192,4 @@ def _parse_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise WrongUseError(f"{name!r} is no zone.", hint="Write a name like Europe/Warsaw.") from None
+        raise WrongUseError(f"{name!r} is no zone", hint="Write a name like Europe/Warsaw.") from None

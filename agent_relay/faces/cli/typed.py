@@ -1,11 +1,15 @@
-"""Runs a cold command's functions through typer, which is only loaded here; its usage errors exit 2."""
+"""Runs a cold command's functions through typer, which is only loaded here; its usage errors become ours."""
 
 import sys
 from collections.abc import Callable, Mapping
 
 import typer
 
+from agent_relay.domain.errors import ExitCode, WrongUseError
+
 Function = Callable[..., None]
+_WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+"""What every usage error of typer's is; of its names for them only the one below it is public."""
 
 
 def run_one(function: Function, words: list[str], *, name: str) -> int:
@@ -35,10 +39,15 @@ def _create_app(name: str) -> typer.Typer:
 
 
 def _run(app: typer.Typer, words: list[str], name: str) -> int:
-    """Runs in standalone mode, where typer prints its own usage errors and turns Ctrl-C into 130."""
+    """The exit status. Raises WrongUseError, in our form, for words typer cannot use."""
     try:
-        app(words, prog_name=f"agent-relay {name}", standalone_mode=True)
-    except SystemExit as end:
-        sys.stdout.flush()
-        return end.code if isinstance(end.code, int) else 0
-    return 0
+        end: object = app(words, prog_name=f"agent-relay {name}", standalone_mode=False)
+    except _WrongWords as error:
+        path = error.ctx.command_path if error.ctx is not None else f"agent-relay {name}"
+        message = " ".join(error.format_message().split()).rstrip(".")
+        sentence = f"{path.partition(' ')[2]}: {message[:1].lower()}{message[1:]}"
+        raise WrongUseError(sentence, hint=f"See: {path} --help") from None
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    sys.stdout.flush()
+    return end if isinstance(end, int) else ExitCode.DONE
