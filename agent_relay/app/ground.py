@@ -1,5 +1,6 @@
 """What all sessions of a daemon stand on: folders, clock, adapters, the ledger, and who hears of changes."""
 
+import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_relay.app.evidence import Evidence
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.serving import Teller
@@ -27,6 +28,8 @@ from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config import read_project_config
 from agent_relay.system.folders import Folders
 from agent_relay.system.ledger import read_ledger, update_ledger
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,16 @@ class Ground:
         return {key for loaded in self.adapters.values() for key in loaded.adapter.keys}
 
     def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
-        """Who could take over now, as the ledger, `PATH` and sign-in files in `environ` say. Reads disk."""
+        """Who could take over now, as the ledger, `PATH` and sign-in files in `environ` say. Reads disk.
+
+        Nobody is known to rest where the ledger cannot be read: deciding nothing at all would be worse.
+        """
         now = self.clock.now()
-        resting = read_ledger(self.folders.ledger)
+        try:
+            resting = read_ledger(self.folders.ledger)
+        except RelayError as error:
+            _log.warning("ledger-unreadable why=%s", type(error).__name__)
+            resting = ()
         home = environ.get("HOME", "")
         return {
             name: _judge(loaded, environ, home, find_rest(resting, name, now))

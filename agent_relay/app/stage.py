@@ -180,7 +180,8 @@ class Stage:
                 except RelayError as error:
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._following.follow(live, self.host)
-        self._troubles.clear()
+        self._troubles.pop("stop", None)
+        self._troubles.pop("task", None)
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
 
     async def _stop(self, leg_id: str) -> Happened | None:

@@ -1,0 +1,115 @@
+"""Agents of the user's own making: their templates, ports, names and mistakes."""
+
+import os
+import shutil
+
+import pytest
+
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.session import State
+from tests.house import tree
+from tests.support.at_work import begin, has_taken_over, restart, say
+from tests.support.relay_world import RelayWorld, wait_until
+
+LAUNCH = 'native_id = "uuid4"\n'
+
+
+def add_adapter(world: RelayWorld, name: str, *, launch: str = "", program: str = "") -> str:
+    """An adapter `name` of the user's, the demo agent's but for `launch` and `program`; its folder."""
+    folder = f"{world.folders.config}/adapters/{name}"
+    shutil.copytree(os.path.join(tree.ADAPTERS, "demo"), folder)
+    path = f"{folder}/adapter.toml"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    text = text.replace('"demo"', f'"{name}"').replace("/demo/", f"/{name}/").replace(LAUNCH, LAUNCH + launch)
+    if program:
+        text = text.replace("./agent.py", f"./{program}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    plays = world.environ["DEMO_AGENT_SCREENPLAYS"]
+    shutil.copy(f"{plays}/demo.json", f"{plays}/{name}.json")
+    restart(world)
+    return folder
+
+
+def write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def test_a_template_is_rendered_into_the_legs_folder_with_a_port_and_what_the_user_has(
+    world: RelayWorld,
+) -> None:
+    """Hooks and settings are given per launch, so that nobody's own files are edited."""
+    file = '{ name = "set.txt", template = "set.j2", reads = { mine = "{home}/mine" } }'
+    launch = f"needs_port = true\nfiles = [{file}]\n"
+    folder = add_adapter(world, "own", launch=launch)
+    write(
+        f"{folder}/set.j2",
+        "{{ mine.colour }} {{ port|int > 0 }} {{ password|length > 20 }} {{ hook_command }}",
+    )
+    write(f"{world.home}/mine", '{"colour": "green"}')
+    session = str(world.open("own")["session"])
+    found = world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
+    assert found.leg is not None
+    with open(f"{world.folders.legs}/{found.leg.id}/set.txt", encoding="utf-8") as stream:
+        words = stream.read().split()
+    assert words[:3] == ["green", "True", "True"]
+    assert words[-1].endswith("hook.py")
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [(None, "is missing"), ("{{ 1 +", "cannot be used"), ("{{ cwd.x.y }}", "cannot be used")],
+)
+def test_a_template_that_cannot_be_used_is_named_and_nothing_of_the_leg_is_left(
+    world: RelayWorld, template: str | None, why: str
+) -> None:
+    """The person who wrote it reads which file is wrong."""
+    folder = add_adapter(world, "own", launch='files = [{ name = "set.txt", template = "set.j2" }]\n')
+    if template is not None:
+        write(f"{folder}/set.j2", template)
+    with pytest.raises(RelayError, match=rf"the adapter's template .*own/set\.j2 {why}"):
+        world.open("own")
+    assert os.listdir(world.folders.legs) == []
+    assert world.ask("session.list")["sessions"] == []
+
+
+def test_a_program_that_cannot_run_is_said_and_leaves_nothing(world: RelayWorld) -> None:
+    """An interpreter that went away looks like an installed agent until it is started."""
+    folder = add_adapter(world, "own", program="broken")
+    write(f"{folder}/broken", "#!/nowhere/python\n")
+    os.chmod(f"{folder}/broken", 0o700)
+    with pytest.raises(RelayError, match="cannot be started"):
+        world.open("own")
+    assert os.listdir(world.folders.legs) == []
+    assert all("daemon" in line for line in world.processes().values())
+
+
+def test_an_unknown_agent_is_refused_with_those_there_are(world: RelayWorld) -> None:
+    """The name may come from a script that is older than the configuration."""
+    with pytest.raises(RelayError, match="there is no agent 'nobody'"):
+        world.open("nobody")
+
+
+def test_a_ledger_that_cannot_be_read_or_written_stops_no_failover(world: RelayWorld) -> None:
+    """The worst that follows is that an agent is asked once too often; a deaf session would be worse."""
+    session = begin(world)
+    os.makedirs(f"{world.folders.ledger}/in-the-way")
+    os.makedirs(f"{world.folders.ledger}.lock/in-the-way")
+    say(world, session, "out")
+    world.wait_for(session, has_taken_over, "the understudy took over")
+    wait_until(
+        lambda: "ledger" in str(world.ask("where", session=session)["trouble"]), "the user can read it"
+    )
+
+
+def test_a_configuration_that_cannot_be_meant_stops_the_daemon_and_says_so(world: RelayWorld) -> None:
+    """Guessing what a typing mistake meant could start the wrong agent."""
+    from agent_relay.app import open_app
+    from agent_relay.daemon.notices import Notices
+    from agent_relay.system.clock import SystemClock
+
+    write(f"{world.folders.config}/config.toml", 'return = "maybe"\n')
+    with pytest.raises(ConfigurationError, match="return"):
+        open_app(world.folders, SystemClock(), Notices())
