@@ -114,36 +114,41 @@ def _drain(
         for process, answer in zip(running, answers, strict=True):
             for stream, into in ((process.stdout, answer.out), (process.stderr, answer.error)):
                 if stream is not None:
-                    selector.register(stream, selectors.EVENT_READ, (answer, into))
+                    selector.register(stream, selectors.EVENT_READ, (process, answer, into))
         while selector.get_map():
             left_s = deadline - time.monotonic()
             ready = selector.select(max(left_s, 0.0))
             if not ready and left_s <= 0:
                 for key in list(selector.get_map().values()):
-                    key.data[0].cut = key.data[0].timed_out = True
+                    key.data[1].cut = key.data[1].timed_out = True
                 return
             for key, _ in ready:
-                answer, into = key.data
+                process, answer, into = key.data
                 chunk = os.read(key.fd, _CHUNK_BYTES)
                 if chunk and len(into) < limit_bytes:
                     into += chunk[: limit_bytes - len(into)]
                     continue
-                answer.cut = answer.cut or bool(chunk)
+                if chunk:
+                    answer.cut = True
+                    _kill(process)  # it would wait for a reader until the deadline
                 selector.unregister(key.fileobj)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    # The group, because git may have started itself again for a submodule or a filter.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _end(process: subprocess.Popen[bytes], answer: Answer) -> None:
     if answer.cut:
-        # The group, because git may have started itself again for a submodule or a filter.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()
     try:
         answer.code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _kill(process)
         answer.code = process.wait()
         answer.cut = answer.timed_out = True

@@ -193,6 +193,13 @@ def test_a_long_diff_is_cut_at_its_limit(repository: Path) -> None:
     assert len(diff.text) == 5000
 
 
+def test_a_command_that_says_too_much_is_ended_at_once(repository: Path) -> None:
+    """It blocks on a full pipe; waiting for its deadline would hold up the handoff for ten seconds."""
+    (repository / "a.txt").write_text("x\n" * 100_000)
+    answers = ask_git(str(repository), ("diff", "--no-ext-diff", "HEAD", "--"), ("status",), limit_bytes=5000)
+    assert [(answer.cut, answer.timed_out) for answer in answers] == [(True, False), (False, False)]
+
+
 def test_a_git_that_hangs_is_ended_with_everything_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
