@@ -8,6 +8,7 @@ from typing import Protocol
 
 from agent_relay.logic.framing import Framing, build_framer
 from agent_relay.logic.json_text import MAX_RECORD_BYTES, Framed, parse_object
+from agent_relay.system.sources.freeing import Freer, find_start
 
 CHUNK_BYTES = 256 * 1024
 MAX_CHUNKS = 4
@@ -55,15 +56,23 @@ class TailCursor:
     """A place in a file that grows.
 
     A file that is replaced, cut short or rewritten (its inode, its size or the bytes before the place
-    say so) is read from its start. A deleted file is waited for.
+    say so) is read from its start. A deleted file is waited for. With `frees`, what was read is given
+    back to the disk now and then; such a file is read from where it still has text.
     """
 
     def __init__(
-        self, path: str, framing: Framing, *, start: int = 0, kept: Mapping[str, object] | None = None
+        self,
+        path: str,
+        framing: Framing,
+        *,
+        start: int = 0,
+        kept: Mapping[str, object] | None = None,
+        frees: bool = False,
     ) -> None:
         self.has_more = False
         self._path = path
         self._framing: Framing = framing
+        self._freer = Freer(path) if frees else None
         self._inode = _number(kept, "inode", 0)
         self._known = (-1, -1)
         self._restart(_number(kept, "offset", start))
@@ -107,6 +116,9 @@ class TailCursor:
         if self._is_other(file, found):
             records += self.flush()
             self._restart(0)
+        if self._freer is not None and not self._read_to:
+            self._freer.restart()
+            self._restart(find_start(file))
         self._inode, self._known = found.st_ino, now
         for _ in range(MAX_CHUNKS):
             chunk = os.pread(file, CHUNK_BYTES, self._read_to)
@@ -117,6 +129,8 @@ class TailCursor:
                 break
         self._seal = _read_seal(file, self._read_to)
         self._kept_seal = _read_seal(file, self._boundary)
+        if self._freer is not None:
+            self._freer.free(records, boundary=self._boundary, inode=self._inode)
         return records
 
     def _is_other(self, file: int, found: os.stat_result) -> bool:

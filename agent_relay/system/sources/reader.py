@@ -144,7 +144,8 @@ class SourceReader:
         kept = self._kept.pop(path, None)
         saved = _mapping(kept) if kept is not None else None
         if self.spec.framing != "json":
-            return TailCursor(path, self.spec.framing, start=self._seen.get(path, 0), kept=saved)
+            start, frees = self._seen.get(path, 0), self._is_the_legs(path)
+            return TailCursor(path, self.spec.framing, start=start, kept=saved, frees=frees)
         document = DocumentCursor(path, kept=saved)
         if (
             saved is None
@@ -153,6 +154,10 @@ class SourceReader:
         ):
             document.look()
         return document
+
+    def _is_the_legs(self, path: str) -> bool:
+        """Whether the file lies in the leg's own folder: nobody but relay and this leg needs it."""
+        return os.path.dirname(path) == self._place.values.get("leg_folder")
 
     def _belongs(self, path: str) -> bool:
         """Whether the file's first records carry the values that make it this leg's.
