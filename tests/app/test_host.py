@@ -6,7 +6,6 @@ import pytest
 
 from agent_relay.domain.effect import (
     Asked,
-    DeliverPacket,
     Effect,
     Happened,
     Heard,
@@ -21,38 +20,9 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.event import LegNamed, SessionEnded, SessionStopping
-from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import State
-from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.succession import begin_leg
-from tests.support.scripted_host import Disk, Scene, play
-
-LIMIT = Signal(
-    AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "You've hit it"), decides=True
-)
-
-
-async def begin(scene: Scene) -> None:
-    """The first leg runs and is ready."""
-    await scene.host.ask(begin_leg(scene.host.session, "ann", await scene.build_world(scene.host.session)))
-    leg = scene.session.leg
-    assert leg is not None
-    scene.host.tell(Spawned(leg.id, 10, 11, 12))
-    scene.host.tell(ScreenSays(leg.id, "ready"))
-    await scene.calm()
-    scene.effects.clear()
-
-
-def leg_of(scene: Scene) -> str:
-    leg = scene.session.leg
-    assert leg is not None
-    return leg.id
-
-
-def find_pid(scene: Scene) -> int:
-    leg = scene.session.living_leg
-    return leg.child_pid if leg is not None else 0
+from tests.support.scripted_host import LIMIT, Disk, Scene, begin, find_pid, leg_of, play
 
 
 @pytest.mark.parametrize("line", ["signal.seen", "handoff.begun"])
@@ -167,67 +137,6 @@ def test_what_was_asked_for_and_begun_is_finished_though_the_asker_has_an_error(
         scene.disk.refuses = lambda _body: False
         await scene.calm()
         assert scene.disk.names()[-2:] == ["leg.named", "session.stopping"]
-
-    play(Scene(), script)
-
-
-@pytest.mark.parametrize(
-    ("kind", "last"),
-    [(StopLeg, "handoff.begun"), (PublishPacket, "session.ended"), (SpawnLeg, "handoff.stopped")],
-)
-def test_an_effect_that_breaks_inside_relay_is_reported_and_answered(kind: type[Effect], last: str) -> None:
-    """A bug of ours costs a crash report, not a session that waits for ever."""
-    broken = 0
-
-    async def answer(effect: Effect) -> Happened | None:
-        nonlocal broken
-        if isinstance(effect, kind) and not broken:
-            broken += 1
-            raise KeyError("our bug")
-        match effect:
-            case StopLeg(leg):
-                return LegGone(leg, "stopped")
-            case PublishPacket(handoff) if kind is PublishPacket or not broken:
-                return Published(handoff, "P", 1, "1.json", "1.md", "f")
-            case _:
-                return None
-
-    async def script(scene: Scene) -> None:
-        await begin(scene)
-        scene.perform = answer
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
-        await scene.until(lambda: bool(scene.reports) and scene.host.is_idle, "it was reported")
-        assert scene.disk.names()[-1] == last
-        assert len(scene.reports) == 1
-
-    play(Scene(), script)
-
-
-def test_a_delivery_that_breaks_inside_relay_leaves_the_successor_in_charge() -> None:
-    """The agent lives; the user can give it the packet by hand."""
-
-    async def answer(effect: Effect) -> Happened | None:
-        match effect:
-            case StopLeg(leg):
-                return LegGone(leg, "stopped")
-            case PublishPacket(handoff):
-                return Published(handoff, "P", 1, "1.json", "1.md", "f")
-            case SpawnLeg(leg):
-                return Spawned(leg, 20, 21, 22)
-            case DeliverPacket():
-                raise KeyError("our bug")
-            case _:
-                return None
-
-    async def script(scene: Scene) -> None:
-        await begin(scene)
-        scene.perform = answer
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
-        await scene.until(lambda: find_pid(scene) == 21, "the successor runs")
-        scene.host.tell(ScreenSays(leg_of(scene), "ready"))
-        await scene.until(lambda: bool(scene.session.failure), "the failure is journalled")
-        assert scene.session.state is State.READY
-        assert "crash report" in scene.session.failure
 
     play(Scene(), script)
 

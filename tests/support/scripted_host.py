@@ -5,13 +5,16 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.app.host import Host
-from agent_relay.domain.effect import Effect, Happened
+from agent_relay.domain.effect import Effect, Happened, ScreenSays, Spawned
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body, Event, SessionCreated
+from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Session
+from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.outcome import World
 from agent_relay.logic.policy import Availability
+from agent_relay.logic.succession import begin_leg
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 ROSTER = ("ann", "bob", "cas")
@@ -128,3 +131,30 @@ def play(scene: Scene, script: Callable[[Scene], Awaitable[None]]) -> None:
             await scene.host.close()
 
     asyncio.run(main())
+
+
+LIMIT = Signal(
+    AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "You've hit it"), decides=True
+)
+
+
+async def begin(scene: Scene) -> None:
+    """The first leg runs and is ready."""
+    await scene.host.ask(begin_leg(scene.host.session, "ann", await scene.build_world(scene.host.session)))
+    leg = scene.session.leg
+    assert leg is not None
+    scene.host.tell(Spawned(leg.id, 10, 11, 12))
+    scene.host.tell(ScreenSays(leg.id, "ready"))
+    await scene.calm()
+    scene.effects.clear()
+
+
+def leg_of(scene: Scene) -> str:
+    leg = scene.session.leg
+    assert leg is not None
+    return leg.id
+
+
+def find_pid(scene: Scene) -> int:
+    leg = scene.session.living_leg
+    return leg.child_pid if leg is not None else 0
