@@ -3,14 +3,18 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
+from typing import cast
 
 from pydantic import BaseModel, ValidationError
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.packet import SCHEMA, VERSION, ResumePacket
 
+# No field of ours is deeper than 5; what walks a packet does so by calling itself.
+_DEEPEST = 100
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -49,8 +53,8 @@ def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, 
 def parse_packet(document: dict[str, object], *, name: str = "the packet") -> ResumePacket:
     """The packet in a JSON object of version 1 to ours.
 
-    Raises UntrustedDataError where the object is something else, of a newer version, or incomplete. The
-    message names the field, never its contents.
+    Raises UntrustedDataError where the object is something else, of a newer version, incomplete, or nested
+    absurdly deep. The message names the field, never its contents.
     """
     if document.get("schema") != SCHEMA:
         raise UntrustedDataError(f"{name} is not a resume packet: its schema is not {SCHEMA}")
@@ -60,17 +64,32 @@ def parse_packet(document: dict[str, object], *, name: str = "the packet") -> Re
             f"{name} has version {version}, this agent-relay reads up to {VERSION}",
             hint="Upgrade agent-relay.",
         )
+    if _is_absurdly_deep(document):
+        raise UntrustedDataError(f"{name} has fields nested too deeply")
     try:
         return ResumePacket.model_validate(document)
-    except (ValidationError, RecursionError) as problem:
-        raise UntrustedDataError(f"{name} is not a valid resume packet{_where(problem)}") from None
+    except ValidationError as problem:
+        raise UntrustedDataError(f"{name} is not a valid resume packet: {_where(problem)}") from None
 
 
-def _where(problem: Exception) -> str:
-    if not isinstance(problem, ValidationError):
-        return ""
+def _is_absurdly_deep(document: dict[str, object]) -> bool:
+    level: list[object] = [document]
+    for _ in range(_DEEPEST):
+        level = [inner for one in level for inner in _list_inner(one)]
+        if not level:
+            return False
+    return True
+
+
+def _list_inner(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).values()
+    return cast("list[object]", value) if isinstance(value, list) else ()
+
+
+def _where(problem: ValidationError) -> str:
     first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
-    return f": {'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
 def _plain(value: object) -> object:
@@ -95,17 +114,13 @@ def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
     for name, field in type(model).model_fields.items():
         key = field.alias or name
         value: object = getattr(model, name)
+        if isinstance(value, BaseModel):
+            inner = cast("dict[str, object]", data[key])
+            _leave_out_unknown(value, inner)
+            value = inner or None
+        elif isinstance(value, tuple):
+            for one, entry in zip(value, cast("list[dict[str, object]]", data[key]), strict=True):
+                if isinstance(one, BaseModel):
+                    _leave_out_unknown(one, entry)
         if value is None or value in ("", ()):
             del data[key]
-        elif isinstance(value, BaseModel):
-            inner = data[key]
-            if isinstance(inner, dict):
-                _leave_out_unknown(value, inner)
-                if not inner:
-                    del data[key]
-        elif isinstance(value, tuple):
-            inners = data[key]
-            if isinstance(inners, list | tuple):
-                for one, inner in zip(value, inners, strict=True):
-                    if isinstance(one, BaseModel) and isinstance(inner, dict):
-                        _leave_out_unknown(one, inner)

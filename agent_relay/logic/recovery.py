@@ -53,7 +53,7 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
         case Step.STOPPED:
             return Outcome((), (PublishPacket(handoff.id),))
         case Step.PUBLISHED:
-            return start_successor(session, world, packet=handoff.packet)
+            return start_successor(session, handoff, world, packet=handoff.packet)
         case Step.SPAWNING:
             return Outcome((), (SpawnLeg(handoff.leg),))
         case Step.SPAWNED if session.state is State.READY and session.living_leg is not None:

@@ -24,7 +24,7 @@ from agent_relay.domain.event import (
     SessionEnded,
     SessionRested,
 )
-from agent_relay.domain.session import Leg, Session, State, Step
+from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 
@@ -111,17 +111,16 @@ def leg_gone(session: Session, gone: LegGone, world: World) -> Outcome:
         stopped = PredecessorStopped(handoff.id, leg.id)
         return Outcome((ended, stopped), (PublishPacket(handoff.id),))
     if handoff is not None and handoff.leg == leg.id and not leg.was_ready:
-        return _successor_failed(session, ended, gone, world)
+        return _successor_failed(session, handoff, ended, gone, world)
     if session.state is State.RESTING:
         return Outcome((ended,))
     return Outcome((ended, SessionEnded(gone.why or f"{leg.agent} {ended.how}")))
 
 
-def _successor_failed(session: Session, ended: LegEnded, gone: LegGone, world: World) -> Outcome:
+def _successor_failed(
+    session: Session, handoff: Handoff, ended: LegEnded, gone: LegGone, world: World
+) -> Outcome:
     """The successor ended before it took a prompt: the next of the roster takes its place."""
-    handoff = session.handoff
-    if handoff is None:
-        return Outcome((ended,))
     why = gone.why or f"{handoff.to_agent} ended before it was ready"
     failed = HandoffFailed(handoff.id, handoff.step, why)
     tried = (*session.tried, handoff.to_agent)
@@ -135,25 +134,23 @@ def _successor_failed(session: Session, ended: LegEnded, gone: LegGone, world: W
 
 def published(session: Session, done: Published, world: World) -> Outcome:
     """The packet is visible: the successor is named in the journal before it is started."""
-    if not is_current(session, done.handoff, Step.STOPPED) or session.handoff is None:
+    handoff = session.handoff
+    if handoff is None or not is_current(session, done.handoff, Step.STOPPED):
         return NOTHING
     packet = PacketPublished(
         done.handoff,
         done.packet,
         done.sequence,
-        session.handoff.to_agent,
+        handoff.to_agent,
         done.json_path,
         done.text_path,
         done.fingerprint,
     )
-    return Outcome((packet,)).then(start_successor(session, world, packet=done.packet))
+    return Outcome((packet,)).then(start_successor(session, handoff, world, packet=done.packet))
 
 
-def start_successor(session: Session, world: World, *, packet: str) -> Outcome:
+def start_successor(session: Session, handoff: Handoff, world: World, *, packet: str) -> Outcome:
     """The leg of the handoff under way, journalled under its id so that it can only start once."""
-    handoff = session.handoff
-    if handoff is None:
-        return NOTHING
     native_id = find_native_id(session, handoff.to_agent)
     starting = LegStarting(
         world.leg_id,

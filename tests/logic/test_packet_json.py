@@ -98,3 +98,13 @@ def test_a_document_that_is_no_packet_is_told_with_its_field(
     """Whoever edited it must know where to look; its contents are nobody's business."""
     with pytest.raises(UntrustedDataError, match=complaint):
         parse_packet({**LEAST, **change})
+
+
+@pytest.mark.parametrize("opening", ["[", '{"k":'])
+def test_absurd_nesting_is_refused(opening: str) -> None:
+    """Whatever walks the packet later would end in a crash report instead of a sentence."""
+    text = opening * 200 + "1" + {"[": "]"}.get(opening, "}") * 200
+    later = parse_document(f'{{"later": {text}}}')
+    with pytest.raises(UntrustedDataError, match="nested too deeply"):
+        parse_packet({**LEAST, **later})
+    assert parse_packet({**LEAST, "later": [[[["fine"]]]]}).packet_id == "P"

@@ -1,0 +1,37 @@
+"""Where a rule ends: what stands right beside a secret, and what only nearly is one."""
+
+import pytest
+
+from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.values import looks_secret
+
+KEY = "Zk3jd9sLq2mN8vB4xT6yPq1wR5tY7uI0oA1sD2fG3hJ4kL5zX6cV7bN8mQ9"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"desk-proj-{KEY[:20]}\n{KEY[20:40]}",  # the end of a word is no beginning of a key
+        f"npm_{KEY[:20]}\n{KEY[20:45]} x",  # longer than its kind can be
+        f'token \n"{KEY[:24]}"',  # a word at a line's end and a string in the next line
+        f"M{KEY[:25]}.{KEY[:6]}.{KEY[:27]}",  # its first part is no account in base64
+        f"M{KEY[:24]}.{KEY[:6]}.{KEY[:27]}",  # cannot be base64 at all
+        "the key ends with -----END RSA PRIVATE KEY-----",
+        "Private-Lines: 2\nshort\n",
+        "Private-Lines: several\n",
+    ],
+)
+def test_what_is_nearly_a_secret_stays(text: str) -> None:
+    """A packet full of holes is as useless as one full of keys is dangerous."""
+    assert redact_text(text).text == text
+
+
+def test_letters_that_grow_in_lower_case_shift_nothing() -> None:
+    """Places are found in a lower-case copy: one letter more there would cut beside the secret."""
+    assert redact_text(f'İİ password = "{KEY[:20]}"!').text == 'İİ password = "[redacted: password]"!'
+
+
+def test_a_path_is_no_secret_but_a_generated_one_is() -> None:
+    """Settings name files; some services make paths of keys."""
+    assert not looks_secret("/run/x9Kq2m/db", least=8)
+    assert looks_secret(f"/{KEY[:40]}", least=8)

@@ -1,0 +1,30 @@
+"""An effect that breaks in the middle is told as what its outcome would have been."""
+
+import pytest
+
+from agent_relay.domain.effect import (
+    DeliverFailed,
+    DeliverPacket,
+    Effect,
+    Happened,
+    LegGone,
+    PublishFailed,
+    PublishPacket,
+    SpawnLeg,
+    StopLeg,
+)
+from agent_relay.logic.failing import build_failure
+
+
+@pytest.mark.parametrize(
+    ("effect", "told"),
+    [
+        (SpawnLeg("L"), LegGone("L", "unstarted", why="it broke")),
+        (PublishPacket("H"), PublishFailed("H", "it broke")),
+        (DeliverPacket("H", "L"), DeliverFailed("H", "L", "it broke")),
+        (StopLeg("L"), None),
+    ],
+)
+def test_nobody_waits_for_an_effect_that_broke(effect: Effect, told: Happened | None) -> None:
+    """A session that waits for an answer nobody will give is stuck for ever."""
+    assert build_failure(effect, "it broke") == told
