@@ -163,3 +163,28 @@ def test_fitting_what_was_fitted_changes_nothing() -> None:
 def test_any_packet_fits_any_sensible_budget(count: int, size: int, tokens: int) -> None:
     """Whatever is big in it."""
     assert estimate_tokens(show(fit_packet(full(count, size), tokens=tokens, render=show))) <= tokens
+
+
+def test_where_nothing_fits_the_least_that_makes_sense_is_left() -> None:
+    """A tiny budget must not end in an empty page: task, next step and rules stay, cut short."""
+    packet = fit_packet(full(), tokens=1, render=show)
+    assert packet.task is not None
+    assert packet.task.startswith("do the")
+    assert len(packet.constraints) == 5
+    assert (packet.recent_turns, packet.decisions, packet.lineage[:-2]) == ((), (), ())
+
+
+def test_only_what_is_too_long_is_shortened() -> None:
+    """One giant entry must not cost its neighbours their words."""
+    turns = [{"role": "user", "text": "short"}, {"role": "assistant", "text": "word " * 4000}]
+    packet = fit_packet(build(recent_turns=turns), tokens=1500, render=show)
+    assert [turn.text == "short" for turn in packet.recent_turns] == [True, False]
+
+
+def test_expectations_give_way_after_decisions_were_thinned() -> None:
+    """They are a contract, but the successor can ask for them; they are named as cut."""
+    packet = fit_packet(
+        full().model_copy(update={"expectations": {"text": "e " * 50}}), tokens=1, render=show
+    )
+    assert packet.expectations is None
+    assert "expectations" in cut_sections(packet)

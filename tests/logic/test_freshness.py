@@ -97,3 +97,9 @@ def test_without_git_there_is_nothing_to_compare() -> None:
     assert verify_freshness(build(None), Tree("/r")) == ()
     assert verify_freshness(build(GitState(root="/r")), Tree("/r")) == ()
     assert verify_freshness(build(THEN), Tree("/r")) == ("the tree is no longer a git work tree",)
+
+
+def test_a_new_commit_that_took_the_changes_along_is_told_by_its_head() -> None:
+    """No file differs from the packet's list, yet the fingerprint does: the commit is the reason."""
+    tree = Tree("/r", is_git=True, branch="main", head="b" * 40, dirty=False, fingerprint="f3")
+    assert verify_freshness(build(THEN), tree) == ("HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",)

@@ -20,7 +20,7 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.event import Event, SessionCreated
+from agent_relay.domain.event import Event, SessionCreated, SessionEnded, Unknown
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import State, Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
@@ -195,3 +195,11 @@ def test_an_event_no_arrow_allows_is_a_loud_bug() -> None:
     event = Event(2, NOW, 0, SessionCreated("S", "/r", "/r"))
     with pytest.raises(ImpossibleEventError, match=r"session\.created while starting"):
         fold_event(story.session, event)
+
+
+def test_a_journal_begins_with_its_session() -> None:
+    """A file whose beginning is lost must not become another session; a newer version's lines may lead."""
+    ended = Event(1, NOW, 0, SessionEnded("over"))
+    with pytest.raises(ImpossibleEventError, match=r"session\.ended before session\.created"):
+        fold_event(None, ended)
+    assert fold_event(None, Event(1, NOW, 0, Unknown("later.event", {}))) is None

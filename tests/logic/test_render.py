@@ -205,3 +205,14 @@ def test_what_changed_since_is_said_at_the_end() -> None:
         "</handoff-context>\n"
     )
     assert mark_stale("edited away", ("x",)) == "edited away\n\nSince this was written:\n- x\n"
+
+
+def test_what_is_nested_absurdly_is_left_out() -> None:
+    """Fields of later versions may hold anything; the text must still come."""
+    deep: object = "the bottom"
+    for _ in range(70):
+        deep = [deep]
+    template = compile_template({SHARED: "{{ packet.later }}"}, title="Beta")
+    text = render_packet(build(later=deep), template=template, title="Beta")
+    assert "the bottom" not in text
+    assert "[[[None]]]" in text

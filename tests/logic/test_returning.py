@@ -65,3 +65,11 @@ def test_an_agent_that_answers_again_ends_the_rest_of_its_session() -> None:
     assert story.happens(Answered(story.leg)).now.state is State.READY
     count = len(story.events)
     assert len(story.happens(Answered(story.leg)).events) == count
+
+
+def test_unattended_work_goes_on_with_the_agent_whose_window_it_was() -> None:
+    """Left at its prompt it would wait for somebody who is asleep: it is handed its own work."""
+    story = Story(("ann",)).start().says("busy").limit()
+    assert story.now.state is State.RESTING
+    reset_window(story).happens(ResetPassed(), resume_at_reset=True)
+    assert (story.now.handoff.to_agent, story.now.state) == ("ann", State.HANDING_OFF)

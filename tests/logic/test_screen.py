@@ -117,3 +117,16 @@ def test_a_capture_carries_the_states_and_rows_since_the_last_one() -> None:
         "state=idle:app=x",
     )
     assert (second.scrolled, second.agent_states, second.agent_state) == ((), (), "state=idle:app=x")
+
+
+def test_a_line_that_fills_the_last_row_and_goes_on_is_a_line() -> None:
+    """What wraps beyond the screen's end is not lost with the row that is missing."""
+    screen = Screen(rows=(Row("You have h", wrapped=True), Row("it your li", wrapped=True)), cols=10)
+    assert screen.joined() == ["You have hit your li"]
+    assert screen.text() == "You have h\nit your li"
+
+
+def test_a_screen_that_is_no_object_is_refused() -> None:
+    """A holder of another version may answer anything."""
+    with pytest.raises(UntrustedDataError, match="A screen is not what its format says"):
+        parse_screen([])

@@ -98,3 +98,11 @@ def test_a_session_with_one_agent_has_nothing_to_say() -> None:
     """No line is drawn over an agent at work."""
     assert render_message(SESSION, UTC) == ""
     assert render_message(replace(SESSION, state=State.ENDED), UTC) == ""
+
+
+def test_a_packet_nobody_took_is_told_with_the_way_to_read_it() -> None:
+    """The successor works on without it: only the user can say what it should have known."""
+    session = replace(SESSION, state=State.READY, failure="bob did not take its packet")
+    assert render_message(session, UTC) == (
+        "→ bob did not take its packet. What it should have read: agent-relay packet show S"
+    )

@@ -1,0 +1,47 @@
+"""Who takes over, and why everybody before them did not."""
+
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.logic.policy import Availability, choose
+
+NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
+HERE = Availability(installed=True)
+
+
+def test_everyone_skipped_has_a_reason() -> None:
+    """A user who wonders why the third agent came reads it."""
+    known = {
+        "bob": Availability(installed=False),
+        "cas": Availability(installed=True, signed_in=False),
+        "dan": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1)),
+        "eve": Availability(installed=True, resting=True, scope="billing"),
+        "fay": HERE,
+        "gil": HERE,
+    }
+    choice = choose(("ann", *known, "hal"), known, current="ann", tried=("fay", "fay"), now=NOW)
+    assert choice.successor == "gil"
+    assert choice.skipped == (
+        "bob: not installed",
+        "cas: not signed in",
+        "dan: rests until 2026-11-21T19:20+00:00",
+        "eve: rests (billing) until you say otherwise",
+        "fay: could not take over just now",
+    )
+    assert choice.earliest == NOW + timedelta(hours=1)
+
+
+def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:
+    """The one giving way counts, too: it may be back before the others."""
+    known = {
+        "ann": Availability(installed=True, resting=True, rests_until=NOW + timedelta(minutes=5)),
+        "bob": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1)),
+    }
+    choice = choose(("ann", "bob", "cas"), known, current="ann", now=NOW)
+    assert (choice.successor, choice.earliest) == ("", NOW + timedelta(minutes=5))
+    assert choice.skipped[-1] == "cas: not installed"
+
+
+def test_a_rest_that_is_over_does_not_count() -> None:
+    """The ledger is read now, the reset was a moment ago."""
+    known = {"bob": Availability(installed=True, resting=True, rests_until=NOW)}
+    assert choose(("ann", "bob"), known, current="ann", now=NOW).successor == "bob"
