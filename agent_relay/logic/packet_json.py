@@ -15,6 +15,7 @@ from agent_relay.domain.packet import SCHEMA, VERSION, ResumePacket
 
 # No field of ours is deeper than 5; what walks a packet does so by calling itself.
 _DEEPEST = 100
+_REMEDY = "Undo the change to it, or hand over once more, which writes a new one."
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -44,9 +45,9 @@ def parse_document(data: bytes | str, *, name: str = "the packet") -> dict[str, 
     try:
         document: object = json.loads(data)
     except (ValueError, RecursionError) as problem:
-        raise UntrustedDataError(f"{name} is not valid JSON") from problem
+        raise UntrustedDataError(f"{name} is not valid JSON", hint=_REMEDY) from problem
     if not isinstance(document, dict):
-        raise UntrustedDataError(f"{name} is not a JSON object")
+        raise UntrustedDataError(f"{name} is not a JSON object", hint=_REMEDY)
     return document
 
 
@@ -57,7 +58,7 @@ def parse_packet(document: dict[str, object], *, name: str = "the packet") -> Re
     absurdly deep. The message names the field, never its contents.
     """
     if document.get("schema") != SCHEMA:
-        raise UntrustedDataError(f"{name} is not a resume packet: its schema is not {SCHEMA}")
+        raise UntrustedDataError(f"{name} is not a resume packet: its schema is not {SCHEMA}", hint=_REMEDY)
     version = document.get("version")
     if type(version) is int and version > VERSION:
         raise UntrustedDataError(
@@ -65,11 +66,13 @@ def parse_packet(document: dict[str, object], *, name: str = "the packet") -> Re
             hint="Upgrade agent-relay.",
         )
     if _is_absurdly_deep(document):
-        raise UntrustedDataError(f"{name} has fields nested too deeply")
+        raise UntrustedDataError(f"{name} has fields nested too deeply", hint=_REMEDY)
     try:
         return ResumePacket.model_validate(document)
     except ValidationError as problem:
-        raise UntrustedDataError(f"{name} is not a valid resume packet: {_where(problem)}") from None
+        raise UntrustedDataError(
+            f"{name} is not a valid resume packet: {_where(problem)}", hint=_REMEDY
+        ) from None
 
 
 def _is_absurdly_deep(document: dict[str, object]) -> bool:

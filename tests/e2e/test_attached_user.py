@@ -1,7 +1,6 @@
 """A person at a terminal while what is behind it dies, changes or moves: they lose nothing."""
 
 import os
-import subprocess
 
 import pytest
 
@@ -9,7 +8,7 @@ from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.locks import take_lock
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, kill, wait_until
-from tests.support.seats import find_session, relay, seat, seated_world, wait_for_daemon
+from tests.support.seats import find_session, run, seat, seated_world, wait_for_daemon
 
 DETACH = b"\x1d/detach\r"
 
@@ -91,14 +90,14 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
     """`daemon stop` would mean nothing beside an open terminal; the next daemon is watched like the first."""
     with seated_world() as world, seat(world, "agent", "demo") as person:
         person.wait_for("ready | demo")
-        run(world, "daemon", "stop")
+        assert run(world, "daemon", "stop").status == 0
         person.type(b"hello\r")
         person.wait_for("demo heard you")
         assert daemons(world) == []
         person.type(b"\x1d/status\r")
         person.wait_for("under demo, 0 handoffs")
         person.type(b" ")
-        run(world, "daemon", "start")
+        assert run(world, "daemon", "start").status == 0
         daemon = wait_for_daemon(world)
         wait_until(lambda: count_connections(world) == 2, "the terminal is with the new daemon")
         kill(daemon)
@@ -107,8 +106,3 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
 
 def count_connections(world: RelayWorld) -> object:
     return world.ask("daemon.status")["connections"]
-
-
-def run(world: RelayWorld, *words: str) -> str:
-    """What a command prints; it must succeed."""
-    return subprocess.run(relay(world, *words), check=True, capture_output=True, timeout=60, text=True).stdout

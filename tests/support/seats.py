@@ -4,9 +4,12 @@ import contextlib
 import json
 import os
 import shutil
+import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.logic.emulator import Emulator
@@ -43,7 +46,6 @@ def seated_world(*, order: tuple[str, ...] = AGENTS) -> Iterator[RelayWorld]:
             with open(f"{plays}/{name}.json", "w", encoding="utf-8") as stream:
                 json.dump({"scenes": scenes}, stream)
         world.environ |= {
-            "PYTHONPATH": CHECKOUT,
             "DEMO_AGENT_SCREENPLAYS": plays,
             "DEMO_AGENT_HOME": f"{world.home}/agents",
         }
@@ -52,15 +54,21 @@ def seated_world(*, order: tuple[str, ...] = AGENTS) -> Iterator[RelayWorld]:
 
 def relay(world: RelayWorld, *words: str, **extra: str) -> list[str]:
     """The arguments that run `agent-relay` with `words` in the project, with nothing of our environment."""
-    environ = {**world.environ, **extra}
+    environ = {**world.environ, "PYTHONPATH": CHECKOUT, **extra}
     variables = [f"{name}={value}" for name, value in environ.items()]
     return ["env", "-i", "-C", world.project, *variables, sys.executable, "-m", "agent_relay", *words]
 
 
 @contextlib.contextmanager
-def seat(world: RelayWorld, *words: str, rows: int = 30, cols: int = 100) -> Iterator[Person]:
+def seat(
+    world: RelayWorld,
+    *words: str,
+    rows: int = 30,
+    cols: int = 100,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Person]:
     """A person at a terminal of that size, having typed `agent-relay` and `words`."""
-    with at_terminal(relay(world, *words), rows=rows, cols=cols) as person:
+    with at_terminal(relay(world, *words, **variables), rows=rows, cols=cols) as person:
         yield person
 
 
@@ -95,3 +103,25 @@ def close_window(person: Person) -> None:
     """The person's terminal is gone; nobody reads it and nobody types."""
     os.close(person.master)
     person.master = os.eventfd(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(world: RelayWorld, *words: str, **extra: str) -> Done:
+    """The end of `agent-relay` with `words`, where no terminal is there; `extra` are variables."""
+    done = subprocess.run(
+        relay(world, *words, **extra),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        start_new_session=True,
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

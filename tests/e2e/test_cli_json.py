@@ -1,0 +1,138 @@
+"""Everything printed for people has a JSON form with the same facts; and no colour where none is wanted."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import find_session, run, seat, seated_world
+
+HUMAN_ONLY = {"NO_COLOR": "1"}
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[RelayWorld]:
+    """A user whose first agent hit its limit and whose second one goes on."""
+    with seated_world() as found:
+        with seat(found, "agent", "demo") as person:
+            person.wait_for("ready | demo")
+            session = find_session(found)
+            person.type(b"please limit\r")
+            person.wait_for("understudy goes on")
+            found.wait_for(session, lambda now: len(now.done) == 1, "one handoff was made")
+            found.wait_for(session, lambda now: now.state is State.READY, "the successor is ready")
+            person.type(b"\x1d/detach\r")
+            assert person.wait_for_end() == 0
+        yield found
+
+
+def read_both(world: RelayWorld, *words: str) -> tuple[dict[str, object], str]:
+    """The JSON and the human form of a command, which must end alike and say nothing else."""
+    plain, view = run(world, *words), run(world, *words, "--json")
+    assert (plain.status, plain.err, view.err) == (view.status, "", "")
+    found = json.loads(view.out)
+    assert isinstance(found, dict)
+    return found, plain.out
+
+
+def rows_of(view: dict[str, object], key: str) -> list[dict[str, object]]:
+    rows = view[key]
+    assert isinstance(rows, list)
+    assert rows
+    return rows
+
+
+@pytest.mark.slow
+def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
+    """A script that reads another state than its author sees is worse than none."""
+    session = find_session(world)
+    for word in ("status", "sessions"):
+        view, text = read_both(world, word)
+        (row,) = rows_of(view, "sessions")
+        assert (row["session"], row["agent"], row["state"]) == (session, "understudy", "ready")
+        assert (row["handoffs"], row["root"]) == (1, world.project)
+        line = text.splitlines()[1].split()
+        assert (line[0], line[1], line[3]) == ("ready", "understudy", session)
+    assert rows_of(read_both(world, "status")[0], "resting")[0]["agent"] == "demo"
+    assert "demo rests (account) until " in read_both(world, "status")[1]
+    view, text = read_both(world, "limits")
+    (limit,) = rows_of(view, "limits")
+    assert (limit["agent"], limit["scope"]) == ("demo", "account")
+    assert text.splitlines()[1].split()[:2] == ["demo", "account"]
+    assert str(limit["evidence"]) in text
+    assert "You've hit your session limit" in text
+
+
+@pytest.mark.slow
+def test_agents_and_their_order_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
+    """Who takes over next is decided from these."""
+    view = rows_of(json.loads(run(world, "agents", "--json").out), "agents")
+    text = run(world, "agents", "--all").out
+    assert [row["name"] for row in view] == [line.split()[1] for line in text.splitlines()[1:]]
+    assert [row["name"] for row in view if row["place"]] == ["demo", "understudy"]
+    assert [row["name"] for row in view if row["resting"]] == ["demo"]
+    for row, line in zip(view, text.splitlines()[1:], strict=True):
+        assert str(row["program"] or "not installed") in line
+        assert str(row["origin"]) in line
+    view, text = read_both(world, "order")
+    assert view == {"order": ["demo", "understudy"]}
+    assert text == "demo understudy\n"
+    view, text = read_both(world, "adapters", "list")
+    assert [row["name"] for row in rows_of(view, "adapters")] == [
+        line.split()[0] for line in text.splitlines()[1:]
+    ]
+
+
+@pytest.mark.slow
+def test_packets_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
+    """The document is what the text was written from."""
+    view, text = read_both(world, "packet", "show")
+    assert (view["schema"], view["version"]) == ("agent-relay/resume-packet", 1)
+    assert (view["previous_agent"], view["target_agent"], view["sequence"]) == ("demo", "understudy", 1)
+    prompt = view["unprocessed_prompt"]
+    assert isinstance(prompt, dict)
+    assert prompt["text"] == "please limit"
+    for fact in (view["packet_id"], prompt["text"], "demo → understudy"):
+        assert str(fact) in text
+    view, text = read_both(world, "packet", "path")
+    assert text == f"{view['text']}\n"
+    with open(str(view["document"]), encoding="utf-8") as file:
+        assert (
+            json.load(file)["packet_id"]
+            == json.loads(run(world, "packet", "show", "--json").out)["packet_id"]
+        )
+    schema = json.loads(run(world, "packet", "schema").out)
+    assert {"packet_id", "target_agent", "unprocessed_prompt"} <= schema["properties"].keys()
+
+
+@pytest.mark.slow
+def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world: RelayWorld) -> None:
+    """Bug reports hold one form or the other."""
+    view, text = read_both(world, "doctor")
+    lines = text.splitlines()
+    for finding, line in zip(rows_of(view, "findings"), lines, strict=True):
+        assert line.split()[0] == finding["level"]
+        assert str(finding["what"]) in line
+        assert str(finding["remedy"]) in line
+    view, text = read_both(world, "daemon", "status")
+    assert view["running"] is True
+    stays = {key: value for key, value in view.items() if key not in {"connections", "subscribers"}}
+    assert [f"{key.replace('_', ' ')}: {value}" for key, value in stays.items()] == [
+        line for line in text.splitlines() if not line.startswith(("connections:", "subscribers:"))
+    ]
+
+
+@pytest.mark.slow
+def test_colour_is_for_terminals_that_did_not_decline_it(world: RelayWorld) -> None:
+    """NO_COLOR is honoured by everything, and a pipe never gets any."""
+    for words in (("agents", "--all"), ("sessions",), ("limits",), ("doctor",), ("status",)):
+        assert "\x1b" not in run(world, *words).out, words
+        with seat(world, *words, variables=HUMAN_ONLY) as person:
+            person.wait_for_end()
+            assert b"\x1b" not in person.received, words
+    for words in (("agents", "--all"), ("doctor",)):
+        with seat(world, *words) as person:
+            person.wait_for_end()
+            assert b"\x1b[" in person.received, words

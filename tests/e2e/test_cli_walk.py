@@ -1,0 +1,199 @@
+"""The command line as people and scripts meet it: first steps, pipes, JSON, exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agent_relay.domain.ledger import Rest
+from agent_relay.domain.session import State
+from agent_relay.system.folders import ensure_private
+from agent_relay.system.ledger import update_ledger
+from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.seats import Done, find_session, relay, run, seat, seated_world
+
+
+@pytest.fixture
+def newcomer() -> Iterator[RelayWorld]:
+    """A home with nothing in it, a folder that is no repository, and none of the agents installed."""
+    with relay_world(order=()) as world:
+        os.remove(f"{world.folders.config}/config.toml")
+        os.rmdir(world.folders.config)
+        os.rmdir(os.path.dirname(world.folders.config))
+        world.environ["PATH"] = "/usr/bin:/bin"
+        yield world
+
+
+def let_rest(world: RelayWorld, *agents: str) -> None:
+    """Those agents have hit their limit in another session."""
+    now = datetime.now(UTC)
+    until = now + timedelta(hours=1)
+    rests = [Rest(agent, "", "account", until, evidence="session limit", seen_at=now) for agent in agents]
+    ensure_private(world.folders.state)
+    update_ledger(world.folders.ledger, lambda _: rests)
+
+
+WRONG = (
+    (("nonsense",), 2, "there is no agent and no command 'nonsense'"),
+    (("sttaus",), 2, "there is no agent and no command 'sttaus'"),
+    (("agent",), 2, "agent needs the name of one"),
+    (("agent", "nobody"), 2, "there is no agent and no command 'nobody'"),
+    (("attach",), 2, "no session runs here"),
+    (("attach", "XYZ"), 2, "no session is named 'XYZ'"),
+    (("attach", "--nope"), 2, "attach does not know '--nope'"),
+    (("stop",), 2, "no session runs here"),
+    (("status", "--nope"), 2, "status does not know '--nope'"),
+    (("packet", "show"), 2, "there is no packet here yet"),
+    (("packet",), 2, "packet: missing command"),
+    (("packet", "nonsense"), 2, "packet: no such command 'nonsense'"),
+    (("packet", "build"), 2, "packet build: missing option '--agent'"),
+    (("sessions", "--nope"), 2, "sessions: no such option: --nope"),
+    (("limits", "clear"), 2, "limits clear: missing argument 'agent'"),
+    (("limits", "clear", "demo"), 2, "demo does not rest"),
+    (("order", "nobody"), 2, "there is no agent 'nobody'"),
+    (("daemon", "nonsense"), 2, "daemon: no such command 'nonsense'"),
+    (("replay",), 2, "replay: the following arguments are required: recording, --agent"),
+    (("replay", "/nonexistent", "--agent", "demo"), 2, "the recording /nonexistent cannot be read"),
+    (("agent", "demo", "--nope"), 2, "an agent's session does not know '--nope'"),
+)
+
+
+@pytest.mark.slow
+def test_every_wrong_step_is_one_sentence_and_one_hint(newcomer: RelayWorld) -> None:
+    """Someone who has never seen relay makes all of these in the first hour."""
+    for words, status, sentence in WRONG:
+        done = run(newcomer, *words)
+        assert (done.status, done.out) == (status, ""), words
+        said, hint = done.err.splitlines()
+        assert said.startswith(f"agent-relay: {sentence}"), words
+        assert hint.startswith("  "), words
+    assert not os.path.exists(newcomer.environ["AGENT_RELAY_HOME"]), "a mistake leaves nothing behind"
+
+
+@pytest.mark.slow
+def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -> None:
+    """Nothing is installed, nothing was prepared, and there is no repository."""
+    root = newcomer.project
+    steps: tuple[tuple[str, int, str], ...] = (
+        ("status", 0, "Nothing runs here. Start: agent-relay <agent>\n"),
+        ("sessions", 0, "There are no sessions.\n"),
+        ("limits", 0, "Nobody rests.\n"),
+        ("doctor", 1, "0 agents can work here, a handoff takes two - Install or sign in to another one;"),
+        ("init", 0, f"{root}/.agent-relay is ready: private, and ignored by git.\n"),
+        ("init", 0, "is yours already, and can be read.\n"),
+        ("agents", 0, "not installed"),
+        ("order", 0, "\n"),
+        ("daemon", 2, ""),
+    )
+    for word, status, text in steps:
+        done = run(newcomer, word)
+        assert done.status == status, word
+        assert text in done.out, word
+        assert "Traceback" not in done.out + done.err, word
+    agent = run(newcomer, "order").out.split()[0]
+    with seat(newcomer, agent) as person:
+        assert person.wait_for_end() == 1
+        shown = person.received.decode().replace("\r\n", "\n")
+    said, hint = shown.splitlines()
+    assert said.startswith("agent-relay: ")
+    assert said.endswith(f" is not installed: {agent} is not on your PATH")
+    assert hint == "  See what is missing: agent-relay doctor"
+    assert run(newcomer, "status", "--all").out == "Nothing runs here. Start: agent-relay <agent>\n"
+
+
+@pytest.mark.slow
+def test_each_exit_code_is_what_it_says() -> None:
+    """Scripts branch on them."""
+    with seated_world() as world:
+        assert run(world, "daemon", "status") == Done(69, "No daemon runs.\n", "")
+        assert run(world, "status").status == 0
+        assert run(world, "nonsense").status == 2
+        assert run(world, "agent", "demo", "--json").status == 0
+        session = find_session(world)
+        world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
+        let_rest(world, "understudy")
+        nobody = run(world, "understudy", "--json")
+        assert nobody.status == 3
+        assert "understudy: rests until 20" in nobody.err
+        assert run(world, "understudy", "--json", "--yes").status == 0
+        world.wait_for(session, lambda found: len(found.done) == 1, "a packet was made")
+        document = json.loads(run(world, "packet", "path", "--json").out)["document"]
+        with open(document, "r+", encoding="utf-8") as file:
+            file.write("!")
+        broken = run(world, "packet", "show", "--json")
+        assert (broken.status, broken.out) == (65, "")
+        assert broken.err.splitlines()[0].endswith("0001-understudy.json is not valid JSON")
+        with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
+            file.write("order = 7\n")
+        assert run(world, "order").status == 78
+        assert run(world, "status", AGENT_RELAY_HOME="here").status == 78
+
+
+@pytest.mark.parametrize("words", [("daemon", "logs", "--follow"), ("attach",)])
+def test_an_interrupted_command_is_130_and_says_nothing(words: tuple[str, ...]) -> None:
+    """Ctrl-C is not an error to be explained."""
+    with seated_world() as world:
+        assert run(world, "agent", "demo", "--json").status == 0
+        command = subprocess.Popen(
+            relay(world, *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        assert command.stdout is not None
+        assert command.stderr is not None
+        with command, command.stdout, command.stderr:
+            assert command.stdout.read(1), "it has begun"
+            os.kill(command.pid, signal.SIGINT)
+            command.stdout.read()
+            assert (command.stderr.read(), command.wait(30)) == (b"", 130)
+
+
+def test_keys_come_from_a_pipe_and_the_screen_goes_into_one() -> None:
+    """Nobody is at a terminal in a job; the agent still has one, and its status is the command's."""
+    with seated_world() as world:
+        command = subprocess.Popen(
+            relay(world, "agent", "demo"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert command.stdin is not None
+        assert command.stdout is not None
+        seen = b""
+        while b"ready | demo" not in seen:
+            part = os.read(command.stdout.fileno(), 4096)
+            assert part
+            seen += part
+        command.stdin.write(b"hello\r/quit\r")
+        command.stdin.flush()
+        out, err = command.communicate(timeout=30)
+        assert b"demo heard you" in out
+        assert (command.returncode, err) == (0, b"")
+        assert run(world, "status").out == "Nothing runs here. Start: agent-relay <agent>\n"
+
+
+def test_an_agent_outlives_a_command_without_a_terminal() -> None:
+    """A job that is cancelled must not take the session with it."""
+    with seated_world() as world:
+        command = subprocess.Popen(
+            relay(world, "agent", "demo"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert command.stdin is not None
+        assert command.stdout is not None
+        with command, command.stdin, command.stdout:
+            assert command.stdout.read(1)
+            command.terminate()
+            command.stdout.read()
+            assert command.wait(30) == 143
+        (session,) = json.loads(run(world, "status", "--json").out)["sessions"]
+        assert session["agent"] == "demo"
+        wait_until(
+            lambda: json.loads(run(world, "status", "--json").out)["sessions"][0]["state"] == "ready",
+            "the agent is ready",
+        )
