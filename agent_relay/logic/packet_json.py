@@ -122,8 +122,8 @@ def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
             _leave_out_unknown(value, inner)
             value = inner or None
         elif isinstance(value, tuple):
-            for one, entry in zip(value, cast("list[dict[str, object]]", data[key]), strict=True):
-                if isinstance(one, BaseModel):
-                    _leave_out_unknown(one, entry)
+            entries = cast("list[dict[str, object]]", data[key])
+            for one, entry in zip(cast("tuple[BaseModel, ...]", value), entries, strict=True):
+                _leave_out_unknown(one, entry)
         if value is None or value in ("", ()):
             del data[key]

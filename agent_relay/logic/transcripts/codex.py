@@ -249,13 +249,16 @@ def _hear_event(reading: _Reading, entry: _Entry, *, has_items: bool, counts_tot
             facts.answered = False
             facts.interrupted = payload.get("reason") == "interrupted"
         case "token_count" if counts_totals:
-            # Re-emitted with unchanged totals: the total is the key, so that it counts once.
-            info = get_map(payload, "info")
-            total = get_count(info.get("total_token_usage"), "total_tokens")
-            if total:
-                facts.tokens[f"total {total}"] = _parse_tokens(get_map(info, "last_token_usage"))
+            _count_tokens(facts, get_map(payload, "info"))
         case _:
             pass
+
+
+def _count_tokens(facts: Collector, info: Mapping[str, object]) -> None:
+    # Re-emitted with unchanged totals: the total is the key, so that it counts once.
+    total = get_count(info.get("total_token_usage"), "total_tokens")
+    if total:
+        facts.tokens[f"total {total}"] = _parse_tokens(get_map(info, "last_token_usage"))
 
 
 def _parse_tokens(usage: Mapping[str, object]) -> Tokens:
