@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 HELP = """usage: agent-relay attach [SESSION]
 
 Connect this terminal to a session: the newest one of this repository, or the one whose id begins or
-ends with SESSION. The screen is repainted exactly; the relay key (Ctrl-] unless configured) then d detaches.
+ends with SESSION. The screen is repainted exactly; /detach behind the relay key (Ctrl-] unless configured)
+leaves again.
 """
 
 

@@ -1,0 +1,86 @@
+"""What the written pages claim is what the code has: operations, fields, samples, lists."""
+
+import os
+import re
+import tomllib
+
+import pytest
+
+from agent_relay.app.handlers import build_handlers
+from agent_relay.domain import wire
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.rules import Rules
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.logic.detector.findings import match_rule
+from agent_relay.logic.readiness import match_state
+from agent_relay.system import holder
+from tests.house import tree
+
+
+def _list_words(text: str) -> set[str]:
+    """Everything in backticks, word by word, without the brackets of lists."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return {
+        word.removesuffix("[]")
+        for marked in re.findall(r"`([^`]+)`", text)
+        for word in re.split(r"[\s,]+", marked)
+    }
+
+
+def test_every_operation_of_the_daemon_is_on_its_page() -> None:
+    """Whoever writes another client has nothing else to go by."""
+    own = {value for name, value in vars(wire).items() if name.startswith("OP_")}
+    page = tree.read_text("docs/wire.md").partition("## Client or daemon, and holder")[0]
+    assert (own | set(build_handlers(None))) - _list_words(page) == set()
+
+
+def test_every_operation_of_the_holder_is_listed() -> None:
+    """Holders outlive upgrades: what they answer is a promise."""
+    operations = set(
+        re.findall(
+            r'^    "([a-z]+)": _', tree.read_text("agent_relay/system/holder/operations.py"), re.MULTILINE
+        )
+    )
+    assert len(operations) == 14
+    page = tree.read_text("docs/wire.md").partition("## Client or daemon, and holder")[2]
+    assert operations - _list_words(page) == set()
+    assert operations - _list_words(holder.__doc__ or "") == set()
+
+
+def test_every_field_of_a_packet_is_on_its_page() -> None:
+    """The format is a promise to readers that are not ours."""
+    fields = {field.alias or name for name, field in ResumePacket.model_fields.items()}
+    assert fields - _list_words(tree.read_text("docs/packet-format.md")) == set()
+
+
+def test_the_sample_adapter_is_one_and_its_rules_prove_themselves() -> None:
+    """It is copied before it is understood."""
+    samples = re.findall(r"```toml\n(.*?)```", tree.read_text("docs/adapters.md"), re.DOTALL)
+    adapter, rules = (
+        Adapter.model_validate(tomllib.loads(samples[0])),
+        Rules.model_validate(tomllib.loads(samples[1])),
+    )
+    assert adapter.name == "zed"
+    for limit in rules.limits:
+        assert [line for line in limit.accepts if match_rule(limit, line) is None] == []
+        assert [line for line in limit.rejects if match_rule(limit, line) is not None] == []
+    for state in rules.states:
+        assert [line for line in state.accepts if not match_state(state, line)] == []
+        assert [line for line in state.rejects if match_state(state, line)] == []
+
+
+@pytest.mark.parametrize("page", ["CHANGELOG.md", "docs/cli.md"])
+def test_every_command_is_told_of(page: str) -> None:
+    """A command nobody reads of is not there."""
+    told = _list_words(tree.read_text(page))
+    assert set(COMMANDS) - told == set()
+
+
+def test_every_decision_is_in_the_list() -> None:
+    """A decision that cannot be found is made again, otherwise."""
+    index = tree.read_text("docs/adr/README.md")
+    for name in sorted(os.listdir(os.path.join(tree.CHECKOUT, "docs", "adr"))):
+        if name != "README.md":
+            number, _, title = tree.read_text(f"docs/adr/{name}").partition("\n")[0][2:].partition(". ")
+            assert f"| {number} | [{title}]({name}) |" in index
