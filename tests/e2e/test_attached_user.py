@@ -6,9 +6,18 @@ import pytest
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.locks import take_lock
+from tests.e2e.test_crash_matrix import POINTS
 from tests.support.person import Person
-from tests.support.relay_world import RelayWorld, kill, wait_until
-from tests.support.seats import find_session, run, seat, seated_world, wait_for_daemon
+from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
+from tests.support.seats import (
+    assert_given_back,
+    find_session,
+    run,
+    seat,
+    seated_world,
+    start_frozen_at,
+    wait_for_daemon,
+)
 
 DETACH = b"\x1d/detach\r"
 
@@ -102,6 +111,27 @@ def test_a_daemon_stopped_on_purpose_stays_away_until_it_is_wanted() -> None:
         wait_until(lambda: count_connections(world) == 2, "the terminal is with the new daemon")
         kill(daemon)
         wait_for_daemon(world, other_than=daemon)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [point for point in POINTS if point.startswith("after")])
+def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits(point: str) -> None:
+    """The person typed nothing and started nothing; the successor stands on their screen all the same."""
+    with seated_world() as world:
+        session, daemon = start_frozen_at(world, point)
+        with seat(world, "attach") as person:
+            person.wait_for("ready | demo")
+            person.type(b"please limit\r")
+            wait_until(lambda: is_stopped(daemon), f"the daemon froze {point}")
+            kill(daemon)
+            found = world.wait_for(session, lambda now: len(now.done) == 1, "one handoff was made")
+            assert [leg.agent for leg in found.legs] == ["demo", "understudy"]
+            person.wait_for("> <handoff-context>")
+            person.wait_for("ready | understudy")
+            assert b"Continuing with understudy." in person.received
+            person.type(DETACH)
+            assert person.wait_for_end() == 0
+            assert_given_back(person)
 
 
 def count_connections(world: RelayWorld) -> object:

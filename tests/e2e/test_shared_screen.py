@@ -8,20 +8,10 @@ import pytest
 from agent_relay.domain.session import State
 from tests.support.leg_client import ask_holder
 from tests.support.person import Person
-from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
-from tests.support.seats import assert_given_back, find_session, seat, seated_world
+from tests.support.relay_world import RelayWorld, is_stopped, wait_until
+from tests.support.seats import assert_given_back, find_session, seat, seated_world, start_frozen_at
 
 DETACH = b"\x1d/detach\r"
-
-
-def start_frozen_at(world: RelayWorld, point: str) -> tuple[str, int]:
-    """A session that is ready under a daemon that will freeze at `point` of its handoff; and that daemon."""
-    first = world.start_daemon()
-    session = str(world.open("demo")["session"])
-    world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
-    kill(first.pid)
-    first.wait()
-    return session, world.start_daemon(pause_at=point).pid
 
 
 def look_alike(*people: Person) -> None:

@@ -9,8 +9,8 @@ import pytest
 from agent_relay.domain.session import Session, State
 from tests.e2e.test_crash_matrix import POINTS
 from tests.support.person import Person
-from tests.support.relay_world import is_stopped, kill, wait_until
-from tests.support.seats import AGENTS, assert_given_back, close_window, seat, seated_world
+from tests.support.relay_world import is_stopped, wait_until
+from tests.support.seats import AGENTS, assert_given_back, close_window, seat, seated_world, start_frozen_at
 
 ENDS = (signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, None)
 """By which Unix signal a terminal's client ends; `None` where its window is closed."""
@@ -37,21 +37,16 @@ def is_handed_over(session: Session) -> bool:
 def test_a_failover_needs_no_terminal(point: str) -> None:
     """The laptop is closed in the very second of the limit; whoever comes back finds the successor."""
     with seated_world() as world, contextlib.ExitStack() as stack:
-        first = world.start_daemon()
-        session = str(world.open("demo")["session"])
-        world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
-        kill(first.pid)
-        first.wait()
-        daemon = world.start_daemon(pause_at=point)
+        session, daemon = start_frozen_at(world, point)
         people = [stack.enter_context(seat(world, "attach")) for _ in ENDS]
         for person in people:
             person.wait_for("ready | demo")
         people[0].type(b"please limit\r")
-        wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {point}")
+        wait_until(lambda: is_stopped(daemon), f"the daemon froze {point}")
         for person, number in zip(people, ENDS, strict=True):
             person.look()
             end_client(person, number)
-        os.kill(daemon.pid, signal.SIGCONT)
+        os.kill(daemon, signal.SIGCONT)
         found = world.wait_for(session, is_handed_over, "the failover is finished")
         assert [leg.agent for leg in found.legs] == list(AGENTS)
         with seat(world, "attach") as person:
