@@ -22,6 +22,7 @@ _AGAIN_S = 1.5
 """When a prompt that still stands in the input line is submitted again."""
 _TYPING_S = 0.5
 _REFUSALS = 3
+_PASTES = 3
 
 
 async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str) -> None:
@@ -34,8 +35,11 @@ async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt
     await watch.settle_evidence()
     if not watch.prompted:
         text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
-        await _paste(watch, text)
-        await watch.wait_until(lambda: watch.gone.is_set() or watch.input == "typed", limit_s=_SHOWN_S)
+        for _ in range(_PASTES):
+            await _paste(watch, text)
+            if await _is_taken(watch):
+                break
+            _log.info("paste-again leg=%s", watch.leg.id)
         await asyncio.sleep(deliver.submit_delay_ms / 1000)
         await _submit(watch, deliver.submit)
     watch.say_working()
@@ -51,6 +55,14 @@ async def _paste(watch: LegWatch, text: str) -> None:
     while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
         if not await watch.wait_until(has_room, limit_s=left_s):
             break
+        if watch.input == "hidden" and watch.sees_input:
+            # A window title says ready before the prompt is painted, or a question in its place.
+            await watch.wait_until(
+                lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
+                limit_s=_SHOWN_S,
+            )
+            if not has_room():
+                continue
         if watch.gone.is_set():
             raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
         try:
@@ -67,6 +79,22 @@ async def _paste(watch: LegWatch, text: str) -> None:
         else:
             return
     raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+
+
+async def _is_taken(watch: LegWatch) -> bool:
+    """Whether the paste stands in the input line, as far as that can be seen.
+
+    A question that came up over it takes it along, and so does an agent that starts itself again.
+    """
+
+    def is_shown() -> bool:
+        return watch.is_working() or watch.input == "typed"
+
+    await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
+    if watch.state == "asking":
+        await watch.wait_until(lambda: is_shown() or watch.state == "ready", limit_s=_READY_S)
+        await watch.wait_until(is_shown, limit_s=_SHOWN_S)
+    return is_shown() or watch.input != "empty" or watch.state != "ready"
 
 
 async def _submit(watch: LegWatch, submit: str) -> None:

@@ -155,6 +155,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
             lock_fd=lock,
             library=find_library() or "",
             luggage=_pack(luggage, values),
+            again_status=loaded.adapter.launch.relaunch_status,
         )
         started = await _start_whole(spec)
         watch.holder = await HolderConnection.open(made.folder)

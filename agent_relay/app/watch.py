@@ -81,6 +81,11 @@ class LegWatch:
         self._ticker: asyncio.TimerHandle | None = None
 
     @property
+    def sees_input(self) -> bool:
+        """Whether the line people type into can be told on this agent's screen."""
+        return self._senses.rules.input is not None
+
+    @property
     def holder(self) -> HolderConnection:
         """The connection to the leg's holder."""
         if self._holder is None:

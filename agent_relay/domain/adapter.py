@@ -26,7 +26,8 @@ class Launch(Strict):
     Arguments may hold `{native_id} {model} {leg_folder} {packet} {port} {password} {cwd}`; a list whose
     placeholder has no value is left out whole. No packet text and no user text ever stands in `args`:
     `ps` shows them to everybody. `session_flags` are the arguments by which a user chooses a native session
-    themselves; a leg with one of them is given no id of ours.
+    themselves; a leg with one of them is given no id of ours. `relaunch_status` is the exit status with which
+    the program asks to be started again; 0 for none.
     """
 
     program: str
@@ -41,6 +42,7 @@ class Launch(Strict):
     native_id: Literal["uuid4", "unknown"] = "unknown"
     session_flags: tuple[str, ...] = ()
     needs_port: bool = False
+    relaunch_status: int = Field(default=0, ge=0, le=255)
 
 
 class Deliver(Strict):

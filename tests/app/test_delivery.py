@@ -27,10 +27,11 @@ class Agent:
         self.gone = asyncio.Event()
         self.state = "ready"
         self.input = "empty"
+        self.sees_input = True
         self.prompted = False
         self.typed: list[bytes] = []
         self.refusals = refusals
-        self.reacts: Callable[[bytes], None] = self._take
+        self.reacts: Callable[[bytes], None] = self.take
         self.says_working = 0
         self.looks = 0
 
@@ -45,7 +46,7 @@ class Agent:
         self.typed.append(data)
         self.reacts(data)
 
-    def _take(self, data: bytes) -> None:
+    def take(self, data: bytes) -> None:
         if data == b"\r":
             self.state, self.input, self.prompted = "busy", "empty", True
         else:
@@ -126,6 +127,47 @@ def test_no_return_is_sent_into_a_question_that_came_up_meanwhile() -> None:
 
     agent.reacts = ask
     deliver(agent, lambda: None, lambda: None, lambda: None, settle)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_paste_that_a_question_took_along_is_made_again() -> None:
+    """An agent that is told to trust a folder starts itself again, its input line empty."""
+    agent = Agent()
+
+    def ask(_data: bytes) -> None:
+        agent.state, agent.input, agent.reacts = "asking", "hidden", agent.take
+
+    def answer() -> None:
+        assert agent.typed == [PASTED]
+        agent.state, agent.input = "ready", "empty"
+
+    agent.reacts = ask
+    deliver(agent, lambda: None, answer)
+    assert agent.typed == [PASTED, PASTED, b"\r"]
+
+
+def test_a_prompt_that_is_announced_before_it_is_painted_is_waited_for() -> None:
+    """A question may be painted in its place, and must not get the packet."""
+    agent = Agent()
+    agent.input = "hidden"
+
+    def ask() -> None:
+        assert agent.typed == []
+        agent.state = "asking"
+
+    def answer() -> None:
+        assert agent.typed == []
+        agent.state, agent.input = "ready", "empty"
+
+    deliver(agent, ask, lambda: None, answer)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_an_input_line_that_cannot_be_told_holds_nothing_up_for_long() -> None:
+    """A new version may paint it otherwise; its work must still go on."""
+    agent = Agent()
+    agent.input = "hidden"
+    deliver(agent)
     assert agent.typed == [PASTED, b"\r"]
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -29,15 +30,17 @@ def distrust(world: World, agent: str) -> None:
             with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
                 known = json.load(file)
             real_seeds.write_json(f"{world.home}/.claude.json", known | {"projects": {}})
-        case _:
+        case "codex":
             path = f"{world.home}/.codex/config.toml"
             with open(path, encoding="utf-8") as file:
                 lines = [line for line in file if not line.startswith(("[projects.", "trust_level"))]
             with open(path, "w", encoding="utf-8") as file:
                 file.writelines(lines)
+        case _:
+            os.unlink(f"{world.home}/.gemini/trustedFolders.json")
 
 
-@pytest.mark.parametrize(("first", "second"), [("codex", "claude"), ("claude", "codex")])
+@pytest.mark.parametrize(("first", "second"), [("codex", "claude"), ("claude", "codex"), ("codex", "gemini")])
 def test_nothing_is_typed_into_a_half_line_or_a_dialog(world: World, first: str, second: str) -> None:
     """A return sent into either would do what nobody decided: send a thought, or trust a folder."""
     order(world, first, second)

@@ -46,6 +46,8 @@ Events:
 **Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.
 **Terminal queries** are answered by the emulator while no terminal that keeps up is attached.
 **Several terminals** each answer a query; programs ask at start and cope.
+**Again.** A child that ends with the spec's `again_status` is started again on the same terminal; `hello` and
+`status` tell its new pid. One that asks for it within half a second has ended.
 **End.** The exit is told when the output was read to its end, or fell silent for 250 ms while processes the
 child left behind keep the terminal open. It is kept until `collect`, at most ten minutes.
 """

@@ -62,6 +62,11 @@ class Child:
                 break
         return len(told)
 
+    def reap(self) -> None:
+        """Nothing is left of an ended child, not even its pid."""
+        os.close(self.pidfd)
+        os.waitpid(self.pid, 0)
+
     def see_leaving(self) -> None:
         """Take note of who left the agent while it lives: a database or a terminal server it started.
 

@@ -49,7 +49,7 @@ def _hold(spec: "HolderSpec") -> None:
     except OSError as error:
         _report({"ok": False, "error": error.strerror, "errno": error.errno, "file": _name(error, spec)})
         return
-    os.umask(0o077)
+    leg.umask = os.umask(0o077)
     emulator, why = _find_emulator(spec)
     leg.serve(Output(emulator), answer)
     _report(

@@ -23,6 +23,8 @@ SETTLED_S = 0.1
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
 _FAREWELL_S = 2.0
+# A program that asks to be started again sooner would do so for ever.
+_AGAIN_S = 0.5
 # Whoever left the agent at least this long before its end is not ended with it.
 _LEAVING_S = 0.5
 
@@ -37,7 +39,8 @@ class Leg:
         self.master, self._slave = open_pty(
             rows=spec.rows, cols=spec.cols, width_px=spec.width_px, height_px=spec.height_px
         )
-        self.child = Child(spec.argv, env=spec.env, cwd=spec.cwd, slave=self._slave)
+        self.umask = -1
+        self.child = self._start()
         self.exit: dict[str, object] | None = None
         self.stored = False
         self._ended = False
@@ -59,6 +62,15 @@ class Leg:
             dropped=self._drop_terminal,
         )
         self.loop.watch(self.child.pidfd, IN, self._on_child)
+
+    def _start(self) -> Child:
+        self._began = time.monotonic()
+        ours = os.umask(self.umask) if self.umask >= 0 else -1
+        try:
+            return Child(self.spec.argv, env=self.spec.env, cwd=self.spec.cwd, slave=self._slave)
+        finally:
+            if ours >= 0:
+                os.umask(ours)
 
     def resize(self, size: tuple[int, int, int, int]) -> None:
         """The child's terminal has this size: rows, columns, pixels."""
@@ -148,18 +160,42 @@ class Leg:
             {"event": "settled", "offset": tail.total, "agent_state": scanner.state, "typed": self._told[1]}
         )
         if not self._ended:
-            self.loop.after("leaving", _LEAVING_S, self.child.see_leaving)
+            self.loop.after("leaving", _LEAVING_S, self._see_leaving)
         title = self.output.title()
         if title != self._title:
             self._title = title
             self.peers.broadcast({"event": "title", "title": title})
 
+    def _see_leaving(self) -> None:
+        """Looks after the child there is when it is time, which may have been started since."""
+        if self.child.exit is None:
+            self.child.see_leaving()
+
     def _on_child(self, _ready: int) -> None:
         if self.child.see_end():
             self.loop.forget(self.child.pidfd)
+            if self._starts_again():
+                return
             # While we hold the slave the master never ends; from now on its end is the end of all output.
             os.close(self._slave)
             self.loop.after("silence", _SILENCE_S, self._silent)
+
+    def _starts_again(self) -> bool:
+        """Whether the program asked for it and runs anew, on the terminal as it left it."""
+        ended = self.child
+        if not self.spec.again_status or ended.exit != (self.spec.again_status, 0):
+            return False
+        if time.monotonic() - self._began < _AGAIN_S:
+            return False
+        ended.end_session()
+        try:
+            self.child = self._start()
+        except OSError:
+            return False
+        ended.reap()
+        self.loop.cancel("silence")
+        self.loop.watch(self.child.pidfd, IN, self._on_child)
+        return True
 
     def _silent(self) -> None:
         if self._paused:

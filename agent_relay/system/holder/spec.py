@@ -12,12 +12,13 @@ class HolderSpec:
     cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
     emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
     the open descriptor of the leg folder's `lock`, flocked by whoever made it. `linger_s` is how long the
-    exit status waits to be collected.
+    exit status waits to be collected. A child that ends with `again_status` (0: none) asks to be started
+    again, and is.
     """
 
     __slots__ = (
-        "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s", "lock_fd", "luggage",
-        "rows", "width_px",
+        "again_status", "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s",
+        "lock_fd", "luggage", "rows", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -35,6 +36,7 @@ class HolderSpec:
         width_px: int = 0,
         height_px: int = 0,
         linger_s: float = LINGER_S,
+        again_status: int = 0,
     ) -> None:
         if not argv or rows < 1 or cols < 1:
             raise ValueError("a holder needs a program and a size")
@@ -50,6 +52,7 @@ class HolderSpec:
         self.width_px = width_px
         self.height_px = height_px
         self.linger_s = linger_s
+        self.again_status = again_status
 
 
 def render_spec(spec: HolderSpec) -> bytes:

@@ -24,11 +24,12 @@ print("running", flush=True)
 # A second one leaves and ends at once: when its holder has reaped it, it has seen the first one as well.
 LEAVE_AGAIN = """
 input()
-if os.fork() == 0:
+between = os.fork()
+if not between:
     if os.fork() == 0:
         os.setsid()
     os._exit(0)
-os.wait()
+os.waitpid(between, 0)
 print("again", flush=True)
 signal.pause()
 """
