@@ -7,8 +7,6 @@ import sys
 
 from tests.house import tree
 
-PUBLIC_HOSTS = {"pypi.org", "files.pythonhosted.org", "registry.npmjs.org", "deb.debian.org", "localhost"}
-
 
 def test_no_tracked_file_names_the_folder_it_was_written_in() -> None:
     """A path of one machine is wrong on every other, and says more about the author than about the code."""
@@ -16,9 +14,9 @@ def test_no_tracked_file_names_the_folder_it_was_written_in() -> None:
     assert [name for name in tree.tracked_files() if needle.search(tree.read_text(name))] == []
 
 
-def test_no_tracked_file_names_a_private_package_host() -> None:
-    """A clone elsewhere cannot reach the author's mirror; package clients are configured outside the tree."""
-    hosts = _configured_hosts() - PUBLIC_HOSTS
+def test_no_tracked_file_names_a_package_host() -> None:
+    """A clone elsewhere may not reach them; package clients are configured outside the tree."""
+    hosts = _configured_hosts()
     assert [
         f"{name}: {host}"
         for name in tree.tracked_files()
