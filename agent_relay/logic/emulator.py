@@ -225,6 +225,8 @@ class Emulator:
 
     def take_replies(self) -> bytes:
         """The terminal's answers to the program's questions since the last call."""
+        if not self._replies:
+            return b""
         replies = bytes(self._replies)
         self._replies.clear()
         return replies

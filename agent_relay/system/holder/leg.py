@@ -51,7 +51,9 @@ class Leg:
     def serve(self, output: Output, handle: "Callable[[Leg, Peer, dict[str, object]], None]") -> None:
         """Listen in the leg's folder and watch the child; `handle` answers messages. Then `loop.run`."""
         self.output = output
-        self.terminals = Terminals(self.loop, output, resized=self.resize, changed=self._count_terminals)
+        self.terminals = Terminals(
+            self.loop, output, resized=self.resize, changed=self._count_terminals, eased=self._relieve
+        )
         self.loop.watch(self.master, IN, self._on_master)
         self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
         self.terminals.typing = self.typing
@@ -147,6 +149,10 @@ class Leg:
             self.loop.after("relieve", GRACE_S / 2, self._relieve)
 
     def _relieve(self) -> None:
+        """Output is read again as soon as the terminals took enough, or one of them was given up."""
+        self.loop.cancel("relieve")
+        if not self._paused:
+            return
         if self.terminals.relieve():
             self._paused = False
             self.typing.read_output(wanted=True)

@@ -58,12 +58,14 @@ class Terminals:
     The child's terminal has the size of the one that was attached, resized or typed on last: a person in
     front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
     one came, went or was typed on, `resized(size)` when the child's terminal shall have another size. `over`
-    is whether some terminal has more waiting than it may, so that output should not be read.
+    is whether some terminal has more waiting than it may, so that output should not be read, and `eased()` is
+    called when such a one has caught up.
     """
 
     __slots__ = (
         "_active",
         "_changed",
+        "_eased",
         "_loop",
         "_output",
         "_resized",
@@ -81,11 +83,13 @@ class Terminals:
         *,
         resized: "Callable[[tuple[int, int, int, int]], None]",
         changed: "Callable[[], None]",
+        eased: "Callable[[], None]",
     ) -> None:
         self._loop = loop
         self._output = output
         self._resized = resized
         self._changed = changed
+        self._eased = eased
         self._active: Terminal | None = None
         self.typing: TypingQueue | None = None
         self.all: list[Terminal] = []
@@ -222,6 +226,8 @@ class Terminals:
             if sent:
                 del terminal.out[:sent]
                 terminal.progress = time.monotonic()
+                if self.over and len(terminal.out) <= HIGH_BYTES // 2:
+                    self._eased()
             if terminal in self.all and not terminal.out:
                 self._rearm(terminal)
         if ready & IN and terminal in self.all:
