@@ -65,7 +65,9 @@ class Wire:
         """Ask without waiting for the answer."""
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
         frame = render_frame({"op": op, **fields})
-        self.sock.sendall(frame[self.sock.sendmsg([frame], rights) :])
+        if rest := frame[self.sock.sendmsg([frame], rights) :]:
+            # Not with nothing left: a holder that was told to leave may be gone by now.
+            self.sock.sendall(rest)
 
     def ask(self, op: str, fds: tuple[int, ...] = (), **fields: object) -> dict[str, object]:
         """The answer to one request."""
