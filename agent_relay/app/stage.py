@@ -107,6 +107,7 @@ class Stage:
             ground.fresh_native_ids(luggage.agent, luggage.args),
             resume_at_reset=ground.config.resume_at_reset,
             return_mode=ground.config.return_,
+            zone=ground.zone,
         )
 
     async def perform(self, effect: Effect) -> Happened | None:  # noqa: PLR0911 - one arm an effect

@@ -118,7 +118,7 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     known = world.availability
     if asked.force and state is not None:
         known = {**known, asked.agent: replace(state, resting=False)}
-    choice = choose(roster, known, current=current, now=world.now)
+    choice = choose(roster, known, current=current, now=world.now, zone=world.zone)
     if not choice.successor:
         raise NobodyAvailableError(
             "; ".join(choice.skipped) or "there is nobody else in the order",

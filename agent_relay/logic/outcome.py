@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from agent_relay.domain.effect import Effect
 from agent_relay.domain.event import Body
@@ -15,7 +15,8 @@ class World:
 
     `native_ids` holds a fresh native session id for agents that accept one. `resumes` is whether a
     session all of whose agents rest may go on by itself at the first reset. `return_mode` is what happens
-    when a preferred agent can be had again: offer, auto or off.
+    when a preferred agent can be had again: offer, auto or off. `zone` is the user's: the
+    reasons they read tell moments in it.
     """
 
     now: datetime
@@ -25,6 +26,7 @@ class World:
     native_ids: Mapping[str, str] = field(default_factory=dict)
     resume_at_reset: bool = False
     return_mode: str = "offer"
+    zone: tzinfo = UTC
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+
+from agent_relay.logic.moments import render_moment
 
 _TRIES = 2
 """How often an agent may fail to take over before the next one is asked: one crash is bad luck."""
@@ -42,10 +44,12 @@ def choose(
     current: str,
     tried: Sequence[str] = (),
     now: datetime,
+    zone: tzinfo = UTC,
 ) -> Choice:
     """The first agent of the roster, by preference, that can take over from `current` at `now`.
 
-    `current` is never its own successor. Reasons read `agent: why`, in the order considered.
+    `current` is never its own successor. Reasons read `agent: why`, in the order considered, with the
+    moments in `zone`.
     """
     skipped: list[str] = []
     resets: list[datetime] = []
@@ -56,7 +60,7 @@ def choose(
     for name in roster:
         if name == current:
             continue
-        why = _why_not(availability.get(name), tries=tried.count(name), now=now)
+        why = _why_not(availability.get(name), tries=tried.count(name), now=now, zone=zone)
         if not why:
             successor = name
             break
@@ -67,7 +71,7 @@ def choose(
     return Choice(successor, tuple(skipped), min(resets, default=None))
 
 
-def _why_not(state: Availability | None, *, tries: int, now: datetime) -> str:
+def _why_not(state: Availability | None, *, tries: int, now: datetime, zone: tzinfo) -> str:
     if state is None or not state.installed:
         return "not installed"
     if not state.signed_in:
@@ -75,7 +79,7 @@ def _why_not(state: Availability | None, *, tries: int, now: datetime) -> str:
     if state.resting and (state.rests_until is None or state.rests_until > now):
         if state.rests_until is None:
             return f"rests ({state.scope or 'limit'}) until you say otherwise"
-        return f"rests until {state.rests_until.isoformat(timespec='minutes')}"
+        return f"rests until {render_moment(state.rests_until, now, zone)}"
     if tries >= _TRIES:
         return "could not take over just now"
     return ""

@@ -89,7 +89,9 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
     failing = session.tried[-1:]
     current = "" if session.agent in failing else session.agent
     roster = tuple(dict.fromkeys((*failing, *session.roster)))
-    choice = choose(roster, world.availability, current=current, tried=session.tried, now=world.now)
+    choice = choose(
+        roster, world.availability, current=current, tried=session.tried, now=world.now, zone=world.zone
+    )
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
     given_up: tuple[Body, ...] = ()

@@ -4,6 +4,7 @@ import re
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.session import Handoff, Limit, Session, State
+from agent_relay.logic.moments import render_moment
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
 _BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
@@ -74,8 +75,4 @@ def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
 
 
 def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:
-    if not text:
-        return ""
-    moment = datetime.fromisoformat(text).astimezone(zone)
-    same_day = moment.date() == now.astimezone(zone).date()
-    return moment.strftime("%H:%M" if same_day else "%b %-d, %H:%M")
+    return render_moment(datetime.fromisoformat(text), now, zone) if text else ""

@@ -1,6 +1,6 @@
 """Who takes over, and why everybody before them did not."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 from agent_relay.logic.policy import Availability, choose
 
@@ -23,11 +23,21 @@ def test_everyone_skipped_has_a_reason() -> None:
     assert choice.skipped == (
         "bob: not installed",
         "cas: not signed in",
-        "dan: rests until 2026-11-21T19:20+00:00",
+        "dan: rests until 19:20",
         "eve: rests (billing) until you say otherwise",
         "fay: could not take over just now",
     )
     assert choice.earliest == NOW + timedelta(hours=1)
+
+
+def test_a_reset_is_told_as_the_user_reads_clocks() -> None:
+    """Their zone, and the day only where it is another one: as every other line has it."""
+    known = {
+        "bob": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=3)),
+        "cas": Availability(installed=True, resting=True, rests_until=NOW + timedelta(days=2)),
+    }
+    choice = choose(("bob", "cas"), known, current="ann", now=NOW, zone=timezone(timedelta(hours=2)))
+    assert choice.skipped == ("bob: rests until 23:20", "cas: rests until Nov 23, 20:20")
 
 
 def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:

@@ -72,14 +72,14 @@ def render_moment(iso: object) -> str:
     """A moment of ours as people say it: the time today, else the day too; empty for none."""
     if not isinstance(iso, str) or not iso:
         return ""
-    from datetime import datetime
+    from datetime import UTC, datetime
+
+    from agent_relay.logic.moments import render_moment as render
 
     try:
-        at = datetime.fromisoformat(iso).astimezone()
+        return render(datetime.fromisoformat(iso), datetime.now(UTC), None)
     except ValueError:
         return plain(iso)
-    today = datetime.now().astimezone().date()
-    return at.strftime("%H:%M" if at.date() == today else "%b %-d, %H:%M")
 
 
 def _print_rich(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
