@@ -196,7 +196,10 @@ async def _undo(made: legs.Leg, started: Started | None) -> None:
 def _build_start(
     ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, folder: str, packet: str
 ) -> Start:
-    """Arguments and model given on the command line are for the agent they were given for."""
+    """Arguments and model given on the command line are for the agent they were given for.
+
+    A model relay chose, because that one is limited, comes before both.
+    """
     wishes = ground.config.get_agent(leg.agent)
     mine = luggage.agent == leg.agent
     return Start(
@@ -204,7 +207,7 @@ def _build_start(
         session.cwd,
         luggage.environ,
         packet=packet,
-        model=(luggage.model if mine else "") or wishes.model,
+        model=leg.model or (luggage.model if mine else "") or wishes.model,
         args=(*wishes.args, *(luggage.args if mine else ())),
     )
 

@@ -108,6 +108,7 @@ class Stage:
             resume_at_reset=ground.config.resume_at_reset,
             return_mode=ground.config.return_,
             zone=ground.zone,
+            fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
         )
 
     async def perform(self, effect: Effect) -> Happened | None:  # noqa: PLR0911 - one arm an effect

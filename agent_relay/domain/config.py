@@ -9,10 +9,14 @@ from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
 
 
 class AgentConfig(Strict):
-    """The user's wishes for one agent: arguments for every launch, a model, and a packet size in tokens."""
+    """The user's wishes for one agent: arguments for every launch, a model, and a packet size in tokens.
+
+    `fallback_model` is what it goes on with where its model is limited and `model_remedy` says so.
+    """
 
     args: tuple[str, ...] = ()
     model: str = ""
+    fallback_model: str = ""
     budget_tokens: int | None = Field(default=None, ge=500)
 
 
@@ -22,7 +26,7 @@ class UserConfig(Strict):
     `order` is the roster, preferred first; empty means every agent we have an adapter for, except the
     scripted ones. `patience_s` is how long an agent may plan to wait before that counts as a limit.
     `return` is what happens when a preferred agent's window resets; `model_remedy` what a limit of one
-    model leads to.
+    model leads to: the next agent, or the same one with its `fallback_model`, where it has one.
     """
 
     order: tuple[str, ...] = ()
@@ -47,6 +51,20 @@ class UserConfig(Strict):
     def get_agent(self, name: str) -> AgentConfig:
         """The wishes for one agent; the defaults where the file has none."""
         return self.agents.get(name, AgentConfig())
+
+    def find_fallbacks(self, agent: str = "", model: str = "") -> dict[str, str]:
+        """Another model for each agent that may go on with one when its own is limited.
+
+        `model` is the one that was asked for when `agent` was started, in place of the configured one.
+        """
+        if self.model_remedy != "model":
+            return {}
+        found = {}
+        for name, wishes in self.agents.items():
+            own = (model if name == agent else "") or wishes.model
+            if wishes.fallback_model and wishes.fallback_model != own:
+                found[name] = wishes.fallback_model
+        return found
 
 
 class ProjectConfig(Strict):

@@ -20,7 +20,10 @@ class SessionCreated:
 
 @dataclass(frozen=True, slots=True)
 class LegStarting:
-    """A leg is about to be spawned; `generation` counts legs from 1 and is the session's lease."""
+    """A leg is about to be spawned; `generation` counts legs from 1 and is the session's lease.
+
+    `model` is the one relay chose for it; empty for the user's own.
+    """
 
     name: ClassVar[str] = "leg.starting"
     leg: str
@@ -30,6 +33,7 @@ class LegStarting:
     handoff: str = ""
     packet: str = ""
     resumes: bool = False
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,10 @@ class SignalSeen:
 
 @dataclass(frozen=True, slots=True)
 class HandoffBegun:
-    """A successor was chosen; `skipped` says why the others were not: `agent: reason`."""
+    """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
+
+    `model` is the one it is to go on with where relay chose that, too; the agent may be the same then.
+    """
 
     name: ClassVar[str] = "handoff.begun"
     handoff: str
@@ -115,6 +122,7 @@ class HandoffBegun:
     why: str = ""
     focus: str = ""
     skipped: tuple[str, ...] = ()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

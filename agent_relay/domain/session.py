@@ -36,7 +36,10 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt."""
+    """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt.
+
+    `model` is the one relay chose; empty for the user's own.
+    """
 
     id: str
     agent: str
@@ -55,6 +58,7 @@ class Leg:
     how: str = ""
     status: int = -1
     ended_at: datetime | None = None
+    model: str = ""
 
     @property
     def is_over(self) -> bool:
@@ -64,7 +68,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """A handoff under way; `leg` is the successor's once it is known."""
+    """A handoff under way; `leg` is the successor's once it is known, `model` the one it was given."""
 
     id: str
     from_leg: str
@@ -81,11 +85,12 @@ class Handoff:
     json_path: str = ""
     text_path: str = ""
     leg: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The last limit that decided; `until` is ISO 8601 or empty."""
+    """The last limit that decided; `until` is ISO 8601 or empty, `model` what the agent named."""
 
     agent: str
     scope: str
@@ -93,6 +98,7 @@ class Limit:
     text: str
     source: str
     at: datetime
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

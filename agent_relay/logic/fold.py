@@ -182,7 +182,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
 
 
 def _build_limit(body: SignalSeen, event: Event) -> Limit:
-    return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at)
+    return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
 
 
 def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
@@ -195,6 +195,7 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         handoff=body.handoff,
         packet=body.packet,
         resumes=body.resumes,
+        model=body.model,
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
@@ -214,6 +215,7 @@ def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
         why=body.why,
         focus=body.focus,
         skipped=body.skipped,
+        model=body.model,
     )
 
 

@@ -38,7 +38,7 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.ledger import Rest
-from agent_relay.domain.session import LIVE, Session, State, Step
+from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.logic.ledger import find_rest
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -52,7 +52,7 @@ from agent_relay.logic.succession import (
     is_current,
     leg_gone,
     published,
-    replace_agent,
+    remedy_limit,
 )
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -133,7 +133,22 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or signal.kind is Kind.RETRY:
         return NOTHING
-    seen = SignalSeen(
+    seen = _build_seen(leg, signal)
+    acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
+    if not acts:
+        return Outcome((seen,))
+    if session.state not in (*LIVE, State.RESTING):
+        return NOTHING
+    rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
+    wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
+    known = _note_limit(signal, world)
+    limit = Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
+    after = remedy_limit(session, known, limit, why=f"{signal.scope} limit")
+    return Outcome((seen,), (rest, *wake)).then(after)
+
+
+def _build_seen(leg: str, signal: Signal) -> SignalSeen:
+    return SignalSeen(
         leg,
         signal.agent,
         signal.kind,
@@ -145,16 +160,6 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
         rule=signal.rule,
         model=signal.model,
     )
-    acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
-    if not acts:
-        return Outcome((seen,))
-    if session.state not in (*LIVE, State.RESTING):
-        return NOTHING
-    rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
-    wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
-    known = _note_limit(signal, world)
-    after = replace_agent(session, known, reason="rate_limit", why=f"{signal.scope} limit")
-    return Outcome((seen,), (rest, *wake)).then(after)
 
 
 def _note_limit(signal: Signal, world: World) -> World:

@@ -13,10 +13,10 @@ from agent_relay.logic.policy import Availability
 class World:
     """What the machine may know beyond the session: the moment, who is available, fresh names.
 
-    `native_ids` holds a fresh native session id for agents that accept one. `resumes` is whether a
-    session all of whose agents rest may go on by itself at the first reset. `return_mode` is what happens
-    when a preferred agent can be had again: offer, auto or off. `zone` is the user's: the
-    reasons they read tell moments in it.
+    `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
+    native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
+    rest may go on by itself at the first reset. `return_mode` is what happens when a preferred agent can be
+    had again: offer, auto or off. `zone` is the user's: the reasons they read tell moments in it.
     """
 
     now: datetime
@@ -27,6 +27,7 @@ class World:
     resume_at_reset: bool = False
     return_mode: str = "offer"
     zone: tzinfo = UTC
+    fallback_models: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,13 @@ from agent_relay.domain.event import HandoffConfirmed, LegEnded, PredecessorStop
 from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
-from agent_relay.logic.succession import find_delivery, leg_gone, replace_agent, start_successor
+from agent_relay.logic.succession import (
+    find_delivery,
+    leg_gone,
+    remedy_limit,
+    replace_agent,
+    start_successor,
+)
 
 
 def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
@@ -20,7 +26,7 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
         return _leg_was_lost(session, leg, world)
     match session.state:
         case State.LIMITED:
-            return replace_agent(session, world, reason="rate_limit", why="limit")
+            return _give_way(session, world)
         case State.STOPPING:
             return Outcome((), (StopLeg(leg.id),)) if leg else Outcome((SessionEnded(session.why),))
         case State.RESTING:
@@ -38,9 +44,15 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
 def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
     if session.state is State.LIMITED:
         legs = (*session.legs[:-1], replace(leg, how="lost"))
-        after = replace_agent(replace(session, legs=legs), world, reason="rate_limit", why="limit")
+        after = _give_way(replace(session, legs=legs), world)
         return Outcome((LegEnded(leg.id, "lost"),)).then(after)
     return leg_gone(session, LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"), world)
+
+
+def _give_way(session: Session, world: World) -> Outcome:
+    if session.limit is None:
+        return replace_agent(session, world, reason="rate_limit", why="limit")
+    return remedy_limit(session, world, session.limit, why="limit")
 
 
 def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa: PLR0911 - one arm a step

@@ -74,7 +74,11 @@ def _find_preferred(session: Session, world: World) -> str:
     if session.state not in LIVE or session.handoff is not None or session.agent not in session.roster:
         return ""
     before = session.roster[: session.roster.index(session.agent)]
-    limited = {handoff.from_agent for handoff in session.done if handoff.reason == "rate_limit"}
+    limited = {
+        handoff.from_agent
+        for handoff in session.done
+        if handoff.reason == "rate_limit" and handoff.to_agent != handoff.from_agent
+    }
     for name in before:
         state = world.availability.get(name)
         if name in limited and state and state.installed and state.signed_in and not state.resting:

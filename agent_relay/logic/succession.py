@@ -24,7 +24,7 @@ from agent_relay.domain.event import (
     SessionEnded,
     SessionRested,
 )
-from agent_relay.domain.session import Handoff, Leg, Session, State, Step
+from agent_relay.domain.session import Handoff, Leg, Limit, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 
@@ -64,6 +64,7 @@ def begin_handoff(
     why: str,
     focus: str = "",
     skipped: tuple[str, ...] = (),
+    model: str = "",
 ) -> Outcome:
     """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up."""
     leg = session.leg
@@ -73,12 +74,33 @@ def begin_handoff(
     if session.handoff is not None:
         given_up = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
     begun = HandoffBegun(
-        world.handoff_id, leg.id, leg.agent, to_agent, reason, why=why, focus=focus, skipped=skipped
+        world.handoff_id,
+        leg.id,
+        leg.agent,
+        to_agent,
+        reason,
+        why=why,
+        focus=focus,
+        skipped=skipped,
+        model=model,
     )
     if leg.is_over:
         stopped = PredecessorStopped(world.handoff_id, leg.id)
         return Outcome((*given_up, begun, stopped), (PublishPacket(world.handoff_id),))
     return Outcome((*given_up, begun), (StopLeg(leg.id),))
+
+
+def remedy_limit(session: Session, world: World, limit: Limit, *, why: str) -> Outcome:
+    """The same agent goes on with its fallback model where only its model is limited, else somebody else.
+
+    A fallback is tried once: one that is limited itself, or does not start, gives way to the next agent.
+    """
+    fallback = world.fallback_models.get(session.agent, "")
+    spent = {limit.model, *(leg.model for leg in session.legs[-1:])}
+    is_open = limit.scope == "model" and limit.agent == session.agent and session.agent not in session.tried
+    if fallback and is_open and fallback not in spent:
+        return begin_handoff(session, session.agent, "rate_limit", world, why=why, model=fallback)
+    return replace_agent(session, world, reason="rate_limit", why=why)
 
 
 def replace_agent(session: Session, world: World, *, reason: str, why: str) -> Outcome:
@@ -162,6 +184,7 @@ def start_successor(session: Session, handoff: Handoff, world: World, *, packet:
         handoff=handoff.id,
         packet=packet,
         resumes=bool(native_id),
+        model=handoff.model,
     )
     return Outcome((starting,), (SpawnLeg(world.leg_id),))
 

@@ -15,7 +15,8 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
     `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
     """
-    parts = [_render_cause(session, handoff, zone), f"Continuing with {handoff.to_agent}."]
+    model = f" on {handoff.model}" if handoff.model else ""
+    parts = [_render_cause(session, handoff, zone), f"Continuing with {handoff.to_agent}{model}."]
     if handoff.text_path:
         parts.append(f"Packet: {session_folder(session)}/{handoff.text_path}")
     return "→ " + " ".join(parts)

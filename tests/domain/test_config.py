@@ -76,3 +76,17 @@ def test_a_key_that_cannot_be_or_must_not_be_taken_is_refused(text: str) -> None
     """Taking Enter or Escape from the agent would make it unusable."""
     with pytest.raises(ValueError, match=r"key"):
         parse_relay_key(text)
+
+
+def test_fallback_models_count_only_where_the_user_wants_that_remedy() -> None:
+    """Without the wish, a limited model means another agent, as ever."""
+    agents = {
+        "ada": {"fallback_model": "small"},
+        "bob": {"model": "tiny", "fallback_model": "tiny"},
+        "cyd": {},
+    }
+    assert UserConfig.model_validate({"agents": agents}).find_fallbacks() == {}
+    config = UserConfig.model_validate({"agents": agents, "model_remedy": "model"})
+    assert config.find_fallbacks() == {"ada": "small"}
+    assert config.find_fallbacks("bob", "large") == {"ada": "small", "bob": "tiny"}
+    assert config.find_fallbacks("ada", "small") == {}

@@ -37,6 +37,20 @@ def test_every_event_has_its_own_name() -> None:
     assert len({kind.name for kind in KNOWN}) == len(KNOWN)
 
 
+def test_a_journal_from_before_models_were_chosen_is_read() -> None:
+    """Every journal of an earlier version stays readable."""
+    begun = {"handoff": "H1", "from_leg": "L1", "from_agent": "ada", "to_agent": "bob", "reason": "manual"}
+    starting = {"leg": "L2", "agent": "bob", "generation": 2}
+    bodies = [
+        parse_event({**LINE, "event": "handoff.begun", "data": begun}).body,
+        parse_event({**LINE, "event": "leg.starting", "data": starting}).body,
+    ]
+    assert bodies == [
+        words.HandoffBegun("H1", "L1", "ada", "bob", "manual", model=""),
+        words.LegStarting("L2", "bob", 2, model=""),
+    ]
+
+
 def test_fields_of_a_newer_version_are_passed_over() -> None:
     """A downgrade must still read what it understands."""
     event = parse_event({**LINE, "data": {"leg": "L1", "mood": "fine"}})

@@ -86,6 +86,10 @@ def test_a_lost_agent_and_a_failed_handoff_say_how_to_go_on() -> None:
             "→ bob ended before it was ready. Continuing with cas.",
         ),
         (replace(HANDOFF, reason="manual", text_path=""), "→ ann hands over. Continuing with bob."),
+        (
+            replace(HANDOFF, reason="manual", text_path="", to_agent="ann", model="small"),
+            "→ ann hands over. Continuing with ann on small.",
+        ),
     ],
 )
 def test_a_handoff_without_a_limit_says_what_led_to_it(handoff: Handoff, line: str) -> None:

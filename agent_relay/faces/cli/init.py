@@ -31,13 +31,15 @@ TEMPLATE = """\
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"
 
-# A limit of one model: "handoff" to the next agent, or another "model" of the same one.
+# A limit of one model: "handoff" to the next agent, or go on with the same one on its fallback "model".
 # model_remedy = "handoff"
 
-# Wishes for one agent: arguments of every launch, a model, the size of packets it is given in tokens.
+# Wishes for one agent: arguments of every launch, a model, the one it goes on with where that is limited and
+# model_remedy says so (without it the next agent comes), the size of packets it is given in tokens.
 # [agents.AGENT]
 # args = []
 # model = ""
+# fallback_model = ""
 # budget_tokens = 6000
 """
 
