@@ -2,6 +2,10 @@
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.answers import AnswerSieve
+
 _PASTE_BEGIN = b"\x1b[200~"
 _PASTE_END = b"\x1b[201~"
 _CTRL = 4
@@ -24,6 +28,7 @@ _SEQUENCE_BEGUN = re.compile(rb"\x1b(?:\[(?:M.{0,2}|[0-?]*[ -/]*)|O|[\]P_^][^\x0
 _LONGEST_ANSWER = 4096
 _SUBMIT = re.compile(rb"[\r\x03\x15]")
 _ERASE = re.compile(rb"[\x08\x7f]")
+_FOCUS = re.compile(rb"(?:\x1b\[[IO])+")
 # Control characters write nothing, and a character of several bytes is one.
 _SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
 
@@ -53,7 +58,18 @@ class KeyScanner:
     nothing is a key. `line` is shared by all terminals of a leg.
     """
 
-    __slots__ = ("_begun", "_marks", "_recent", "held", "in_paste", "line", "relay_key")
+    __slots__ = (
+        "_begun",
+        "_marks",
+        "_recent",
+        "_sieve",
+        "answers",
+        "cursor_due",
+        "held",
+        "in_paste",
+        "line",
+        "relay_key",
+    )
 
     def __init__(self, relay_key: int, line: TypedLine) -> None:
         code = b"%d" % _code(relay_key)
@@ -68,40 +84,77 @@ class KeyScanner:
         self._begun = b""
         self.in_paste = False
         self.held = b""
+        self._sieve: AnswerSieve | None = None
+        self.answers = b""
+        self.cursor_due = 0
         self.line = line
         self.relay_key = relay_key
 
-    def feed(self, data: bytes) -> tuple[bytes, bytes | None]:
+    def feed(self, data: bytes, *, sift: bool = False) -> tuple[bytes, bytes | None]:
         """The bytes to pass on, and `None`; or what came after the relay key, which itself is not passed on.
 
         The start of what may become a key stays in `held`: take it with `release` when nothing follows soon.
+        With `sift`, what the terminal answered by itself is not among those bytes, but in `answers`; of them,
+        `cursor_due` are to come in a form that is a key's otherwise (`logic.answers`).
         """
         data, self.held = self.held + data, b""
-        at = 0
+        self.answers = b""
+        sieve = self._get_sieve(sift=sift)
+        passed, at = [], 0
         while at < len(data):
             if self.in_paste:
-                at = self._leave_paste(data, at)
+                start, at = at, self._leave_paste(data, at)
+                passed.append(data[start:at])
                 continue
             mark = self._mark(data, at)
             if mark is None:
-                begun = _BEGUN.search(data, at)
-                end = begun.start() if begun else len(data)
-                self._count(data[at:end])
+                end = max(at, sieve.find_begun(data)) if sieve else _find_begun(data, at)
                 self.held = data[end:]
-                return data[:end], None
-            self._count(data[at : mark.start()])
+                passed.append(self._type(data[at:end], sieve))
+                break
+            passed.append(self._type(data[at : mark.start()], sieve))
             if mark.group() != _PASTE_BEGIN:
-                return data[: mark.start()], data[mark.end() :]
+                return b"".join(passed), data[mark.end() :]
             self.in_paste = True
             self._recent = b""
+            passed.append(_PASTE_BEGIN)
             at = mark.end()
-        return data, None
+        return b"".join(passed), None
+
+    def _get_sieve(self, *, sift: bool) -> "AnswerSieve | None":
+        if not sift:
+            self._forget_answer()
+            return None
+        if self._sieve is None:
+            # Imported when used: with one terminal, as nearly always, nobody needs it.
+            from agent_relay.logic.answers import AnswerSieve
+
+            self._sieve = AnswerSieve()
+        return self._sieve
+
+    def _type(self, data: bytes, sieve: "AnswerSieve | None") -> bytes:
+        """What of this input outside of pastes is to be passed on, counted."""
+        if sieve is not None:
+            data, answers, self.cursor_due = sieve.sift(data, self.cursor_due)
+            self.answers += answers
+        self._count(data)
+        return data
+
+    @property
+    def answering(self) -> bool:
+        """Whether a long answer has begun and not ended."""
+        return self._sieve is not None and self._sieve.within
 
     def release(self) -> bytes:
-        """What was held, because nothing followed: it was the Escape key."""
+        """What was held, because nothing followed: it was the Escape key, and no answer goes on."""
+        self._forget_answer()
         held, self.held = self.held, b""
         self._count(held)
         return held
+
+    def _forget_answer(self) -> None:
+        if self._sieve is not None:
+            self._sieve.within = False
 
     def _mark(self, data: bytes, at: int) -> "re.Match[bytes] | None":
         """The next beginning of a paste, or the relay key pressed: not released, no other modifiers."""
@@ -135,6 +188,12 @@ class KeyScanner:
         self.line.type(_SEQUENCE.sub(_typed, data))
 
 
+def _find_begun(data: bytes, at: int) -> int:
+    """Where what may become a key or a paste begins in the tail of `data`; its length if nowhere."""
+    begun = _BEGUN.search(data, at)
+    return begun.start() if begun else len(data)
+
+
 def _code(relay_key: int) -> int:
     """The code of the key that makes this control byte when pressed with Ctrl: letters are lower-case."""
     code = relay_key | 0x40
@@ -155,6 +214,11 @@ def _typed(sequence: "re.Match[bytes]") -> bytes:
         # Shift-Enter adds a line to what is being typed.
         return b"\n" if modifiers else b"\r"
     return bytes((code,)) if chr(code % 0x80) == chr(code) else b"x" * (code < _FUNCTIONAL)
+
+
+def is_focus(data: bytes) -> bool:
+    """Whether this only says that the terminal's window got or lost the focus."""
+    return _FOCUS.fullmatch(data) is not None
 
 
 def kitty_key(relay_key: int) -> bytes:

@@ -44,8 +44,8 @@ Events:
 * `detached`, `terminal-gone` to a client
 
 **Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.
-**Terminal queries** are answered by the emulator while no terminal that keeps up is attached.
-**Several terminals** each answer a query; programs ask at start and cope.
+**Terminal queries** are answered by one: the terminal that was attached, resized or typed on last; by the
+emulator where that one does not keep up or its client has it. What other terminals answer is dropped.
 **Again.** A child that ends with the spec's `again_status` is started again on the same terminal; `hello` and
 `status` tell its new pid. One that asks for it within half a second has ended.
 **End.** The exit is told when the output was read to its end, or fell silent for 250 ms while processes the

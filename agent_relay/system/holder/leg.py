@@ -135,9 +135,9 @@ class Leg:
             self._hang_up()
             return
         # First the people, then our own picture of it.
-        reached = self.terminals.send(data)
+        self.terminals.send(data)
         answers = self.output.take(data)
-        if answers and not reached:
+        if answers and not self.terminals.ask(answers):
             self.typing.put(self, answers, in_paste=False)
         self.loop.after("settled", SETTLED_S, self._settle)
         if self.child.exit is not None:

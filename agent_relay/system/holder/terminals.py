@@ -3,7 +3,8 @@
 import os
 import time
 
-from agent_relay.logic.keystrokes import KeyScanner, TypedLine
+from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.system.holder.answering import Answering
 from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
 
 TYPE_CHECKING = False
@@ -19,7 +20,8 @@ HIGH_BYTES = 1 << 20
 GRACE_S = 0.25
 # The rest of a key's escape sequence follows within this, or it was the Escape key.
 _KEY_S = 0.02
-# What one terminal sends in a burst is forwarded in pieces of this size, so that its queue stays small.
+# The rest of a long answer of the terminal follows within this.
+_ANSWER_S = 0.5
 
 
 class Terminal:
@@ -51,6 +53,11 @@ class Terminal:
         self.ended = False
         self.progress = time.monotonic()
 
+    @property
+    def keeps_up(self) -> bool:
+        """Whether it is given the child's output as it comes."""
+        return not (self.lagging or self.paused)
+
 
 class Terminals:
     """All attached terminals of a leg.
@@ -64,6 +71,7 @@ class Terminals:
 
     __slots__ = (
         "_active",
+        "_answering",
         "_changed",
         "_eased",
         "_loop",
@@ -91,6 +99,7 @@ class Terminals:
         self._changed = changed
         self._eased = eased
         self._active: Terminal | None = None
+        self._answering = Answering()
         self.typing: TypingQueue | None = None
         self.all: list[Terminal] = []
         self.line = TypedLine()
@@ -134,14 +143,12 @@ class Terminals:
             self._active = terminal
             self._resized(terminal.size)
 
-    def send(self, data: bytes) -> bool:
-        """Give every terminal that keeps up the child's output; whether there was one."""
-        reached = False
+    def send(self, data: bytes) -> None:
+        """Give every terminal that keeps up the child's output."""
         self.over = False
         for terminal in tuple(self.all):
             if terminal.lagging or terminal.paused:
                 continue
-            reached = True
             if terminal.out:
                 terminal.out += data
                 self.over = self.over or len(terminal.out) > HIGH_BYTES
@@ -151,7 +158,10 @@ class Terminals:
                     terminal.out += data[sent:]
                     terminal.progress = time.monotonic()
                     self._rearm(terminal)
-        return reached
+
+    def ask(self, answers: bytes) -> bool:
+        """What was sent last asks what the emulator answers so; whether a terminal will answer instead."""
+        return self._answering.ask(self._active, self.all, answers)
 
     def relieve(self) -> bool:
         """Give up on terminals that take nothing; whether output may be read again."""
@@ -252,14 +262,24 @@ class Terminals:
             self._rearm(terminal)
             return
         self._loop.cancel(terminal)
-        passed, rest = terminal.keys.feed(data)
-        self.key_at = time.monotonic()
-        if passed:
-            typing.put(terminal, passed, in_paste=terminal.keys.in_paste)
-        if terminal.keys.held:
-            self._loop.after(terminal, _KEY_S, lambda: self._release(terminal))
-        if self._active is not terminal:
-            self._activate(terminal)
+        self._take(terminal, typing, data)
+
+    def _take(self, terminal: Terminal, typing: "TypingQueue", data: bytes) -> None:
+        """Input of the terminal: what a person does makes it the active one; what it answers does not."""
+        keys, now = terminal.keys, time.monotonic()
+        answering = self._answering.find(self._active, self.all, now)
+        # With one terminal, as nearly always, nothing is to be told apart.
+        sift = terminal is not self._active or terminal is not answering
+        passed, rest = keys.feed(data, sift=sift)
+        answers = keys.answers if answering is terminal else b""
+        if answers or passed:
+            typing.put(terminal, answers + passed, in_paste=keys.in_paste)
+        if keys.held or keys.answering:
+            self._loop.after(terminal, _KEY_S if keys.held else _ANSWER_S, lambda: self._release(terminal))
+        if not sift or rest is not None or (passed and not is_focus(passed)):
+            self.key_at = now
+            if self._active is not terminal:
+                self._activate(terminal)
         self._changed()
         if not typing.may_read(terminal):
             self._rearm(terminal)
@@ -268,5 +288,7 @@ class Terminals:
             terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
 
     def _release(self, terminal: Terminal) -> None:
-        if self.typing is not None:
-            self.typing.put(terminal, terminal.keys.release(), in_paste=terminal.keys.in_paste)
+        held = terminal.keys.release()
+        if held and self.typing is not None:
+            self.typing.put(terminal, held, in_paste=terminal.keys.in_paste)
+            self._activate(terminal)

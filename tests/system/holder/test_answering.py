@@ -1,0 +1,202 @@
+"""Several terminals and one question: the agent reads one answer, and every key of everybody."""
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.legs import Held, Wire, hold, raw_python, wait_until
+from tests.support.person import at_terminal, client
+
+ASKING = """
+say("up")
+while True:
+    data = os.read(0, 1 << 16)
+    if data == b"c": say("\\x1b[c\\x1b[6n\\x1b]11;?\\x07")
+    elif data == b"x": say("\\x1bP+q544e\\x1b\\\\")
+    else: say("<" + data.hex() + ">")
+"""
+COLORS = (b"\x1b]11;rgb:1111/1111/1111\x07", b"\x1b]11;rgb:2222/2222/2222\x07")
+ANSWERS = tuple(b"\x1b[?1;%dc\x1b[1;%dR" % (name, name) + COLORS[name - 1] for name in (1, 2))
+
+
+class Seat:
+    """A terminal by hand: what is sent is what it sends, answers and keys alike."""
+
+    def __init__(self, folder: str, rows: int) -> None:
+        self.wire = Wire(folder)
+        self.ours, theirs = socket.socketpair()
+        self.ours.settimeout(20)
+        self.seen = b""
+        answer = self.wire.ask("attach", (theirs.fileno(),), rows=rows, cols=80, relay_key=0x1D)
+        assert answer["ok"], answer
+        theirs.close()
+
+    def wait_for(self, text: bytes) -> None:
+        """Read until the leg wrote this."""
+        while text not in self.seen:
+            data = self.ours.recv(1 << 16)
+            assert data, self.seen
+            self.seen += data
+
+    def close(self) -> None:
+        """The terminal and its client are gone."""
+        self.ours.close()
+        self.wire.sock.close()
+
+
+@contextlib.contextmanager
+def two_seats(held: Held) -> Iterator[tuple[Seat, Seat]]:
+    """The second is the active one, as the one attached last; rows tell them apart."""
+    with contextlib.ExitStack() as stack:
+        seats = []
+        for rows in (21, 22):
+            seats.append(Seat(held.folder, rows))
+            stack.callback(seats[-1].close)
+            seats[-1].wait_for(b"up")
+        yield seats[0], seats[1]
+
+
+def heard(wire: Wire) -> bytes:
+    """What the agent read, without the keys it asked at."""
+    shown = wire.output().split(b"up", 1)[1]
+    parts = [part.split(b">")[0] for part in shown.split(b"<")[1:]]
+    return b"".join(bytes.fromhex(part.decode()) for part in parts)
+
+
+def wait_to_hear(wire: Wire, expected: bytes) -> None:
+    """The agent has read exactly this."""
+    wait_until(lambda: len(heard(wire)) >= len(expected), f"{expected!r}")
+    assert heard(wire) == expected
+
+
+def test_of_two_terminals_the_active_one_answers(tmp_path: object) -> None:
+    """An agent that reads two answers takes the second for typing, or for the answer to its next question."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, two),
+    ):
+        two.ours.sendall(b"c")
+        for seat in (one, two):
+            seat.wait_for(b"\x1b[6n")
+        one.ours.sendall(ANSWERS[0])
+        two.ours.sendall(ANSWERS[1])
+        wait_to_hear(wire, ANSWERS[1])
+        assert wire.ask("status")["rows"] == 22
+        # What one terminal sent arrives in order: its answers were dealt with before its key.
+        one.ours.sendall(b"z")
+        wait_to_hear(wire, ANSWERS[1] + b"z")
+        assert wire.ask("status")["rows"] == 21
+
+
+def test_a_terminal_typed_on_answers_the_next_question(tmp_path: object) -> None:
+    """Who types has the colours, the size and the keyboard the agent is to know."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, two),
+    ):
+        one.ours.sendall(b"c")
+        for seat in (one, two):
+            seat.wait_for(b"\x1b[6n")
+        two.ours.sendall(ANSWERS[1])
+        two.ours.sendall(b"\x1b[I")
+        wait_to_hear(wire, b"\x1b[I")
+        assert wire.ask("status")["rows"] == 21, "a window that only came to the front"
+        one.ours.sendall(ANSWERS[0][:9])
+        one.ours.sendall(ANSWERS[0][9:])
+        wait_to_hear(wire, b"\x1b[I" + ANSWERS[0])
+
+
+def test_who_was_asked_answers_even_if_another_types_meanwhile(tmp_path: object) -> None:
+    """Else nobody would: one is not the active one any more, the other was not when it answered."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, two),
+    ):
+        two.ours.sendall(b"c")
+        for seat in (one, two):
+            seat.wait_for(b"\x1b[6n")
+        one.ours.sendall(ANSWERS[0] + b"k")
+        wait_to_hear(wire, b"k")
+        two.ours.sendall(ANSWERS[1])
+        wait_to_hear(wire, b"k" + ANSWERS[1])
+        assert wire.ask("status")["rows"] == 21, "an answer is not typing"
+
+
+def test_a_question_the_emulator_does_not_know_is_answered_once_too(tmp_path: object) -> None:
+    """Terminals know more than the emulator does; theirs is the answer then."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, two),
+    ):
+        two.ours.sendall(b"x")
+        for seat in (one, two):
+            seat.wait_for(b"\x1bP+q544e")
+        one.ours.sendall(b"\x1bP1+r544e=6f6e65\x1b\\")
+        two.ours.sendall(b"\x1bP1+r544e=74776f\x1b\\")
+        wait_to_hear(wire, b"\x1bP1+r544e=74776f\x1b\\")
+        one.ours.sendall(b"z")
+        wait_to_hear(wire, b"\x1bP1+r544e=74776f\x1b\\z")
+
+
+def test_while_the_active_terminal_is_away_the_emulator_answers(tmp_path: object) -> None:
+    """Somebody at the relay prompt must not make the agent wait, nor another terminal speak for theirs."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, two),
+    ):
+        two.ours.sendall(b"\x1d")
+        assert two.wire.event("relay-key")["rest"] == ""
+        wire.type(b"c")
+        one.wait_for(b"\x1b[6n")
+        one.ours.sendall(ANSWERS[0])
+        emulators = b"\x1b[?62;22c\x1b[1;3R\x1b]11;rgb:0000/0000/0000\x07"
+        wait_to_hear(wire, emulators)
+        one.ours.sendall(b"z")
+        wait_to_hear(wire, emulators + b"z")
+
+
+@pytest.mark.parametrize(
+    "key", [b"\x1b[1;5R", b"\x1b[97;5u", b"\x1b", b"\x1b]", b"\x1b[<0;3;4M", b"\x1b[200~\x1b[?1;2c\x1b[201~"]
+)
+def test_every_key_of_the_other_terminal_arrives_and_makes_it_the_active_one(
+    tmp_path: object, key: bytes
+) -> None:
+    """Ctrl-F3 looks like a cursor's place, Alt-] like the beginning of a colour."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        Wire(held.folder) as wire,
+        two_seats(held) as (one, _),
+    ):
+        one.ours.sendall(key)
+        wait_to_hear(wire, key)
+        assert wire.ask("status")["rows"] == 21
+
+
+def test_two_people_at_real_terminals_give_one_answer(tmp_path: object) -> None:
+    """The same, with terminals that answer by themselves, one passed and one by socket."""
+    with (
+        hold(str(tmp_path), raw_python(ASKING)) as held,
+        at_terminal(client(held.socket)) as one,
+        at_terminal(client(held.socket, way="socket")) as two,
+        Wire(held.folder) as wire,
+    ):
+        for person in (one, two):
+            person.wait_for("up")
+        for person, other in ((one, two), (two, one)):
+            before = heard(wire)
+            person.type(b"c")
+            for each in (other, person):
+                each.wait_until(lambda each=each: b"\x1b[6n" in each.received, "the question")  # type: ignore[misc]
+                each.received.clear()
+            wait_until(lambda before=before: len(heard(wire)) > len(before) + 30, "the answer")  # type: ignore[misc]
+            other.type(b"!")
+            wait_until(lambda: heard(wire).endswith(b"!"), "the other's key")
+            assert heard(wire)[len(before) :].count(b"rgb:") == 1
+            assert heard(wire)[len(before) :].count(b"\x1b[?62;22c") == 1
