@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.legs import Known, LiveLeg, adopt_leg, end_by_force, end_lost_leg, is_held
+from agent_relay.app.kept import release_legs
+from agent_relay.app.legs import Known, LiveLeg, adopt_leg, end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.publishing import find_native
 from agent_relay.domain.effect import Answered, Happened, LegGone
 from agent_relay.domain.errors import RelayError
@@ -53,6 +54,11 @@ class Following:
         live.watch.tell = lambda happened: _tell(told, happened)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
+        self.release(told.session)
+
+    def release(self, session: Session) -> None:
+        """Holders kept from earlier legs leave: what they carried is in other hands, or of no more use."""
+        self._run(release_legs(self._ground, session))
 
     async def adopt(self, leg: Leg, told: Told, known: Known, taken: Callable[[LiveLeg], None]) -> bool:
         """Whether the leg's holder lives; then it is under watch as soon as it answers, and `taken` called.
@@ -121,7 +127,10 @@ class Following:
             self._ground.report(error)
         # The journal may not know the pids yet, where the disk refused the line that tells them.
         pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
-        await end_lost_leg(self._ground, pids)
+        if ending.how == "exited":
+            await end_agent(pids)
+        else:
+            await end_lost_leg(self._ground, pids)
         self.live.pop(leg.id, None)
         await live.close()
         self.trouble = ""

@@ -119,15 +119,30 @@ async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
             os.kill(holder_pid, signal.SIGKILL)
 
 
-async def end_lost_leg(ground: Ground, leg: Leg) -> None:
-    """No process of a leg without a holder is left, and its folder is gone."""
+async def end_agent(leg: Leg) -> None:
+    """No process of the leg's agent is left."""
     if leg.child_pid:
         left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
         if left:
             _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+
+
+async def end_lost_leg(ground: Ground, leg: Leg) -> None:
+    """No process of a leg without a holder is left, and its folder is gone."""
+    await end_agent(leg)
+    await remove_folder(ground, leg)
+
+
+async def remove_folder(ground: Ground, leg: Leg) -> None:
+    """The leg's folder is gone; where the disk refuses, the next daemon finds it again."""
     with contextlib.suppress(RelayError):
         place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
         await asyncio.to_thread(legs.remove_leg, place)
+
+
+async def read_luggage(holder: HolderConnection) -> Luggage:
+    """What the leg took along. Raises RelayError where the holder kept something else or is gone."""
+    return _unpack(await holder.luggage())
 
 
 async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
@@ -219,7 +234,7 @@ async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
     try:
         hello = await holder.request("hello")
         pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
-        luggage = _unpack(await holder.luggage())
+        luggage = await read_luggage(holder)
         env = dict(luggage.environ)
         watch = _build_watch(ground, leg, loaded, env, known)
         place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)

@@ -37,6 +37,11 @@ class Room:
 def open_room(ground: Ground, journal: Journal, changed: Callable[[Session], None]) -> Room:
     """The session of `journal`, at work. Raises what its history makes of it, the journal given up then."""
     stage = Stage(ground)
+
+    def see(session: Session) -> None:
+        stage.see(session)
+        changed(session)
+
     try:
         host = Host(
             KeptJournal(journal),
@@ -44,7 +49,7 @@ def open_room(ground: Ground, journal: Journal, changed: Callable[[Session], Non
             build_world=stage.build_world,
             perform=stage.perform,
             redact=stage.redact,
-            changed=changed,
+            changed=see,
             report=ground.report,
         )
     except BaseException:

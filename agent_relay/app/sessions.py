@@ -8,6 +8,7 @@ from datetime import timedelta, tzinfo
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import get_journal_path, note_session, read_index
+from agent_relay.app.kept import release_legs
 from agent_relay.app.launching import get_program
 from agent_relay.app.room import Room, open_room
 from agent_relay.app.wishes import OpenWish, find_wished_root
@@ -211,7 +212,10 @@ class Sessions:
         """The session is at work again if its journal says that it has not ended."""
         path = get_journal_path(root, session_id)
         session = fold_events(await asyncio.to_thread(read_events, path))
-        if session is None or session.state is State.ENDED:
+        if session is None:
+            return
+        if session.state is State.ENDED:
+            await release_legs(self._ground, session)
             return
         await self._reopen_at(path)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agent_relay.app.delivery import deliver_text
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
+from agent_relay.app.kept import find_luggage
 from agent_relay.app.legs import Known, LiveLeg, Luggage, end_lost_leg, start_leg
 from agent_relay.app.publishing import publish, read_packet_text
 from agent_relay.app.stopping import stop_leg
@@ -32,7 +33,7 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body, Event, PacketSaved, SignalSeen
-from agent_relay.domain.session import Handoff, Leg, Session
+from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.logic.redact_event import redact_body
 from agent_relay.system.clock import Clock
@@ -133,12 +134,22 @@ class Stage:
                 return ResetPassed()
 
     async def adopt(self, session: Session) -> bool:
-        """Whether the newest leg's holder lives; then it is under watch as soon as it answers."""
+        """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
+
+        The next leg gets what that one took along, or the newest one whose holder was kept.
+        """
         leg = session.living_leg
-        if leg is None:
-            return False
-        known = _find_known(self.host.events, leg.id)
-        return await self._following.adopt(leg, self.host, known, self._take_over)
+        if leg is not None:
+            known = _find_known(self.host.events, leg.id)
+            if await self._following.adopt(leg, self.host, known, self._take_over):
+                return True
+        self._luggage = await find_luggage(self._ground, session) or self._luggage
+        return False
+
+    def see(self, session: Session) -> None:
+        """The session has changed; nothing is kept for one that has ended."""
+        if session.state is State.ENDED:
+            self._following.release(session)
 
     async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str]) -> str:
         """A packet of the session's present state for `agent` is published, and no handoff begun.

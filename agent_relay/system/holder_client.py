@@ -187,9 +187,13 @@ class HolderConnection:
         return str((await self.request("luggage"))["luggage"])
 
     async def collect(self) -> dict[str, object]:
-        """The exit record; what the child left behind is ended, and the holder with it."""
+        """The exit record; what the child left behind is ended."""
         exit_record = (await self.request("collect"))["exit"]
         return exit_record if isinstance(exit_record, dict) else {}
+
+    async def leave(self) -> None:
+        """The holder of an ended child ends, and nobody has its luggage any more."""
+        await self.request("leave")
 
     async def close(self) -> None:
         """Let go of the connection; the holder lives on."""

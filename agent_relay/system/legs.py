@@ -1,17 +1,15 @@
-"""Leg folders: where a leg's lock, socket and exit status stand, and how to tell whether its holder lives."""
+"""Leg folders: where a leg's lock and socket stand, and how to tell whether its holder lives."""
 
 import fcntl
-import json
 import os
 import shutil
 from dataclasses import dataclass
 
-from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId, is_ulid
-from agent_relay.system.files import cannot_write, read_bounded
-from agent_relay.system.folders import PRIVATE_MODE, Folders, check_private, ensure_private
+from agent_relay.system.files import cannot_write
+from agent_relay.system.folders import PRIVATE_MODE, Folders, ensure_private
 
-_EXIT_LIMIT_BYTES = 64 << 10
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -33,25 +31,9 @@ class Leg:
         return f"{self.folder}/sock"
 
     @property
-    def exit_file(self) -> str:
-        """Written by the holder, whole, when the child is gone and its output was read to the end."""
-        return f"{self.folder}/exit.json"
-
-    @property
     def hooks_file(self) -> str:
         """Where the agent's hooks append what they were told."""
         return f"{self.folder}/hooks.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a leg's child ended: `status` as the shell reports it (128 + number for a Unix signal).
-
-    `record` is the whole object the holder wrote.
-    """
-
-    status: int
-    record: dict[str, object]
 
 
 def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
@@ -79,18 +61,6 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
     return leg, handle
 
 
-def find_legs(folders: Folders) -> list[Leg]:
-    """Every leg folder there is, oldest first; empty where there are none."""
-    try:
-        names = os.listdir(folders.legs)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RelayError(f"cannot read {folders.legs}: {error.strerror}") from error
-    legs = [Leg(LegId(name), f"{folders.legs}/{name}") for name in sorted(names) if is_ulid(name)]
-    return [leg for leg in legs if _is_private(leg.folder)]
-
-
 def try_lock(leg: Leg) -> int | None:
     """The descriptor of the leg's lock, now ours; `None` where a holder lives.
 
@@ -109,44 +79,19 @@ def try_lock(leg: Leg) -> int | None:
     return handle
 
 
-def read_exit(leg: Leg) -> Exit | None:
-    """How the leg's child ended; `None` where the holder has not said so (yet, or ever).
-
-    Raises UntrustedDataError where the file is not what a holder writes.
-    """
-    try:
-        data = read_bounded(leg.exit_file, limit_bytes=_EXIT_LIMIT_BYTES)
-    except FileNotFoundError:
-        return None
-    try:
-        record = json.loads(data)
-    except (ValueError, RecursionError):
-        raise UntrustedDataError(f"{leg.exit_file} is not JSON") from None
-    status = record.get("status") if isinstance(record, dict) else None
-    if not isinstance(status, int):
-        raise UntrustedDataError(f"{leg.exit_file} does not say how the agent ended")
-    return Exit(status, record)
-
-
 def remove_leg(leg: Leg) -> None:
     """The leg's folder is gone; harmless when it was already. Raises RelayError."""
-    try:
-        shutil.rmtree(leg.folder)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RelayError(f"cannot remove {leg.folder}: {error.strerror}") from error
+    while os.path.lexists(leg.folder):
+        try:
+            shutil.rmtree(leg.folder)
+        except FileNotFoundError:
+            # A holder that leaves takes its socket away under our hands.
+            continue
+        except OSError as error:
+            raise RelayError(f"cannot remove {leg.folder}: {error.strerror}") from error
 
 
 def _leg(folders: Folders, leg_id: LegId) -> Leg:
     if not is_ulid(leg_id):
         raise ValueError("a leg is named by a ULID")
     return Leg(leg_id, f"{folders.legs}/{leg_id}")
-
-
-def _is_private(path: str) -> bool:
-    try:
-        check_private(path)
-    except (RelayError, OSError):
-        return False
-    return True

@@ -29,7 +29,8 @@ POINTS = [f"{side} {name}" for name in (*EVENTS, *EFFECTS) for side in ("before"
 def begin(world: RelayWorld, pause_at: str) -> tuple[str, int]:
     """A session whose first agent is about to hit its limit under a daemon that freezes at `pause_at`."""
     first = world.start_daemon()
-    session = str(world.open("demo")["session"])
+    brought = {**world.environ, "BROUGHT_BY_THE_USER": "a key"}
+    session = str(world.open("demo", env=brought)["session"])
     world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
     kill(first.pid)
     first.wait()
@@ -91,6 +92,7 @@ def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failo
         assert [leg.agent for leg in found.legs if not leg.is_over] == ["understudy"]
         assert len(found.done) == 1
         assert found.packets == 1
+        assert has_environment(found)
         end(world, session)
 
 
@@ -104,9 +106,15 @@ def test_a_holder_or_agent_killed_at_any_step_leaves_one_agent_or_a_rest_that_sa
     with relay_world() as world:
         session, daemon = begin(world, point)
         leg = world.session(session).living_leg
-        if leg is not None and leg.child_pid:
+        killed = leg.id if leg is not None and leg.child_pid else ""
+        if leg is not None and killed:
             kill(leg.holder_pid if victim == "holder" else leg.child_pid)
         os.kill(daemon, signal.SIGCONT)
+        world.wait_for(
+            session,
+            lambda now: all(leg.is_over for leg in now.legs if leg.id == killed),
+            "the death is known",
+        )
         found = settle(world, session)
         assert found.state in (State.READY, State.BUSY, State.RESTING, State.ENDED)
         if found.state in (State.RESTING, State.ENDED):
@@ -120,6 +128,14 @@ def test_a_holder_or_agent_killed_at_any_step_leaves_one_agent_or_a_rest_that_sa
             "the session goes on without repair",
         )
         end(world, session)
+
+
+def has_environment(session: Session) -> bool:
+    """Whether the living agent has what the user's terminal brought, which no daemon here has."""
+    leg = session.living_leg
+    assert leg is not None
+    with open(f"/proc/{leg.child_pid}/environ", "rb") as file:
+        return b"BROUGHT_BY_THE_USER=a key" in file.read().split(b"\0")
 
 
 def is_zombie(pid: int) -> bool:

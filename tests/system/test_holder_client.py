@@ -32,6 +32,8 @@ def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
         assert (offset, data) == (0, b"name? x\r\nhello x\r\n")
         assert await holder.luggage() == "L"
         assert (await holder.collect())["status"] == 3
+        assert await holder.luggage() == "L"
+        await holder.leave()
         assert [event["event"] async for event in events] == []
         with pytest.raises(HolderError) as caught:
             await holder.request("hello")
@@ -52,6 +54,8 @@ def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:
         with pytest.raises(HolderError, match="the program has not ended") as caught:
             await holder.collect()
         assert caught.value.why == "running"
+        with pytest.raises(HolderError, match="the program has not ended"):
+            await holder.leave()
         assert await holder.signal("SIGKILL") == 1
         await holder.close()
 

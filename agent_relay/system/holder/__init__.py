@@ -31,7 +31,8 @@ Requests, their fields, their answers:
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
-  child's session, then the holder. Refused: `running`
+  child's session; the holder stays, with its luggage. Refused: `running`
+* `leave` -> nothing: the holder ends. Refused: `running`
 
 Events:
 
@@ -49,5 +50,6 @@ emulator where that one does not keep up or its client has it. What other termin
 **Again.** A child that ends with the spec's `again_status` is started again on the same terminal; `hello` and
 `status` tell its new pid. One that asks for it within half a second has ended.
 **End.** The exit is told when the output was read to its end, or fell silent for 250 ms while processes the
-child left behind keep the terminal open. It is kept until `collect`, at most ten minutes.
+child left behind keep the terminal open. It and the luggage are kept until `leave`, at most eight days: the
+longest rest between two legs of a session, which a new daemon must begin with the user's environment.
 """

@@ -30,7 +30,7 @@ _LEAVING_S = 0.5
 
 
 class Leg:
-    """Spawns the child at once (raises OSError) and serves it until it ended and was collected."""
+    """Spawns the child at once (raises OSError) and serves it until it ended and may leave."""
 
     def __init__(self, spec: "HolderSpec") -> None:
         self.spec = spec
@@ -245,6 +245,6 @@ class Leg:
         return {"event": "exit", **parts, "stored": self.stored}
 
     def _leave(self) -> None:
-        """Nobody collected in time: end what the child left behind and go."""
+        """Nobody came in time: end what the child left behind and go."""
         self.child.end_session()
         self.loop.stop()

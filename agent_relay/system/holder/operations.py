@@ -41,7 +41,7 @@ def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
     except RefusedError as refusal:
         reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
     peer.send(reply)
-    if message.get("op") == "collect" and reply["ok"]:
+    if op == "leave" and reply["ok"]:
         leg.loop.stop()
 
 
@@ -256,8 +256,15 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "watch": _watch,
     "attach": _attach,
     "pause": _pause,
+def _leave(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    if leg.exit is None:
+        raise RefusedError("running", "the program has not ended")
+    return {}
+
+
     "resume": _resume,
     "detach": _detach,
     "luggage": _luggage,
     "collect": _collect,
 }
+    "leave": _leave,

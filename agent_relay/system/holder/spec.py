@@ -2,7 +2,7 @@
 
 import json
 
-LINGER_S = 600.0
+LINGER_S = 8 * 24 * 3600.0
 
 
 class HolderSpec:
@@ -12,8 +12,8 @@ class HolderSpec:
     cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
     emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
     the open descriptor of the leg folder's `lock`, flocked by whoever made it. `linger_s` is how long the
-    exit status waits to be collected. A child that ends with `again_status` (0: none) asks to be started
-    again, and is.
+    holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
+    to be started again, and is.
     """
 
     __slots__ = (

@@ -72,12 +72,8 @@ def test_the_exit_is_told_after_the_last_byte_and_stored_whole(tmp_path: object)
     code = "import sys; sys.stdout.write('x' * 300000 + 'the end'); sys.exit(3)"
     with hold(str(tmp_path), python(code)) as held, Wire(held.folder) as wire:
         event = wire.wait_for_exit()
-        assert (event["status"], event["signal"], event["total_bytes"], event["stored"]) == (
-            3,
-            0,
-            300007,
-            True,
-        )
+        told = [event[name] for name in ("status", "signal", "total_bytes", "stored")]
+        assert told == [3, 0, 300007, True]
         assert wire.output().endswith(b"the end")
         with open(f"{held.folder}/exit.json", encoding="utf-8") as file:
             record = json.load(file)
@@ -86,6 +82,7 @@ def test_the_exit_is_told_after_the_last_byte_and_stored_whole(tmp_path: object)
         collected = wire.ask("collect")["exit"]
         assert isinstance(collected, dict)
         assert parse_screen(collected["screen"]).text().rstrip().endswith("the end")
+        assert wire.ask("leave")["ok"] is True
         # Within the leg's life: at its end, a holder that has not left yet is killed.
         wait_until(lambda: not held.is_locked(), "the lock's release")
         assert not os.path.exists(held.socket)

@@ -1,0 +1,51 @@
+"""Holders of legs that are over: kept between two legs, because they alone carry the user's environment on.
+
+It never touches the disk, so that a daemon killed while no agent lives would start the next one without the
+user's keys. They leave when the next leg lives or the session has ended.
+"""
+
+import asyncio
+import contextlib
+import os
+from dataclasses import replace
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.legs import Luggage, end_by_force, read_luggage, remove_folder
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Leg, Session
+from agent_relay.system.holder_client import HolderConnection
+
+
+async def find_luggage(ground: Ground, session: Session) -> Luggage | None:
+    """What the newest leg took along whose holder still answers; `None` where none does."""
+    for leg in reversed(session.legs):
+        with contextlib.suppress(RelayError):
+            holder = await HolderConnection.open(_get_folder(ground, leg))
+            try:
+                return await read_luggage(holder)
+            finally:
+                await holder.close()
+    return None
+
+
+async def release_legs(ground: Ground, session: Session) -> None:
+    """No leg of the session that is over has a holder or a folder any more."""
+    for leg in session.legs:
+        if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
+            await _release(ground, leg)
+
+
+async def _release(ground: Ground, leg: Leg) -> None:
+    try:
+        holder = await HolderConnection.open(_get_folder(ground, leg))
+        try:
+            await holder.leave()
+        finally:
+            await holder.close()
+    except RelayError:
+        await end_by_force(ground, replace(leg, child_pid=0), leg.holder_pid)
+    await remove_folder(ground, leg)
+
+
+def _get_folder(ground: Ground, leg: Leg) -> str:
+    return f"{ground.folders.legs}/{leg.id}"

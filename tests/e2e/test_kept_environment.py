@@ -1,0 +1,64 @@
+"""The user's environment outlives the daemon while no agent lives, in the memory of the last leg's holder."""
+
+import contextlib
+import os
+
+import pytest
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session, State
+from tests.e2e.test_crash_matrix import has_environment, type_prompt
+from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+
+BROUGHT = {"BROUGHT_BY_THE_USER": "a key"}
+
+
+def begin_rest(world: RelayWorld) -> str:
+    """A session whose only agent has hit its limit."""
+    session = str(world.open("demo", env={**world.environ, **BROUGHT})["session"])
+    world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
+    type_prompt(world, session, "please greet nobody")
+    world.wait_for(session, lambda found: found.state is State.RESTING, "the session rests")
+    return session
+
+
+def is_under_understudy(session: Session) -> bool:
+    return session.agent == "understudy" and session.state in (State.READY, State.BUSY)
+
+
+@pytest.mark.slow
+def test_an_agent_started_after_a_rest_by_another_daemon_has_the_users_keys() -> None:
+    """A rest may last for days, and a daemon is replaced in it: by an upgrade, by the machine's memory."""
+    with relay_world(order=("demo",)) as world:
+        daemon = world.start_daemon()
+        session = begin_rest(world)
+        kill(daemon.pid)
+        daemon.wait()
+        world.start_daemon()
+        world.ask("use", session=session, agent="understudy")
+        found = world.wait_for(session, is_under_understudy, "the second agent is ready")
+        assert has_environment(found)
+        wait_until(lambda: len(os.listdir(world.folders.legs)) == 1, "the first leg's holder has left")
+        world.ask("session.stop", session=session)
+        wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing is kept for a session that ended")
+
+
+@pytest.mark.slow
+def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one() -> None:
+    """No process stays behind because nobody was there to let it go."""
+    with relay_world(order=("demo",)) as world:
+        daemon = world.start_daemon()
+        session = begin_rest(world)
+        assert len(os.listdir(world.folders.legs)) == 1
+        kill(daemon.pid)
+        daemon.wait()
+        stopping = world.start_daemon(pause_at="after session.ended")
+        with world.connect() as connection, contextlib.suppress(RelayError):
+            connection.request("session.stop", limit_s=2, session=session)
+        wait_until(lambda: is_stopped(stopping.pid), "the daemon froze")
+        assert world.session(session).state is State.ENDED
+        assert len(os.listdir(world.folders.legs)) == 1
+        kill(stopping.pid)
+        stopping.wait()
+        world.start_daemon()
+        wait_until(lambda: os.listdir(world.folders.legs) == [], "the holder has left")
