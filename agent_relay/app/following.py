@@ -186,8 +186,10 @@ class Following:
 
 
 def _tell(told: Told, happened: Happened) -> None:
-    """Answers come with every turn and matter to a resting session only."""
-    if not isinstance(happened, Answered) or told.session.state is State.RESTING:
+    """Answers come with every turn, and matter to a resting session or a refused agent only."""
+    session = told.session
+    waits = session.state is State.RESTING or session.refusal is not None
+    if not isinstance(happened, Answered) or waits:
         told.tell(happened)
 
 

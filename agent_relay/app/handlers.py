@@ -87,6 +87,7 @@ class _Handlers:
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
             "handoffs": len(session.done),
             "status": session.leg.status if session.leg is not None else -1,
+            "refused": session.refusal.text if session.refusal is not None else "",
             "trouble": self._sessions.get(session.id).trouble,
         }
 

@@ -13,6 +13,7 @@ from agent_relay.app.ground import Ground
 from agent_relay.app.kept import find_luggage
 from agent_relay.app.legs import Known, LiveLeg, Luggage, end_lost_leg, start_leg
 from agent_relay.app.publishing import publish, read_packet_text
+from agent_relay.app.saying import say_message
 from agent_relay.app.stopping import stop_leg
 from agent_relay.domain.effect import (
     Delivered,
@@ -26,6 +27,7 @@ from agent_relay.domain.effect import (
     PublishFailed,
     PublishPacket,
     ResetPassed,
+    Say,
     Spawned,
     SpawnLeg,
     StopLeg,
@@ -128,6 +130,9 @@ class Stage:
                 return None
             case NoteRest():
                 await self._note_rest(effect)
+                return None
+            case Say(leg):
+                await say_message(self._following.live.get(leg), self.host.session, self._ground.zone)
                 return None
             case WakeAt(at):
                 await sleep_until(self._ground.clock, at)

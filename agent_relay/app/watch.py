@@ -233,7 +233,7 @@ class LegWatch:
             self.tell(Prompted(self.leg.id))
         if "answer" in means and record.at >= self._began_at:
             self._known.clear()
-            self.tell(Answered(self.leg.id))
+            self.tell(Answered(self.leg.id, record.at))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
         """The agent's end, its last records heard, whatever it left behind ended."""

@@ -7,7 +7,9 @@ import signal
 import struct
 import time
 
+from agent_relay.client.attach_line import LONGEST_S, SHORTEST_S, render_line
 from agent_relay.client.attach_prompt import Again, Prompt
+from agent_relay.client.attach_signals import Signals
 from agent_relay.client.attach_stream import READ_BYTES, Stream
 from agent_relay.client.terminal import Terminal
 from agent_relay.domain.errors import RelayError
@@ -17,8 +19,6 @@ from agent_relay.system.sockets import connect
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import FrameType
-    from typing import Self
 
     Command = Callable[[str], Sequence[str]]
 
@@ -26,8 +26,6 @@ DEFAULT_RELAY_KEY = 0x1D
 DETACH = "/detach"
 _ANSWER_S = 10.0
 _DONE_S = 1.0
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-_TELLING = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 
 
 class AttachOutcome:
@@ -62,58 +60,15 @@ def attach(
         sock = connect(socket_path, timeout_s=_ANSWER_S)
     except OSError as error:
         raise RelayError(f"The agent cannot be reached: {error}.", hint="See: agent-relay status") from error
-    with _Signals() as signals:
+    with Signals() as signals:
         if terminal is not None:
             return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key)
         with Terminal() as own:
             return _Attachment(sock, own, signals, relay_key).run(on_relay_key)
 
 
-class _Signals:
-    """Unix signals while attached: ending ones raise SystemExit, the others wake the loop by `fd`."""
-
-    __slots__ = ("_before", "_write", "fd", "seen")
-
-    def __enter__(self) -> "Self":
-        self.fd, self._write = os.pipe()
-        os.set_blocking(self.fd, False)
-        os.set_blocking(self._write, False)
-        self.seen: set[int] = set()
-        self._before = {number: signal.signal(number, self._end) for number in _ENDING}
-        self._before |= {number: signal.signal(number, self._tell) for number in _TELLING}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        os.close(self.fd)
-        os.close(self._write)
-
-    def _end(self, number: int, _frame: "FrameType | None") -> None:
-        # The way out must not be interrupted by a second one.
-        for ending in _ENDING:
-            signal.signal(ending, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    def _tell(self, number: int, _frame: "FrameType | None") -> None:
-        self.seen.add(number)
-        try:
-            os.write(self._write, b"!")
-        except BlockingIOError:
-            return
-
-    def take(self) -> set[int]:
-        """The signals since the last call."""
-        try:
-            os.read(self.fd, 4096)
-        except BlockingIOError:
-            return set()
-        seen, self.seen = self.seen, set()
-        return seen
-
-
 class _Attachment:
-    def __init__(self, sock: _socket.socket, terminal: Terminal, signals: _Signals, relay_key: int) -> None:
+    def __init__(self, sock: _socket.socket, terminal: Terminal, signals: Signals, relay_key: int) -> None:
         self._sock = sock
         self._terminal = terminal
         self._signals = signals
@@ -123,6 +78,7 @@ class _Attachment:
         self._stream: Stream | None = None
         self._outcome: AttachOutcome | None = None
         self._prompting = False
+        self._said_meanwhile: list[dict[str, object]] = []
         self._lost = False
 
     def run(self, on_relay_key: "Command") -> AttachOutcome:
@@ -198,7 +154,7 @@ class _Attachment:
                 break
         return {}
 
-    def _wait(self, *, keys: bool) -> bool:
+    def _wait(self, *, keys: bool, limit_s: float | None = None) -> bool:
         """Wait for anything and deal with it, except events and `keys`: whether those are ready."""
         poll = select.poll()
         poll.register(self._sock.fileno(), select.POLLIN)
@@ -208,7 +164,8 @@ class _Attachment:
         if keys:
             poll.register(self._terminal.source, select.POLLIN)
         typed = False
-        for fd, ready in poll.poll(0 if self._events else None):
+        limit_ms = None if limit_s is None else limit_s * 1000
+        for fd, ready in poll.poll(0 if self._events else limit_ms):
             if fd == self._sock.fileno():
                 self._receive()
             elif fd == self._signals.fd:
@@ -227,7 +184,11 @@ class _Attachment:
             messages = self._frames.feed(data)
         except (OSError, FrameError):
             data = b""
-        self._events += [message for message in messages if "event" in message]
+        events = [message for message in messages if "event" in message]
+        # What relay says waits for the end of a line the person is typing to it.
+        later = [event for event in events if self._prompting and event["event"] == "say"]
+        self._said_meanwhile += later
+        self._events += [event for event in events if event not in later]
         if not data:
             self._lost = True
             self._events.append({"event": "lost"})
@@ -261,6 +222,8 @@ class _Attachment:
             if self._stream is None or self._terminal.is_tty:
                 raise SystemExit(128 + signal.SIGHUP)
             self._outcome = self._outcome or AttachOutcome("lost")
+        elif kind == "say":
+            self._tell(str(event.get("text", "")))
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 
@@ -281,10 +244,33 @@ class _Attachment:
                 lines = [error.sentence, error.hint] if error.hint else [error.sentence]
             if lines:
                 prompt.show(lines)
-        self._prompting = False
+        self._give_back(b"", relay_key=isinstance(line, Again) and line.key)
+
+    def _tell(self, text: str) -> None:
+        """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read."""
+        if not self._terminal.is_tty:
+            return
+        waiting = str(self._ask("pause").get("rest", "")).encode("latin-1")
         if self._stream is not None:
-            self._stream.held = False
-        self._say("resume", relay_key=isinstance(line, Again) and line.key)
+            waiting += self._stream.hold()
+        self._prompting = True
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        self._terminal.write(render_line(text, rows, cols))
+        began = time.monotonic()
+        while not self._events and (past_s := time.monotonic() - began) < LONGEST_S:
+            may_end = past_s >= SHORTEST_S
+            if self._wait(keys=may_end, limit_s=(LONGEST_S if may_end else SHORTEST_S) - past_s):
+                break
+        self._give_back(waiting)
+
+    def _give_back(self, waiting: bytes, *, relay_key: bool = False) -> None:
+        """The terminal is the agent's again, which is given what was `waiting` for it."""
+        self._prompting = False
+        self._events += self._said_meanwhile
+        self._said_meanwhile = []
+        if self._stream is not None:
+            self._stream.release(waiting)
+        self._say("resume", relay_key=relay_key)
 
     def _read_key(self) -> bytes | None:
         """The next bytes typed; `None` when there is something more important to see."""

@@ -11,7 +11,7 @@ _PLAIN = (
     b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?2004l\x1b[4l\x1b[0 q\x1b[?25h"
 )
-_LABEL = " relay "
+LABEL = " relay "
 _HELP = "/use AGENT  /handoff  /status  /detach   Esc leaves"
 _LONGEST = 4096
 _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
@@ -77,10 +77,10 @@ class Prompt:
     def _draw(self) -> None:
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
         line = self._line.decode("utf-8", "ignore")
-        room = max(1, cols - len(_LABEL) - 2)
+        room = max(1, cols - len(LABEL) - 2)
         shown = line[-room:]
-        hint = f"\x1b[2m{_HELP[:room]}\x1b[0m\x1b[{rows};{len(_LABEL) + 2}H" if not line else ""
-        self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{_LABEL}\x1b[0m {shown}{hint}".encode())
+        hint = f"\x1b[2m{_HELP[:room]}\x1b[0m\x1b[{rows};{len(LABEL) + 2}H" if not line else ""
+        self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}{hint}".encode())
 
     def show(self, lines: "Sequence[str]") -> None:
         """Show what came of the line until a key is pressed; control characters are made harmless."""

@@ -30,6 +30,11 @@ class Stream:
         waiting, self._waiting = self._waiting, b""
         return waiting
 
+    def release(self, waiting: bytes) -> None:
+        """Go on as before `hold`; `waiting` is given first."""
+        self.held = False
+        self._waiting = waiting
+
     def register(self, poll: "select.poll") -> None:
         """Say what is to be waited for now: input only while its last read has been taken."""
         if self._pair.fileno() >= 0:

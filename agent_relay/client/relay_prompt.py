@@ -61,6 +61,11 @@ def _describe(session: str, folder: str) -> tuple[str, ...]:
     limit = view["limit"]
     if isinstance(limit, dict):
         lines.append(f"last limit: {limit['agent']} ({limit['scope']}) {limit['text']}")
+    refused = view["refused"]
+    if isinstance(refused, dict):
+        lines.append(f"{refused['agent']} is signed out, or its key refused: {refused['text']}")
+    if view["offered"]:
+        lines.append(f"{view['offered']} can be had again: /use {view['offered']}")
     if view["packet"]:
         lines.append(f"newest packet: {folder}/{view['packet']}")
     return tuple(lines)

@@ -47,7 +47,18 @@ NOBODY = 3
 class Place:
     """Where a session is now, as the daemon's `open` and `where` say it."""
 
-    __slots__ = ("agent", "folder", "leg", "message", "session", "socket", "state", "status", "trouble")
+    __slots__ = (
+        "agent",
+        "folder",
+        "is_refused",
+        "leg",
+        "message",
+        "session",
+        "socket",
+        "state",
+        "status",
+        "trouble",
+    )
 
     def __init__(self, answer: "dict[str, object]") -> None:
         self.session = _text(answer, "session")
@@ -58,6 +69,7 @@ class Place:
         self.message = _text(answer, "message")
         self.trouble = _text(answer, "trouble")
         self.folder = _text(answer, "folder")
+        self.is_refused = bool(answer.get("refused"))
         status = answer.get("status")
         self.status = status if isinstance(status, int) else -1
 
@@ -176,7 +188,8 @@ class SessionLoop:
         if place.state in {"resting", "limited"}:
             return NOBODY
         known = status if status >= 0 else place.status
-        return known if known >= 0 else 1
+        # An agent nobody signed in to has not done its task, however orderly it left.
+        return known if known > 0 or (known == 0 and not place.is_refused) else 1
 
 
 def _text(answer: "dict[str, object]", key: str) -> str:

@@ -54,13 +54,20 @@ class NoteRest:
 
 
 @dataclass(frozen=True, slots=True)
+class Say:
+    """Terminals attached to the leg show what there is to say of the session now. Nothing answers."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class WakeAt:
     """Come back with ResetPassed at this moment."""
 
     at: datetime
 
 
-Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | NoteRest | WakeAt
+Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | NoteRest | Say | WakeAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +115,13 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The leg's agent answered a prompt, as its own records say: it is not limited (any more)."""
+    """The leg's agent answered a prompt, as its own records say: it is not limited (any more).
+
+    `at` is when, by the record's own time (aware); `None` where that is not known.
+    """
 
     leg: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

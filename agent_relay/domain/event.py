@@ -20,10 +20,7 @@ class SessionCreated:
 
 @dataclass(frozen=True, slots=True)
 class LegStarting:
-    """A leg is about to be spawned; `generation` counts legs from 1 and is the session's lease.
-
-    `model` is the one relay chose for it; empty for the user's own.
-    """
+    """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice."""
 
     name: ClassVar[str] = "leg.starting"
     leg: str
@@ -86,6 +83,14 @@ class LegPrompted:
     """The leg took its first prompt, by its own records: a short turn is over before its screen is read."""
 
     name: ClassVar[str] = "leg.prompted"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegAnswered:
+    """The leg's agent answers again after it had been refused: it was signed in, or its key replaced."""
+
+    name: ClassVar[str] = "leg.answered"
     leg: str
 
 
@@ -219,10 +224,11 @@ class SessionWoke:
 
 @dataclass(frozen=True, slots=True)
 class ReturnOffered:
-    """A preferred agent's window has reset and was offered back, once per reset."""
+    """A preferred agent's window has reset: offered back once, or back `by_itself` at the turn's end."""
 
     name: ClassVar[str] = "return.offered"
     agent: str
+    by_itself: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +264,7 @@ Body = (
     | LegBusy
     | LegAsking
     | LegPrompted
+    | LegAnswered
     | SignalSeen
     | HandoffBegun
     | PredecessorStopped

@@ -107,7 +107,9 @@ class Session:
 
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
     handoff has been through since the last success. `failure` is the last failed handoff's reason.
-    `offered` is the preferred agent that was last offered back. `packets` is the highest packet number,
+    `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
+    `returns` whether it comes by itself at the turn's end. `refused` are the agents that were signed out or
+    had their key refused when last heard of, with what they said. `packets` is the highest packet number,
     `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close.
     """
 
@@ -134,6 +136,9 @@ class Session:
     failure: str = ""
     why: str = ""
     offered: str = ""
+    offer: str = ""
+    returns: bool = False
+    refused: tuple[Limit, ...] = ()
 
     @property
     def leg(self) -> Leg | None:
@@ -150,3 +155,8 @@ class Session:
     def agent(self) -> str:
         """The agent of the newest leg, empty before the first."""
         return self.leg.agent if self.leg else ""
+
+    @property
+    def refusal(self) -> Limit | None:
+        """What the agent at work said when it was signed out or its key refused; `None` while it is not."""
+        return next((found for found in self.refused if found.agent == self.agent), None)

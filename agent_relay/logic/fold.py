@@ -10,6 +10,7 @@ from agent_relay.domain.event import (
     HandoffBegun,
     HandoffConfirmed,
     HandoffFailed,
+    LegAnswered,
     LegAsking,
     LegBusy,
     LegEnded,
@@ -52,6 +53,7 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         LegReady: _to(S.READY, *LIVE),
         LegBusy: _to(S.BUSY, *LIVE),
         LegPrompted: _stay(*S),
+        LegAnswered: _stay(*S),
         LegAsking: _to(S.ASKING, *LIVE),
         SignalSeen: _stay(*S),
         HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
@@ -117,6 +119,11 @@ def is_limit(body: SignalSeen) -> bool:
     return body.kind in {"limit", "silent-limit"} and body.scope in {"model", "account", "billing"}
 
 
+def is_refusal(body: SignalSeen) -> bool:
+    """Whether a seen signal means that the agent is signed out, or its key refused."""
+    return body.decides and body.scope == "auth"
+
+
 def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901, PLR0911, PLR0912 - one arm an event
     match body:
         case LegStarting():
@@ -133,14 +140,20 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return _with_leg(session, leg, {"was_ready": True})
         case LegBusy(leg) | LegPrompted(leg):
             return _with_leg(session, leg, {"was_busy": True})
+        case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
+            return replace(session, refused=_leave_out(session.refused, session.agent))
+        case SignalSeen() if is_refusal(body):
+            others = _leave_out(session.refused, body.agent)
+            return replace(session, refused=(*others, _build_limit(body, event)))
         case SignalSeen() if body.scope == "warning":
             return replace(session, near=_build_limit(body, event))
         case SignalSeen() if body.decides and is_limit(body):
             limit = _build_limit(body, event)
-            offered = "" if session.offered == body.agent else session.offered
-            return replace(session, limit=limit, offered=offered)
-        case ReturnOffered(agent):
-            return replace(session, offered=agent)
+            if session.offered == body.agent:
+                return replace(session, limit=limit, offered="", offer="")
+            return replace(session, limit=limit)
+        case ReturnOffered(agent, by_itself):
+            return replace(session, offered=agent, offer=agent, returns=by_itself)
         case HandoffBegun():
             return replace(
                 session, handoff=_begin_handoff(body, event), why="", failure="", skipped=body.skipped
@@ -181,6 +194,10 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return session
 
 
+def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
+    return tuple(found for found in refused if found.agent != agent)
+
+
 def _build_limit(body: SignalSeen, event: Event) -> Limit:
     return Limit(body.agent, body.scope, body.until, body.text, body.source, event.at, body.model)
 
@@ -200,7 +217,14 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
     return replace(
-        session, legs=legs, generation=body.generation, handoff=handoff, rested_until="", near=None
+        session,
+        legs=legs,
+        generation=body.generation,
+        handoff=handoff,
+        rested_until="",
+        near=None,
+        offer="",
+        refused=_leave_out(session.refused, body.agent),
     )
 
 

@@ -32,8 +32,9 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     """One session in short; `None` where the rows do not begin with one.
 
     Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
-    (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), and near
-    (the same without scope: the running agent's warning that a limit is close).
+    (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), near
+    (the same without scope: the running agent's warning that a limit is close), refused (`None`, or agent and
+    text: it is signed out or its key refused), and offered (the preferred agent that can be had back).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -53,7 +54,8 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
 def _begin(data: "Mapping[str, object]", at: object) -> "dict[str, object]":
     known = {key: data.get(key, "") for key in ("session", "root", "cwd", "task")}
     unknown: dict[str, object] = {"state": "", "agent": "", "leg": "", "since": at, "updated_at": at}
-    return known | unknown | {"handoffs": 0, "packet": "", "why": "", "limit": None, "near": None}
+    nothing = {"packet": "", "why": "", "limit": None, "near": None, "refused": None, "offered": ""}
+    return known | unknown | {"handoffs": 0} | nothing
 
 
 def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:
@@ -62,6 +64,7 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         target, sources = _FALLS_TO[name]
         state = target if view["state"] in sources else None
     if name == "signal.seen" and _is_limit(data):
+        view["offered"] = "" if view["offered"] == data.get("agent") else view["offered"]
         view["limit"] = {key: data.get(key, "") for key in ("agent", "scope", "until", "text")}
         state = "limited" if view["state"] in LIVE else None
     if state is not None and state != view["state"]:
@@ -71,7 +74,14 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
     if name == "leg.starting":
         view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
-        view["near"] = None
+        view["near"], view["refused"], view["offered"] = None, None, ""
+    elif name == "leg.answered" and data.get("leg") == view["leg"]:
+        view["refused"] = None
+    elif name == "return.offered":
+        view["offered"] = data.get("agent", "")
+    elif name == "signal.seen" and data.get("scope") == "auth":
+        if data.get("decides") and data.get("agent") == view["agent"]:
+            view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}
     elif name == "signal.seen" and data.get("scope") == "warning":
         view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
     elif name in {"packet.published", "packet.saved"}:

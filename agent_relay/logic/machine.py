@@ -16,6 +16,7 @@ from agent_relay.domain.effect import (
     PublishFailed,
     ResetPassed,
     Restarted,
+    Say,
     ScreenSays,
     Spawned,
     StopAsked,
@@ -40,6 +41,7 @@ from agent_relay.domain.event import (
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
+from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.ledger import find_rest
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
@@ -51,6 +53,7 @@ from agent_relay.logic.succession import (
     find_delivery,
     is_current,
     leg_gone,
+    note_refused,
     published,
     remedy_limit,
 )
@@ -65,6 +68,9 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
 
     Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
     """
+    # Who is asked for by name may have been signed in since, and is believed to have been.
+    if not (isinstance(happened, Asked) and happened.agent):
+        world = note_refused(session, world)
     match happened:
         case Asked():
             return _asked(session, happened, world)
@@ -72,8 +78,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return _heard(session, leg, signal, world)
         case ScreenSays(leg, state):
             return _screen_says(session, leg, state, world)
-        case Answered(leg):
-            return answered(session, leg)
+        case Answered():
+            return answered(session, happened)
         case Prompted(leg):
             return _prompted(session, leg)
         case LegGone():
@@ -90,7 +96,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
             return Outcome((PacketDelivered(handoff, leg), *confirmed))
         case DeliverFailed(handoff, _, why) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
-            return Outcome((HandoffFailed(handoff, "deliver", why),))
+            return Outcome((HandoffFailed(handoff, "deliver", why),), (Say(happened.leg),))
         case ResetPassed():
             return reset_passed(session, world)
         case StopAsked(why):
@@ -134,6 +140,10 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     if living is None or living.id != leg or signal.kind is Kind.RETRY:
         return NOTHING
     seen = _build_seen(leg, signal)
+    if is_refusal(seen):
+        # Another agent would hide what the user has to mend; who was told once is not told again.
+        is_new = session.refusal is None and session.state in (*LIVE, State.RESTING)
+        return Outcome((seen,), (Say(leg),) if is_new else ())
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))

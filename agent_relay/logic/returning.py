@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from agent_relay.domain.effect import Effect, WakeAt
-from agent_relay.domain.event import ReturnOffered, SessionWoke
+from agent_relay.domain.effect import Answered, Effect, Say, WakeAt
+from agent_relay.domain.event import Body, LegAnswered, ReturnOffered, SessionWoke
 from agent_relay.domain.session import LIVE, Session, State
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.succession import begin_handoff, replace_agent
@@ -16,17 +16,27 @@ def reset_passed(session: Session, world: World) -> Outcome:
     preferred = _find_preferred(session, world)
     if not preferred or preferred == session.offered or world.return_mode == "off":
         return NOTHING
-    offered = Outcome((ReturnOffered(preferred),))
-    is_between_turns = session.state is State.READY
-    return offered.then(_hand_back(session, preferred, world)) if is_between_turns else offered
+    by_itself = world.return_mode == "auto"
+    offered = Outcome((ReturnOffered(preferred, by_itself),))
+    if by_itself and session.state is State.READY:
+        return offered.then(_hand_back(session, preferred, world))
+    return offered.then(Outcome((), (Say(session.legs[-1].id),)))
 
 
-def answered(session: Session, leg: str) -> Outcome:
-    """An agent that works again ends its session's rest, whatever the ledger believed."""
-    living = session.living_leg
-    if session.state is State.RESTING and living is not None and living.id == leg:
-        return Outcome((SessionWoke(f"{living.agent} answers again"),))
-    return NOTHING
+def answered(session: Session, answered: Answered) -> Outcome:
+    """An agent that works again ends its session's rest, whatever the ledger believed, and is signed in.
+
+    Sources tell at different speeds: an answer from before the refusal does not end it.
+    """
+    living, refusal = session.living_leg, session.refusal
+    if living is None or living.id != answered.leg:
+        return NOTHING
+    bodies: tuple[Body, ...] = ()
+    if refusal is not None and (answered.at is None or answered.at > refusal.at):
+        bodies = (LegAnswered(living.id),)
+    if session.state is State.RESTING:
+        bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
+    return Outcome(bodies)
 
 
 def _rest_is_over(session: Session, world: World) -> Outcome:

@@ -90,6 +90,14 @@ def begin_handoff(
     return Outcome((*given_up, begun), (StopLeg(leg.id),))
 
 
+def note_refused(session: Session, world: World) -> World:
+    """The world in which whoever was refused in this session, and did not answer since, is not signed in."""
+    known = dict(world.availability)
+    for name in {found.agent for found in session.refused} & known.keys():
+        known[name] = replace(known[name], signed_in=False)
+    return replace(world, availability=known)
+
+
 def remedy_limit(session: Session, world: World, limit: Limit, *, why: str) -> Outcome:
     """The same agent goes on with its fallback model where only its model is limited, else somebody else.
 

@@ -3,11 +3,13 @@
 import re
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.session import Handoff, Limit, Session, State
+from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State
 from agent_relay.logic.moments import render_moment
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
 _BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
+
+_SAID_LENGTH = 100
 
 
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
@@ -39,17 +41,37 @@ def render_end_line(session: Session) -> str:
     leg = session.leg
     if leg is not None and leg.how == "lost":
         return f"→ {leg.agent} was lost. Go on: agent-relay {leg.agent} --session {session.id}"
+    if session.refusal is not None:
+        go_on = f"Sign in, then go on: agent-relay {session.agent} --session {session.id}"
+        return f"→ {_render_refusal(session.refusal)}. {go_on}"
     return ""
+
+
+def render_refusal_line(refusal: Limit) -> str:
+    """Why the agent gets no answers, and that only the user can mend it: nobody takes over for that."""
+    return f"→ {_render_refusal(refusal)}. Sign in there and go on, or hand over: agent-relay <agent>"
+
+
+def render_offer_line(session: Session) -> str:
+    """Who can be had back, and by which command; or that they come by themselves."""
+    back = f"→ {session.offer} can be had again"
+    if session.returns:
+        return f"{back}, and takes over at the end of this turn."
+    return f"{back}. Go back to it: agent-relay {session.offer}, or /use {session.offer} behind the relay key"
 
 
 def render_message(session: Session, zone: tzinfo) -> str:
     """What an attached terminal should say now; empty where nothing needs saying."""
-    if session.state is State.RESTING:
-        return render_rest_line(session, zone)
     if session.state is State.ENDED:
         return render_end_line(session)
+    if session.refusal is not None and session.state in {*LIVE, State.RESTING}:
+        return render_refusal_line(session.refusal)
+    if session.state is State.RESTING:
+        return render_rest_line(session, zone)
     if session.failure and session.handoff is None:
         return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
+    if session.offer and session.handoff is None:
+        return render_offer_line(session)
     handoff = session.handoff or (session.done[-1] if session.done else None)
     return render_handoff_line(session, handoff, zone) if handoff else ""
 
@@ -66,6 +88,11 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     if handoff.reason == "failure":
         return f"{handoff.why}."
     return f"{handoff.from_agent} hands over."
+
+
+def _render_refusal(refusal: Limit) -> str:
+    said = " ".join(refusal.text.split())[:_SAID_LENGTH].rstrip(". ")
+    return f"{refusal.agent} is signed out or its key is refused{f' ({said})' if said else ''}"
 
 
 def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:

@@ -56,7 +56,7 @@ def read_session(root: str, session: str) -> "dict[str, object]":
     empty: dict[str, object] = {
         "session": session, "root": root, "cwd": "", "task": "", "agent": "", "leg": "", "since": "",
         "updated_at": "", "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
-        "folder": folder,
+        "refused": None, "offered": "", "folder": folder,
     }  # fmt: skip
     try:
         data = read_bounded(os.path.join(folder, "journal.jsonl"), limit_bytes=JOURNAL_BYTES)

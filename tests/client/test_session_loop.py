@@ -171,3 +171,10 @@ def test_a_daemon_that_cannot_be_had_again_is_an_error() -> None:
     loop = SessionLoop(daemon.connect(), reconnect=fail, attach=lambda _: _End("lost"), say=print)
     with pytest.raises(RelayError, match="cannot start the daemon"):
         loop.run(_where("busy", "L1"))
+
+
+@pytest.mark.parametrize(("left_with", "status"), [(0, 1), (3, 3), (-1, 1)])
+def test_an_agent_that_leaves_signed_out_has_failed(left_with: int, status: int) -> None:
+    """A script that goes on as if the task were done would build on nothing."""
+    over = _where("ended", status=left_with) | {"refused": "Invalid API key"}
+    assert _run(_where("ready", "L1"), [over], [_End("ended", left_with)])[0] == status

@@ -19,6 +19,11 @@ BODIES = (
     words.LegBusy("L1"),
     words.LegPrompted("L1"),
     words.LegAsking("L1"),
+    words.LegAnswered("L1"),
+    words.LegAnswered("L2"),
+    words.SignalSeen("L1", "ada", "failure", "auth", "hook", "Invalid API key", decides=True),
+    words.SignalSeen("L2", "bob", "failure", "auth", "screen", "sign in", decides=True),
+    words.SignalSeen("L1", "ada", "failure", "auth", "screen", "Invalid API key", decides=False),
     words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until=""),
     words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "hook", "92%", decides=True),
@@ -56,10 +61,31 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
     assert view is not None
     assert (view["session"], view["cwd"], view["task"]) == ("S", "/r/c", "fix it")
     assert (view["state"], view["agent"]) == (session.state.value, session.agent)
+    assert view["refused"] == (
+        None if session.refusal is None else {"agent": session.refusal.agent, "text": session.refusal.text}
+    )
+    assert view["offered"] == session.offer
     assert view["updated_at"] == session.updated_at.isoformat()
     assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)
     assert (view["near"] is None) == (session.near is None)
+
+
+def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:
+    """`status` must not send people to sign in who have done so."""
+    refusal = words.SignalSeen("L1", "ada", "failure", "auth", "hook", "Invalid API key", decides=True)
+    bodies = [
+        words.SessionCreated("S", "/r", "/r"),
+        words.LegStarting("L1", "ada", 1),
+        refusal,
+        words.ReturnOffered("bob"),
+        words.LegAnswered("L1"),
+        words.LegStarting("L2", "bob", 2),
+    ]
+    rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
+    told = [glance(rows[:count]) for count in range(4, 7)]
+    shown = [(view["refused"], view["offered"]) for view in told if view is not None]
+    assert shown == [({"agent": "ada", "text": "Invalid API key"}, "bob"), (None, "bob"), (None, "")]
 
 
 def events_of(events: list[Event], kind: type[words.Body]) -> list[Event]:

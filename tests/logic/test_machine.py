@@ -47,9 +47,9 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     assert [handoff.to_agent for handoff in story.now.done] == ["bob"]
 
 
-@pytest.mark.parametrize("scope", [Scope.TRANSIENT, Scope.AUTH, Scope.WARNING])
+@pytest.mark.parametrize("scope", [Scope.TRANSIENT, Scope.WARNING])
 def test_only_limits_that_last_hand_the_session_over(scope: Scope) -> None:
-    """A retry, a warning or a logged-out agent must never start another agent by itself."""
+    """A retry or a warning must never start another agent by itself."""
     story = Story().start().says("busy").limit(scope)
     assert story.now.state is State.BUSY
     assert story.effects == []

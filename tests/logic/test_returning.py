@@ -5,12 +5,16 @@ from agent_relay.domain.effect import (
     Asked,
     ResetPassed,
     Restarted,
+    Say,
     ScreenSays,
+    StopLeg,
     WakeAt,
 )
+from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.session import State, Step
 from agent_relay.domain.signal import Scope
-from tests.logic.story import HERE, RESET, Story, reset_window
+from agent_relay.logic.fold import fold_event
+from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 
 def test_a_returning_agent_resumes_its_own_native_session() -> None:
@@ -26,7 +30,8 @@ def test_a_preferred_agent_is_offered_back_once_when_its_window_resets() -> None
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
     story.happens(ResetPassed())
     assert story.names(last=1) == ["return.offered"]
-    assert story.now.offered == "ann"
+    assert (story.now.offered, story.now.offer, story.now.returns) == ("ann", "ann", False)
+    assert story.effects == [Say(story.leg)]
     count = len(story.events)
     assert len(story.happens(ResetPassed()).says("ready").events) == count + 1
     assert story.effects == []
@@ -36,9 +41,27 @@ def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
     """An agent at work is not interrupted."""
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
     story.happens(ResetPassed(), return_mode="auto")
-    assert story.now.state is State.BUSY
+    assert (story.now.state, story.now.returns) == (State.BUSY, True)
+    assert story.effects == [Say(story.leg)]
     story.happens(ScreenSays(story.leg, "ready"), return_mode="auto")
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
+
+
+def test_an_automatic_return_between_turns_begins_at_once() -> None:
+    """There is nothing to wait for, and the handoff's own line says all."""
+    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy").says("ready"))
+    story.happens(ResetPassed(), return_mode="auto")
+    assert story.names(last=2) == ["return.offered", "handoff.begun"]
+    assert story.effects == [StopLeg(story.leg)]
+
+
+def test_an_offer_is_over_when_the_next_leg_begins_or_the_agent_is_limited_again() -> None:
+    """A line that offers what cannot be had, or was taken, would be wrong."""
+    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    story.happens(ResetPassed()).happens(Asked("cas")).gone().published()
+    assert (story.now.offered, story.now.offer) == ("ann", "")
+    signal = SignalSeen(story.leg, "ann", "limit", "account", "hook", "again", decides=True)
+    assert fold_event(story.now, Event(99, NOW, 3, signal)).offered == ""
 
 
 def test_no_return_is_offered_while_the_agent_rests_or_the_user_wants_none() -> None:

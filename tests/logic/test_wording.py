@@ -110,3 +110,45 @@ def test_a_packet_nobody_took_is_told_with_the_way_to_read_it() -> None:
     assert render_message(session, UTC) == (
         "→ bob did not take its packet. What it should have read: agent-relay packet show S"
     )
+
+
+REFUSAL = Limit("ann", "auth", "", "Invalid API key.\n  Fix it", "hook", NOW)
+
+
+def test_a_refused_agent_is_told_with_the_two_ways_out() -> None:
+    """Nobody takes over for that, so the user must know that it is their turn."""
+    told = (
+        "→ ann is signed out or its key is refused (Invalid API key. Fix it). "
+        "Sign in there and go on, or hand over: agent-relay <agent>"
+    )
+    working = replace(SESSION, state=State.BUSY, refused=(REFUSAL,), done=(HANDOFF,))
+    assert render_message(working, UTC) == told
+    assert render_message(replace(working, state=State.RESTING), UTC) == told
+    handing = replace(
+        working, state=State.HANDING_OFF, handoff=replace(HANDOFF, reason="manual", text_path="")
+    )
+    assert render_message(handing, UTC) == "→ ann hands over. Continuing with bob."
+    silent = replace(working, refused=(replace(REFUSAL, text=""),))
+    assert render_message(silent, UTC).startswith("→ ann is signed out or its key is refused. Sign in")
+
+
+def test_an_agent_that_ended_refused_is_told_with_the_way_back() -> None:
+    """It left in order and did nothing; the reason must not be lost with its screen."""
+    ended = replace(SESSION, state=State.ENDED, refused=(REFUSAL,))
+    assert render_message(ended, UTC) == (
+        "→ ann is signed out or its key is refused (Invalid API key. Fix it). "
+        "Sign in, then go on: agent-relay ann --session S"
+    )
+
+
+def test_an_offer_to_return_names_the_command_that_takes_it() -> None:
+    """One sentence; or that nothing need be done."""
+    offered = replace(SESSION, state=State.BUSY, offer="cas", done=(HANDOFF,))
+    assert render_message(offered, UTC) == (
+        "→ cas can be had again. Go back to it: agent-relay cas, or /use cas behind the relay key"
+    )
+    assert render_message(replace(offered, returns=True), UTC) == (
+        "→ cas can be had again, and takes over at the end of this turn."
+    )
+    under_way = replace(offered, handoff=replace(HANDOFF, reason="manual", text_path=""))
+    assert render_message(under_way, UTC) == "→ ann hands over. Continuing with bob."

@@ -56,9 +56,14 @@ def list_columns(view: dict[str, object]) -> list[str]:
 
 
 def _tell_about(view: dict[str, object]) -> str:
-    near = view["near"]
-    if isinstance(near, dict) and view["state"] in {"ready", "busy", "asking"}:
-        return f"near limit: {near['text']}"
+    refused, near, offered = view["refused"], view["near"], view["offered"]
+    if isinstance(refused, dict):
+        return f"signed out, or its key refused: {refused['text']}"
+    if view["state"] in {"ready", "busy", "asking"}:
+        if isinstance(near, dict):
+            return f"near limit: {near['text']}"
+        if offered:
+            return f"{offered} can be had again: agent-relay {offered}"
     return str(view["why"] or view["task"] or "")
 
 

@@ -29,6 +29,7 @@ Requests, their fields, their answers:
 * `resume`, `relay_key`: it is repainted; with `relay_key` true the key itself is typed, in the form the
   program asked for
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
+* `say`, `text` (at most 2,000 characters) -> `told`: how many attached terminals got it as an event
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
   child's session; the holder stays, with its luggage. Refused: `running`
@@ -42,6 +43,7 @@ Events:
 * `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
 * `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
+* `say text` to a client: a line for its person
 * `detached`, `terminal-gone` to a client
 
 **Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.

@@ -19,6 +19,7 @@ TAIL_LIMIT_BYTES = 128 << 10
 _MOST_ROWS = 1000
 _MOST_COLS = 2000
 _MOST_PX = 0xFFFF
+_SAID_LENGTH = 2000
 _HIGHEST_CONTROL = 0x1F
 
 
@@ -235,6 +236,16 @@ def _detach(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, obje
     return {"detached": len(chosen)}
 
 
+def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Every client shows the text as it can; the terminals themselves are the agent's."""
+    text = message.get("text")
+    if not isinstance(text, str) or len(text) > _SAID_LENGTH:
+        raise RefusedError("bad-request", f"text must be text of at most {_SAID_LENGTH} characters")
+    for terminal in leg.terminals.all:
+        terminal.tell({"event": "say", "text": text})
+    return {"told": len(leg.terminals.all)}
+
+
 def _luggage(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
     return {"luggage": leg.spec.luggage}
 
@@ -264,6 +275,7 @@ def _leave(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obje
 
     "resume": _resume,
     "detach": _detach,
+    "say": _say,
     "luggage": _luggage,
     "collect": _collect,
 }

@@ -1,0 +1,23 @@
+"""What relay says while an agent has the screen: lines at the bottom, for as long as reading them takes."""
+
+from agent_relay.client.attach_prompt import LABEL, clean
+
+SHORTEST_S = 2.0
+"""Who types at that moment should see it, too; their keys wait, and reach the agent."""
+LONGEST_S = 10.0
+"""Nobody may be there: an agent's screen is not kept from moving for longer than this."""
+# The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.
+_PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
+
+
+def render_line(text: str, rows: int, cols: int) -> bytes:
+    """`text` over the lowest of `rows`, cut to what they hold; a repaint afterwards brings back the rest."""
+    room = max(1, cols - len(LABEL) - 2)
+    shown = clean(text)
+    parts = [shown[at : at + room] for at in range(0, len(shown), room)][: max(1, rows - 1)]
+    first = rows - len(parts) + 1
+    painted = "".join(
+        f"\x1b[{first + at};1H\x1b[2K\x1b[7m{' ' * len(LABEL) if at else LABEL}\x1b[0m {part}"
+        for at, part in enumerate(parts)
+    )
+    return _PAINTING + painted.encode()

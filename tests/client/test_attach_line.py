@@ -1,0 +1,90 @@
+"""What relay says while an agent has the screen: seen at the bottom, gone by itself, no key lost."""
+
+import subprocess
+
+import pytest
+
+from agent_relay.client.attach_line import render_line
+from tests.support.legs import Wire, hold, raw_python, wait_until
+from tests.support.person import at_terminal, client
+
+ECHO = """
+say("ready ")
+while True:
+    data = os.read(0, 1 << 16)
+    if data == b"q": say("\\r\\nbye"); sys.exit(3)
+    say("<" + data.hex() + ">")
+"""
+WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
+
+
+@WAYS
+def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> None:
+    """The person is told where they look, and goes on typing as if nothing had been."""
+    with (
+        hold(str(tmp_path), raw_python(ECHO)) as held,
+        at_terminal(client(held.socket, way=way)) as person,
+        Wire(held.folder) as wire,
+    ):
+        person.wait_for("ready")
+        assert wire.ask("say", text="cas can be\x1b[2J had again") == {"id": None, "ok": True, "told": 1}
+        person.wait_for("relay  cas can be [2J had again")
+        assert "ready" in person.text()
+        person.type(b"ab")
+        person.wait_for("ready <61")
+        person.wait_until(lambda: "can be" not in person.text(), "the agent's screen alone")
+        person.type(b"c")
+        person.wait_for("63>")
+        person.type(b"q")
+        assert person.wait_for_end() == 0
+
+
+@WAYS
+def test_a_line_waits_for_the_prompt_and_goes_with_the_agent(tmp_path: object, way: str) -> None:
+    """Half a command typed to relay is not thrown away, and an agent's end is not kept waiting."""
+    with (
+        hold(str(tmp_path), raw_python(ECHO)) as held,
+        at_terminal(client(held.socket, way=way)) as person,
+        Wire(held.folder) as wire,
+    ):
+        person.wait_for("ready")
+        person.type(b"\x1d/stat")
+        person.wait_for("relay  /stat")
+        wire.ask("say", text="the second line")
+        person.type(b"us\r")
+        person.wait_for("said /status")
+        person.type(b"x")
+        person.wait_for("the second line")
+        wire.ask("input", data="q", unless_typed=False)
+        assert person.wait_for_end() == 0
+        assert "outcome ended 3" in person.text()
+
+
+def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
+    """What a program reads is what the agent wrote."""
+    with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
+        with subprocess.Popen(client(held.socket), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as piped:
+            wait_until(lambda: wire.ask("status")["attached"] == 1, "the pipe is attached")
+            assert wire.ask("say", text="cas can be had again")["told"] == 1
+            wire.ask("input", data="q")
+            out, _ = piped.communicate()
+        assert b"bye" in out
+        assert b"can be had" not in out
+
+
+def test_what_is_no_line_is_refused(tmp_path: object) -> None:
+    """One caller's mistake is that caller's."""
+    with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
+        assert wire.ask("say", text="to nobody")["told"] == 0
+        for text in (None, 5, "x" * 2001):
+            answer = wire.ask("say", text=text)
+            assert (answer["ok"], answer["code"]) == (False, "bad-request")
+
+
+def test_a_long_line_takes_as_many_rows_as_it_needs() -> None:
+    """Words cut off at the edge would be the command somebody has to type."""
+    painted = render_line("one two three", 10, 17).decode()
+    assert painted.endswith(
+        "\x1b[9;1H\x1b[2K\x1b[7m relay \x1b[0m one two \x1b[10;1H\x1b[2K\x1b[7m       \x1b[0m three"
+    )
+    assert render_line("x" * 900, 2, 9).decode().count("\x1b[2K") == 1
