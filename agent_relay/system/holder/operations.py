@@ -256,6 +256,12 @@ def _collect(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, ob
     return {"exit": leg.exit, "survivors": leg.child.end_session()}
 
 
+def _leave(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    if leg.exit is None:
+        raise RefusedError("running", "the program has not ended")
+    return {}
+
+
 _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, object]]]" = {
     "hello": _hello,
     "status": _status,
@@ -267,16 +273,10 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "watch": _watch,
     "attach": _attach,
     "pause": _pause,
-def _leave(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
-    if leg.exit is None:
-        raise RefusedError("running", "the program has not ended")
-    return {}
-
-
     "resume": _resume,
     "detach": _detach,
     "say": _say,
     "luggage": _luggage,
     "collect": _collect,
-}
     "leave": _leave,
+}
