@@ -47,7 +47,8 @@ class _Handlers:
             launch=not request.flag("no_launch"),
         )
         if wish.launch:
-            return self._where(await self._sessions.open(wish))
+            opened, note = await self._sessions.open(wish)
+            return {**self._where(opened), "note": note}
         session, path = await self._sessions.save_packet(wish)
         return {**self._where(session), "message": f"Packet for {wish.agent}: {path}"}
 

@@ -11,7 +11,7 @@ from agent_relay.app.index import get_journal_path, note_session, read_index
 from agent_relay.app.kept import release_legs
 from agent_relay.app.launching import get_program
 from agent_relay.app.room import Room, open_room
-from agent_relay.app.wishes import OpenWish, find_wished_root
+from agent_relay.app.wishes import OpenWish, build_focus, check_adoption, check_use, find_wished_root
 from agent_relay.domain.effect import Asked, Restarted, StopAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import SessionCreated
@@ -20,6 +20,7 @@ from agent_relay.logic.fold import fold_events
 from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.succession import begin_leg
+from agent_relay.logic.wording import render_resting_note
 from agent_relay.logic.wording import session_folder as build_folder
 from agent_relay.system.journal import Journal, read_events
 from agent_relay.system.project import open_project, session_folder
@@ -85,8 +86,13 @@ class Sessions:
         """Where the leg's holder listens."""
         return f"{self._ground.folders.legs}/{leg_id}/sock"
 
-    async def open(self, wish: OpenWish) -> Session:
-        """The session with `wish.agent` at work, or on its way: attached to, handed over or begun."""
+    async def open(self, wish: OpenWish) -> tuple[Session, str]:
+        """The session with `wish.agent` at work, or on its way: attached to, handed over or begun.
+
+        With what the user should know of a new one; empty for nothing.
+        """
+        note = ""
+        check_adoption(wish)
         self._ground.get_adapter(wish.agent)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
@@ -94,12 +100,16 @@ class Sessions:
             room = await self._find(wish, root)
             if room is None:
                 room = await self._begin(wish, root)
+                note = await self._find_note(wish)
             elif wish.source:
                 raise WrongUseError(
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
                 )
+            else:
+                living = room.session.living_leg
+                check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))
             session = await self._go_on(room, wish)
-        return session if session.handoff is not None else await self._started(room)
+        return (session if session.handoff is not None else await self._started(room)), note
 
     async def save_packet(self, wish: OpenWish) -> tuple[Session, str]:
         """The session, as it was, and the path of a packet of its present state for `wish.agent`.
@@ -117,7 +127,7 @@ class Sessions:
                 f"no session runs in {root}, so there is nothing to hand over",
                 hint="Name an agent's own session: --from AGENT",
             )
-        focus = redact_text(wish.focus).text
+        focus = build_focus(wish, room.session)
         text_path = await room.stage.save_packet(wish.agent, focus, wish.environ)
         return room.session, f"{build_folder(room.session)}/{text_path}"
 
@@ -155,13 +165,19 @@ class Sessions:
             await room.host.ask(begin_leg(room.session, wish.agent, world))
         return room
 
+    async def _find_note(self, wish: OpenWish) -> str:
+        """That the agent of a new session rests, by what the ledger says."""
+        state = (await asyncio.to_thread(self._ground.read_availability, wish.environ))[wish.agent]
+        now = self._ground.clock.now()
+        return render_resting_note(wish.agent, state.rests_until, now, self.zone) if state.resting else ""
+
     async def _go_on(self, room: Room, wish: OpenWish) -> Session:
         session = room.session
         living = session.living_leg
         if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
             return session
         room.stage.take(wish.pack(), wish.task)
-        return await room.host.ask(Asked(wish.agent, focus=redact_text(wish.focus).text, force=wish.force))
+        return await room.host.ask(Asked(wish.agent, focus=build_focus(wish, session), force=wish.force))
 
     async def _started(self, room: Room) -> Session:
         """The session once its leg lives. Raises RelayError where it did not start."""

@@ -87,6 +87,11 @@ class Stage:
         self._luggage = luggage
         self._task = task or self._task
 
+    def get_luggage(self, leg: str) -> Luggage:
+        """What the living leg was started with, or what the next one would be."""
+        live = self._following.live.get(leg)
+        return live.luggage if live is not None else self._luggage
+
     def redact(self, body: Body) -> Body:
         """`body` as it may stand in a journal."""
         return redact_body(body, known=self._secrets[1])

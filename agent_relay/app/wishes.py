@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from agent_relay.app.legs import Luggage
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import Session
+from agent_relay.logic.redact import redact_text
 from agent_relay.system.git import find_root
 
 
@@ -42,3 +44,44 @@ def find_wished_root(cwd: str) -> str:
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
         raise WrongUseError(f"{cwd} is not a folder")
     return find_root(cwd) or os.path.realpath(cwd)
+
+
+def check_adoption(wish: OpenWish) -> None:
+    """Raises WrongUseError for a task that would be ignored: into a session that goes on nothing is typed."""
+    if wish.task and wish.source == wish.agent:
+        raise WrongUseError(
+            f"{wish.agent}'s own session goes on where it was left, so --task would not be used",
+            hint="Leave it out and type it there",
+        )
+
+
+def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:
+    """Nothing where `session` can be gone on with as wished. Raises WrongUseError for what would be ignored.
+
+    `running` is what its agent was started with: who repeats a command asks for nothing new.
+    """
+    if session.agent != wish.agent:
+        return
+    task = "--task" if wish.task and redact_text(wish.task).text != session.task else ""
+    if session.living_leg is None:
+        if task:
+            raise WrongUseError(
+                f"session {session.id} goes on where {wish.agent} left it, so {task} would not be used",
+                hint="Leave it out and type it there, or begin another session: --new",
+            )
+        return
+    mine = running.agent == wish.agent
+    model = "--model" if wish.model and not (mine and running.model == wish.model) else ""
+    args = "the words after --" if wish.args and not (mine and running.args == wish.args) else ""
+    unused = [word for word in (task, model, args) if word]
+    if unused:
+        raise WrongUseError(
+            f"{wish.agent} is at work here already, so {' and '.join(unused)} would not be used",
+            hint="Leave that out to attach to it, or begin another session: --new",
+        )
+
+
+def build_focus(wish: OpenWish, session: Session) -> str:
+    """What a successor is to look at first: the focus, and before it a task that is not the session's."""
+    task, focus = (redact_text(text).text for text in (wish.task, wish.focus))
+    return "\n".join(text for text in (task if task != session.task else "", focus) if text)

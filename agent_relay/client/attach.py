@@ -48,13 +48,15 @@ def attach(
     relay_key: int = DEFAULT_RELAY_KEY,
     on_relay_key: "Command",
     terminal: Terminal | None = None,
+    line: str = "",
 ) -> AttachOutcome:
     """Standard input and output are the leg's until the outcome; the terminal is restored on every way out.
 
     `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
     returns lines to show, none to go back at once; a RelayError it raises is shown. `terminal` is given by
-    callers who hold it over several legs. Raises RelayError when no holder listens or it refuses, SystemExit
-    with 128 + number on SIGTERM, SIGHUP and SIGINT, or when the terminal is gone.
+    callers who hold it over several legs; `line` is shown over the agent's screen for a while. Raises
+    RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP and
+    SIGINT, or when the terminal is gone.
     """
     try:
         sock = connect(socket_path, timeout_s=_ANSWER_S)
@@ -62,9 +64,9 @@ def attach(
         raise RelayError(f"The agent cannot be reached: {error}.", hint="See: agent-relay status") from error
     with Signals() as signals:
         if terminal is not None:
-            return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key)
+            return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key, line)
         with Terminal() as own:
-            return _Attachment(sock, own, signals, relay_key).run(on_relay_key)
+            return _Attachment(sock, own, signals, relay_key).run(on_relay_key, line)
 
 
 class _Attachment:
@@ -81,9 +83,11 @@ class _Attachment:
         self._said_meanwhile: list[dict[str, object]] = []
         self._lost = False
 
-    def run(self, on_relay_key: "Command") -> AttachOutcome:
+    def run(self, on_relay_key: "Command", line: str) -> AttachOutcome:
         try:
             self._begin()
+            if line:
+                self._tell(line)
             while self._outcome is None:
                 self._wait(keys=False)
                 for event in self._take_events():

@@ -60,6 +60,13 @@ def render_offer_line(session: Session) -> str:
     return f"{back}. Go back to it: agent-relay {session.offer}, or /use {session.offer} behind the relay key"
 
 
+def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
+    """That an agent was started although it rests, and how to say that it does not."""
+    when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
+    known = f"{agent} rests {when}, as far as relay knows; it was started all the same"
+    return f"→ {known}. If it does not rest: agent-relay limits clear {agent}"
+
+
 def render_message(session: Session, zone: tzinfo) -> str:
     """What an attached terminal should say now; empty where nothing needs saying."""
     if session.state is State.ENDED:

@@ -1,12 +1,12 @@
 """The one line a user reads when the agent on the terminal changes."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, State
-from agent_relay.logic.wording import render_message
+from agent_relay.logic.wording import render_message, render_resting_note
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HANDOFF = Handoff("H", "L1", "ann", "bob", "rate_limit", NOW, text_path="resume/0001-bob.md")
@@ -152,3 +152,14 @@ def test_an_offer_to_return_names_the_command_that_takes_it() -> None:
     )
     under_way = replace(offered, handoff=replace(HANDOFF, reason="manual", text_path=""))
     assert render_message(under_way, UTC) == "→ ann hands over. Continuing with bob."
+
+
+def test_a_session_begun_under_a_resting_agent_is_told_so() -> None:
+    """The user named it, and may know better than the ledger."""
+    assert render_resting_note("ann", NOW + timedelta(hours=1), NOW, UTC) == (
+        "→ ann rests until 19:20, as far as relay knows; it was started all the same. "
+        "If it does not rest: agent-relay limits clear ann"
+    )
+    assert render_resting_note("ann", None, NOW, UTC).startswith(
+        "→ ann rests until you say otherwise, as far"
+    )

@@ -14,7 +14,7 @@ HELP = f"""usage: agent-relay {AGENT_USAGE}
 
 A session in this repository under AGENT: attach to it, hand it over from another agent, or start it.
 
-  --task TEXT     what to do; typed for you as the first prompt
+  --task TEXT     what to do; typed for you as the first prompt; a successor looks at it first
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here
   --from AGENT    continue that agent's newest native session here, one relay did not start
@@ -62,7 +62,7 @@ def run_agent(name: str, words: list[str]) -> int:
         else:
             print_lines(str(view.get("message") or view.get("folder") or ""))
         return ExitCode.DONE
-    return follow(folders, connection, answer)
+    return follow(folders, connection, answer, note=str(answer.get("note") or ""))
 
 
 OPEN_LIMIT_S = 120.0

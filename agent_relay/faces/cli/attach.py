@@ -40,8 +40,11 @@ def run(words: list[str]) -> int:
     return follow(folders, connection, connection.request("where", session=session))
 
 
-def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
-    """The exit status once the session `answer` names is over here; see `client.session_loop`."""
+def follow(folders: "Folders", connection: "Connection", answer: dict[str, object], *, note: str = "") -> int:
+    """The exit status once the session `answer` names is over here; see `client.session_loop`.
+
+    `note` is said now, and once more over the agent's screen, which would hide it.
+    """
     from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
@@ -52,10 +55,15 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     relay_key = read_relay_key(folders.config)
     reconnect = partial(connect_or_start, folders)
 
+    notes = [note] if note else []
+
     def show(place: "Place") -> "AttachOutcome":
         command = partial(obey, session=place.session, folder=place.folder, connect=reconnect)
-        return attach(place.socket, relay_key=relay_key, on_relay_key=command)
+        line = notes.pop() if notes else ""
+        return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
+    if note:
+        _say(note)
     watch_daemon(folders)
     return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
 
