@@ -248,7 +248,7 @@ class _Attachment:
                 lines = [error.sentence, error.hint] if error.hint else [error.sentence]
             if lines:
                 prompt.show(lines)
-        self._give_back(b"", relay_key=isinstance(line, Again) and line.key)
+        self._give_back(b"", relay_key=isinstance(line, Again) and line.key, typed=prompt.left)
 
     def _tell(self, text: str) -> None:
         """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read."""
@@ -267,19 +267,19 @@ class _Attachment:
                 break
         self._give_back(waiting)
 
-    def _give_back(self, waiting: bytes, *, relay_key: bool = False) -> None:
-        """The terminal is the agent's again, which is given what was `waiting` for it."""
+    def _give_back(self, waiting: bytes, *, relay_key: bool = False, typed: bytes = b"") -> None:
+        """The terminal is the agent's again, given what was `typed` and what was `waiting`."""
         self._prompting = False
         self._events += self._said_meanwhile
         self._said_meanwhile = []
         if self._stream is not None:
             self._stream.release(waiting)
-        self._say("resume", relay_key=relay_key)
+        self._say("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
 
-    def _read_key(self) -> bytes | None:
-        """The next bytes typed; `None` when there is something more important to see."""
+    def _read_key(self, *, wait: bool) -> bytes | None:
+        """The next bytes typed; `None` when there is something more important to see, or without a `wait`."""
         while not self._events:
-            if self._wait(keys=True):
+            if self._wait(keys=True, limit_s=None if wait else 0.0):
                 try:
                     data = os.read(self._terminal.source, READ_BYTES)
                 except OSError:
@@ -287,4 +287,6 @@ class _Attachment:
                 if not data:
                     raise SystemExit(128 + signal.SIGHUP)
                 return data
+            if not wait:
+                break
         return None

@@ -2,20 +2,24 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from agent_relay.client.prompt_input import PromptInput, Read
     from agent_relay.client.terminal import Terminal
 
-# Keys must arrive plain while the prompt is open; the repaint afterwards brings back what the agent had set.
+# Keys must arrive plain while the prompt is open, and pastes between marks, since a line end within one is no
+# Enter; the repaint afterwards brings back what the agent had set.
 _PLAIN = (
     b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l"
-    b"\x1b[?1004l\x1b[?2004l\x1b[4l\x1b[0 q\x1b[?25h"
+    b"\x1b[?1004l\x1b[?2004h\x1b[4l\x1b[0 q\x1b[?25h"
 )
 LABEL = " relay "
 _HELP = "/use AGENT  /handoff  /status  /detach   Esc leaves"
 _LONGEST = 4096
 _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
 _ERASE = b"\x08\x7f"
+_BELL = b"\x07"
+_SPACE = 0x20
 
 
 class Again:
@@ -28,51 +32,74 @@ class Again:
 
 
 class Prompt:
-    """Asks for one line. `read` returns the next bytes typed, `None` when the leg ended meanwhile."""
+    """Asks for one line.
 
-    __slots__ = ("_key", "_line", "_read", "_terminal")
+    `left` is what was typed and is the agent's: whatever came behind the line, beside the key that ends a
+    notice, or from the terminal itself. Nothing else typed vanishes: it is in the line, or the bell rings.
+    """
 
-    def __init__(self, terminal: "Terminal", read: "Callable[[], bytes | None]", relay_key: int) -> None:
+    __slots__ = ("_input", "_key", "_line", "_terminal", "left")
+
+    def __init__(self, terminal: "Terminal", read: "Read", relay_key: int) -> None:
         self._terminal = terminal
-        self._read = read
+        self._input = _open_input(read)
         self._key = bytes((relay_key,))
         self._line = b""
+        self.left = b""
 
     def ask(self, typed: bytes) -> "str | Again":
         """The line, stripped and not empty, or how it was left. `typed` came right after the relay key."""
         self._terminal.write(_PLAIN)
-        data: bytes | None = typed
+        self._input.pending = typed
+        done: str | Again | None = None
+        while done is None:
+            if not self._input.pending:
+                self._draw()
+            pasted = self._input.in_paste
+            unit = self._input.take()
+            if unit is None:
+                return Again(key=False)
+            if pasted or self._input.in_paste:
+                self._paste(unit)
+            else:
+                done = self._type(unit)
         self._draw()
-        while data is not None:
-            done = self._type(data)
-            if done is not None:
-                return done
-            self._draw()
-            data = self._read()
-        return Again(key=False)
+        self.left += self._input.take_rest()
+        return done
 
-    def _type(self, data: bytes) -> "str | Again | None":
-        if data.startswith(_ESCAPE):
-            # A lone Escape leaves; arrows, mouse and late answers of the terminal are nothing here.
-            return Again(key=False) if data == _ESCAPE else None
-        for sign in (data[at : at + 1] for at in range(len(data))):
-            if sign in (self._key, _INTERRUPT):
-                return Again(key=sign == self._key and not self._line)
-            if sign in _ENTER:
-                line = self._line.decode("utf-8", "replace").strip()
-                return line or Again(key=False)
-            self._edit(sign)
+    def _type(self, unit: bytes) -> "str | Again | None":
+        if unit.startswith(_ESCAPE):
+            # A lone Escape leaves; arrows and mouse are nothing here.
+            if _is_answer(unit):
+                self.left += unit
+            return Again(key=False) if unit == _ESCAPE else None
+        if unit in (self._key, _INTERRUPT):
+            return Again(key=unit == self._key and not self._line)
+        if unit in _ENTER:
+            line = self._line.decode("utf-8", "replace").strip()
+            return line or Again(key=False)
+        self._edit(unit)
         return None
 
-    def _edit(self, sign: bytes) -> None:
-        if sign in _ERASE:
+    def _paste(self, piece: bytes) -> None:
+        """A paste is text of the line, in one line."""
+        if piece == _ESCAPE or not piece.startswith(_ESCAPE):
+            self._add(bytes(max(sign, _SPACE) for sign in piece))
+
+    def _edit(self, unit: bytes) -> None:
+        if unit in _ERASE:
             self._line = self._line.decode("utf-8", "replace")[:-1].encode()
-        elif sign == _KILL:
+        elif unit == _KILL:
             self._line = b""
-        elif sign == _WORD:
+        elif unit == _WORD:
             self._line = self._line.rstrip().rpartition(b" ")[0]
-        elif sign >= b" " and len(self._line) < _LONGEST:
-            self._line += sign
+        elif unit >= b" ":
+            self._add(unit)
+
+    def _add(self, text: bytes) -> None:
+        if len(self._line) + len(text) > _LONGEST:
+            self._terminal.write(_BELL)
+        self._line = (self._line + text)[:_LONGEST]
 
     def _draw(self) -> None:
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
@@ -84,12 +111,32 @@ class Prompt:
 
     def show(self, lines: "Sequence[str]") -> None:
         """Show what came of the line until a key is pressed; control characters are made harmless."""
+        # What was typed before there was anything to see does not end it.
+        self.left += self._input.take_rest()
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
         shown = [clean(line)[: cols - 1] for line in lines][-(rows - 1) :]
         first = rows - len(shown)
         painted = "".join(f"\x1b[{first + at};1H\x1b[2K{line}" for at, line in enumerate(shown))
         self._terminal.write(f"\x1b[0m{painted}\x1b[{rows};1H\x1b[2K\x1b[7m any key \x1b[0m".encode())
-        self._read()
+        while (unit := self._input.take()) is not None and _is_answer(unit):
+            self.left += unit
+        # The first mark of a paste is no key: the paste is for the agent, and whole.
+        if unit is not None and self._input.in_paste:
+            self.left += unit
+        self.left += self._input.take_rest()
+
+
+def _open_input(read: "Read") -> "PromptInput":
+    # Imported when the relay key was pressed: what it costs is not to be paid by every attaching client.
+    from agent_relay.client.prompt_input import PromptInput
+
+    return PromptInput(read)
+
+
+def _is_answer(unit: bytes) -> bool:
+    from agent_relay.logic.answers import is_answer
+
+    return is_answer(unit)
 
 
 def clean(text: str) -> str:

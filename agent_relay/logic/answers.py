@@ -29,6 +29,12 @@ def count_cursor(answers: bytes) -> int:
     return len(_CURSOR.findall(answers))
 
 
+def is_answer(data: bytes) -> bool:
+    """Whether this is one answer and could not be a key."""
+    found = _ANSWER.fullmatch(data)
+    return found is not None and found["row"] != b"1"
+
+
 class AnswerSieve:
     """Takes one terminal's answers out of its input, cut anywhere.
 

@@ -64,6 +64,7 @@ class KeyScanner:
         "_recent",
         "_sieve",
         "answers",
+        "bare",
         "cursor_due",
         "held",
         "in_paste",
@@ -86,6 +87,7 @@ class KeyScanner:
         self.held = b""
         self._sieve: AnswerSieve | None = None
         self.answers = b""
+        self.bare = False
         self.cursor_due = 0
         self.line = line
         self.relay_key = relay_key
@@ -95,16 +97,22 @@ class KeyScanner:
 
         The start of what may become a key stays in `held`: take it with `release` when nothing follows soon.
         With `sift`, what the terminal answered by itself is not among those bytes, but in `answers`; of them,
-        `cursor_due` are to come in a form that is a key's otherwise (`logic.answers`).
+        `cursor_due` are to come in a form that is a key's otherwise (`logic.answers`). Pastes that begin in
+        `data` lose their marks where `bare` was set.
         """
+        found = self._scan(data, sift=sift)
+        self.bare = self.bare and self.in_paste
+        return found
+
+    def _scan(self, data: bytes, *, sift: bool) -> tuple[bytes, bytes | None]:
         data, self.held = self.held + data, b""
         self.answers = b""
         sieve = self._get_sieve(sift=sift)
         passed, at = [], 0
         while at < len(data):
             if self.in_paste:
-                start, at = at, self._leave_paste(data, at)
-                passed.append(data[start:at])
+                piece, at = self._leave_bare(data, at) if self.bare else self._leave_paste(data, at)
+                passed.append(piece)
                 continue
             mark = self._mark(data, at)
             if mark is None:
@@ -117,7 +125,7 @@ class KeyScanner:
                 return b"".join(passed), data[mark.end() :]
             self.in_paste = True
             self._recent = b""
-            passed.append(_PASTE_BEGIN)
+            passed.append(b"" if self.bare else _PASTE_BEGIN)
             at = mark.end()
         return b"".join(passed), None
 
@@ -149,6 +157,9 @@ class KeyScanner:
         """What was held, because nothing followed: it was the Escape key, and no answer goes on."""
         self._forget_answer()
         held, self.held = self.held, b""
+        if self.in_paste:
+            # It began the mark of the paste's end, maybe, and is passed on; the end is looked for from there.
+            self._recent, self.bare = held, False
         self._count(held)
         return held
 
@@ -165,20 +176,31 @@ class KeyScanner:
                 return mark
         return None
 
-    def _leave_paste(self, data: bytes, at: int) -> int:
-        """Where the paste that goes on at `at` ends in `data`."""
+    def _leave_bare(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The rest of the paste that goes on at `at`, without the mark of its end, and where that ends."""
+        stop = data.find(_PASTE_END, at)
+        self.in_paste = stop < 0
+        if self.in_paste:
+            sizes = range(min(len(_PASTE_END) - 1, len(data) - at), -1, -1)
+            stop = len(data) - next(size for size in sizes if data.endswith(_PASTE_END[:size]))
+            self.held = data[stop:]
+        self.line.count += stop - at
+        return data[at:stop], len(data) if self.in_paste else stop + len(_PASTE_END)
+
+    def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The rest of the paste that goes on at `at`, and where that ends in `data`."""
         # The end mark may have begun in an earlier read, which was passed on already.
         joined = self._recent + data[at:]
         end = joined.find(_PASTE_END)
         if end < 0:
             self.line.count += len(data) - at
             self._recent = joined[-len(_PASTE_END) + 1 :]
-            return len(data)
+            return data[at:], len(data)
         self.in_paste = False
         stop = at + end + len(_PASTE_END) - len(self._recent)
         # Less than nothing where the mark began earlier: its beginning was counted as text then.
         self.line.count += stop - at - len(_PASTE_END)
-        return stop
+        return data[at:stop], stop
 
     def _count(self, data: bytes) -> None:
         data, self._begun = self._begun + data, b""

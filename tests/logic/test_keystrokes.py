@@ -137,3 +137,37 @@ def test_the_key_is_passed_on_in_the_protocol_the_program_asked_for() -> None:
     """Pressing it twice sends it to the agent, which may understand only one form."""
     assert kitty_key(RELAY) == b"\x1b[93;5u"
     assert kitty_key(0x01) == b"\x1b[97;5u"
+
+
+@given(st.lists(st.integers(0, 60), max_size=8))
+def test_pastes_lose_their_marks_where_that_is_wanted_wherever_they_are_cut(cuts: list[int]) -> None:
+    """A program that did not ask for the marks would read them as words."""
+    data = b"\x1b[200~\x1d pasted \x1b[201\x1b[201~"
+    keys, passed = scanner(), b""
+    keys.bare = True
+    for start, end in itertools.pairwise(
+        [0, *sorted(min(max(cut, 6), len(data)) for cut in cuts), len(data)]
+    ):
+        part, rest = keys.feed(data[start:end])
+        assert rest is None
+        passed += part
+    assert passed + keys.release() == b"\x1d pasted \x1b[201"
+    assert not keys.in_paste
+    assert keys.line.count == 14
+    assert keys.feed(b"\x1b[200~a\x1b[201~") == (b"\x1b[200~a\x1b[201~", None)
+
+
+def test_all_pastes_of_one_reading_lose_their_marks() -> None:
+    """What a client read before is one piece, whatever is in it."""
+    keys = scanner()
+    keys.bare = True
+    assert keys.feed(b"a\x1b[200~b\x1b[201~c\x1b[200~d\x1b[201~") == (b"abcd", None)
+
+
+def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart() -> None:
+    """Else the relay key would be text from then on."""
+    keys = scanner()
+    keys.bare = True
+    assert keys.feed(b"\x1b[200~b\x1b[2") == (b"b", None)
+    assert keys.release() == b"\x1b[2"
+    assert keys.feed(b"01~\x1d") == (b"01~", b"")

@@ -26,8 +26,8 @@ Requests, their fields, their answers:
   tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`. No
   size: the child keeps its own. `modes`: the tty's line discipline, restored here if the client dies
 * `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
-* `resume`, `relay_key`: it is repainted; with `relay_key` true the key itself is typed, in the form the
-  program asked for
+* `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
+  program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `say`, `text` (at most 2,000 characters) -> `told`: how many attached terminals got it as an event
 * `luggage` -> `luggage`: the opaque text of the spec

@@ -217,7 +217,7 @@ def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, objec
 
 
 def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
-    terminal = _terminal(peer)
+    terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
     if message.get("relay_key") is True and terminal.keys.relay_key:
         emulator = leg.output.emulator
         kitty = emulator is not None and emulator.modes()["kitty"]
@@ -226,6 +226,7 @@ def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, objec
     if terminal in leg.terminals.all:
         leg.terminals.resume(terminal)
         leg.nudge()
+        leg.terminals.type(terminal, typed)
     return {}
 
 

@@ -71,6 +71,10 @@ class Output:
 
         return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
 
+    def wants_marks(self) -> bool:
+        """Whether the program asked for marks around pastes; unknown without an emulator, and then yes."""
+        return self.emulator is None or self.emulator.mode(2004)
+
     def title(self) -> str:
         """The window title, empty if none."""
         return "" if self.emulator is None else self.emulator.title()

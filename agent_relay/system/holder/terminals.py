@@ -202,6 +202,12 @@ class Terminals:
         self.repaint(terminal)
         self._activate(terminal)
 
+    def type(self, terminal: Terminal, data: bytes) -> None:
+        """Take what its client read, pastes between marks; a program that wants none gets them without."""
+        if self.typing is not None and data:
+            terminal.keys.bare = not self._output.wants_marks()
+            self._take(terminal, self.typing, data)
+
     def rearm(self) -> None:
         """Whose turn it is to be read may have changed."""
         for terminal in self.all:

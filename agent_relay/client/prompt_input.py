@@ -1,0 +1,67 @@
+"""What is typed at the relay prompt, one key, answer of the terminal or piece of a paste at a time."""
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Read(Protocol):
+        """More input. Without `wait` only what is there already."""
+
+        def __call__(self, *, wait: bool) -> bytes | None:
+            """The next bytes typed; `None` when the leg ended meanwhile, or nothing is there."""
+
+
+ESCAPE = b"\x1b"
+PASTE_BEGIN = b"\x1b[200~"
+_PASTE_END = b"\x1b[201~"
+_LONGEST_SEQUENCE = 4096
+_CHARACTER = rb"[\xc2-\xf4][\x80-\xbf]{1,3}|[^\x1b]"
+# Answers that are strings; any other key with Alt begins like them and is two bytes.
+_STRING = rb"\][0-9]+;|P[0-9;]*[!$+>]|_G"
+_UNIT = re.compile(
+    rb"%b|\x1b(?:\[M...|\[[0-?]*[ -/]*[@-~]|O.|(?:%b)[^\x00-\x1f]*(?:\x07|\x1b\\|(?=[\x00-\x1a\x1c-\x1f])"
+    rb"|(?=\x1b[^\\]))|(?!%b)[\]P_^]|(?![\[O\]P_^])(?:%b)|(?=\x1b))"
+    % (_CHARACTER, _STRING, _STRING, _CHARACTER),
+    re.DOTALL,
+)
+_PASTED = re.compile(rb"\x1b\[201~|[^\x1b]+|\x1b(?!\Z|\[\Z|\[2\Z|\[20\Z|\[201\Z)")
+
+
+class PromptInput:
+    """Input read when it is needed; `pending` was read and not taken. `in_paste` is about what comes next."""
+
+    __slots__ = ("_read", "in_paste", "pending")
+
+    def __init__(self, read: "Read") -> None:
+        self._read = read
+        self.pending = b""
+        self.in_paste = False
+
+    def take(self) -> bytes | None:
+        """A character, whole escape sequence or piece of a paste; `None` when the leg ended meanwhile.
+
+        A sequence that stops in the middle is waited for, but Escape alone is a key.
+        """
+        while True:
+            found = (_PASTED if self.in_paste else _UNIT).match(self.pending)
+            size = found.end() if found is not None else 0
+            if not size and ((self.pending == ESCAPE and not self.in_paste) or self._is_endless()):
+                size = len(self.pending)
+            if size:
+                unit, self.pending = self.pending[:size], self.pending[size:]
+                self.in_paste = unit == PASTE_BEGIN or (self.in_paste and unit != _PASTE_END)
+                return unit
+            data = self._read(wait=True)
+            if data is None:
+                return None
+            self.pending += data
+
+    def _is_endless(self) -> bool:
+        return len(self.pending) > _LONGEST_SEQUENCE
+
+    def take_rest(self) -> bytes:
+        """Everything typed so far and not taken, in whatever state."""
+        rest, self.pending = self.pending + (self._read(wait=False) or b""), b""
+        return rest
