@@ -6,7 +6,7 @@ import stat
 from agent_relay.logic.keystrokes import KeyScanner, kitty_key
 from agent_relay.system.holder.leg import Leg
 from agent_relay.system.holder.peers import Peer
-from agent_relay.system.holder.terminals import Terminal
+from agent_relay.system.holder.terminal import Terminal
 from agent_relay.system.holder.typing_queue import REFUSED_BYTES
 
 TYPE_CHECKING = False

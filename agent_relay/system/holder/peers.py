@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_relay.system.holder.terminals import Terminal
+    from agent_relay.system.holder.terminal import Terminal
 
 _BACKLOG = 64
 _READ_BYTES = 64 << 10

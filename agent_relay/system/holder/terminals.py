@@ -3,7 +3,7 @@
 import os
 import time
 
-from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.logic.keystrokes import TypedLine, is_focus
 from agent_relay.system.holder.answering import Answering
 from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_relay.system.holder.output import Output
+    from agent_relay.system.holder.terminal import Terminal
     from agent_relay.system.holder.typing_queue import TypingQueue
 
 READ_BYTES = 64 << 10
@@ -22,41 +23,6 @@ GRACE_S = 0.25
 _KEY_S = 0.02
 # The rest of a long answer of the terminal follows within this.
 _ANSWER_S = 0.5
-
-
-class Terminal:
-    """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
-
-    `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
-    `lagging` terminals get a repaint instead of what they missed; `paused` ones get nothing, because their
-    client shows something else on them.
-    """
-
-    __slots__ = ("ended", "fd", "keys", "lagging", "modes", "out", "paused", "progress", "size", "tell")
-
-    def __init__(
-        self,
-        fd: int,
-        keys: KeyScanner,
-        size: tuple[int, int, int, int],
-        tell: "Callable[[dict[str, object]], None]",
-        modes: object = None,
-    ) -> None:
-        self.modes = modes
-        self.fd = fd
-        self.keys = keys
-        self.size = size
-        self.tell = tell
-        self.out = bytearray()
-        self.lagging = True
-        self.paused = False
-        self.ended = False
-        self.progress = time.monotonic()
-
-    @property
-    def keeps_up(self) -> bool:
-        """Whether it is given the child's output as it comes."""
-        return not (self.lagging or self.paused)
 
 
 class Terminals:
@@ -106,7 +72,7 @@ class Terminals:
         self.key_at: float | None = None
         self.over = False
 
-    def add(self, terminal: Terminal) -> None:
+    def add(self, terminal: "Terminal") -> None:
         """The terminal is attached: it is painted, and what is typed on it reaches the child."""
         self.all.append(terminal)
         self._loop.watch(terminal.fd, OUT, lambda ready: self._serve(terminal, ready))
@@ -114,7 +80,7 @@ class Terminals:
         self._activate(terminal)
         self._changed()
 
-    def remove(self, terminal: Terminal, event: "dict[str, object] | None" = None) -> None:
+    def remove(self, terminal: "Terminal", event: "dict[str, object] | None" = None) -> None:
         """The terminal is let go, its client told why; the child does not notice."""
         if terminal not in self.all:
             return
@@ -132,13 +98,13 @@ class Terminals:
             terminal.tell(event)
         self._changed()
 
-    def resize(self, terminal: Terminal, size: tuple[int, int, int, int]) -> None:
+    def resize(self, terminal: "Terminal", size: tuple[int, int, int, int]) -> None:
         """The person changed the terminal's size."""
         terminal.size = size
         self._active = None
         self._activate(terminal)
 
-    def _activate(self, terminal: Terminal) -> None:
+    def _activate(self, terminal: "Terminal") -> None:
         if self._active is not terminal:
             self._active = terminal
             self._resized(terminal.size)
@@ -175,19 +141,19 @@ class Terminals:
                     free = False
         return free
 
-    def repaint(self, terminal: Terminal) -> None:
+    def repaint(self, terminal: "Terminal") -> None:
         """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
         terminal.out.clear()
         terminal.lagging = True
         self._rearm(terminal)
 
-    def pause(self, terminal: Terminal) -> None:
+    def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""
         terminal.paused = True
         terminal.out.clear()
         self._rearm(terminal)
 
-    def take_unread(self, terminal: Terminal) -> bytes:
+    def take_unread(self, terminal: "Terminal") -> bytes:
         """What its client had sent before it paused; a tty keeps that for the client itself."""
         if terminal not in self.all or os.isatty(terminal.fd):
             return b""
@@ -196,13 +162,13 @@ class Terminals:
         except OSError:
             return b""
 
-    def resume(self, terminal: Terminal) -> None:
+    def resume(self, terminal: "Terminal") -> None:
         """The terminal is ours again; it is repainted."""
         terminal.paused = False
         self.repaint(terminal)
         self._activate(terminal)
 
-    def type(self, terminal: Terminal, data: bytes) -> None:
+    def type(self, terminal: "Terminal", data: bytes) -> None:
         """Take what its client read, pastes between marks; a program that wants none gets them without."""
         if self.typing is not None and data:
             terminal.keys.bare = not self._output.wants_marks()
@@ -217,14 +183,14 @@ class Terminals:
         """Whether every terminal has all there is."""
         return not any((terminal.out or terminal.lagging) and not terminal.paused for terminal in self.all)
 
-    def _rearm(self, terminal: Terminal) -> None:
+    def _rearm(self, terminal: "Terminal") -> None:
         events = 0
         if not terminal.paused:
             readable = self.typing is not None and self.typing.may_read(terminal) and not terminal.ended
             events = IN * readable | OUT * (bool(terminal.out) or terminal.lagging)
         self._loop.want(terminal.fd, events)
 
-    def _write(self, terminal: Terminal, data: "bytes | bytearray") -> int:
+    def _write(self, terminal: "Terminal", data: "bytes | bytearray") -> int:
         try:
             return os.write(terminal.fd, data)
         except BlockingIOError:
@@ -233,7 +199,7 @@ class Terminals:
             self.remove(terminal, {"event": "terminal-gone"})
             return len(data)
 
-    def _serve(self, terminal: Terminal, ready: int) -> None:
+    def _serve(self, terminal: "Terminal", ready: int) -> None:
         if ready & OUT:
             if terminal.lagging and not terminal.paused:
                 terminal.lagging = False
@@ -251,7 +217,7 @@ class Terminals:
         elif ready & GONE and not ready & OUT:
             self.remove(terminal, {"event": "terminal-gone"})
 
-    def _read(self, terminal: Terminal) -> None:
+    def _read(self, terminal: "Terminal") -> None:
         typing = self.typing
         if typing is None or terminal.paused:
             return
@@ -270,7 +236,7 @@ class Terminals:
         self._loop.cancel(terminal)
         self._take(terminal, typing, data)
 
-    def _take(self, terminal: Terminal, typing: "TypingQueue", data: bytes) -> None:
+    def _take(self, terminal: "Terminal", typing: "TypingQueue", data: bytes) -> None:
         """Input of the terminal: what a person does makes it the active one; what it answers does not."""
         keys, now = terminal.keys, time.monotonic()
         answering = self._answering.find(self._active, self.all, now)
@@ -293,7 +259,7 @@ class Terminals:
             self.pause(terminal)
             terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
 
-    def _release(self, terminal: Terminal) -> None:
+    def _release(self, terminal: "Terminal") -> None:
         held = terminal.keys.release()
         if held and self.typing is not None:
             self.typing.put(terminal, held, in_paste=terminal.keys.in_paste)

@@ -1,0 +1,44 @@
+"""One person's terminal attached to a leg: what waits for it, and in which state it is."""
+
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.logic.keystrokes import KeyScanner
+
+
+class Terminal:
+    """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
+
+    `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
+    `lagging` terminals get a repaint instead of what they missed; `paused` ones get nothing, because their
+    client shows something else on them.
+    """
+
+    __slots__ = ("ended", "fd", "keys", "lagging", "modes", "out", "paused", "progress", "size", "tell")
+
+    def __init__(
+        self,
+        fd: int,
+        keys: "KeyScanner",
+        size: tuple[int, int, int, int],
+        tell: "Callable[[dict[str, object]], None]",
+        modes: object = None,
+    ) -> None:
+        self.modes = modes
+        self.fd = fd
+        self.keys = keys
+        self.size = size
+        self.tell = tell
+        self.out = bytearray()
+        self.lagging = True
+        self.paused = False
+        self.ended = False
+        self.progress = time.monotonic()
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether it is given the child's output as it comes."""
+        return not (self.lagging or self.paused)
