@@ -1,0 +1,84 @@
+"""What relay has to say while an agent has the screen: the person at the terminal sees it there."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agent_relay.domain.ledger import Rest
+from agent_relay.system.folders import ensure_private
+from agent_relay.system.ledger import update_ledger
+from tests.support.person import Person
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import assert_given_back, seat, seated_world
+
+REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
+SOON = {"limit": "You've hit your session limit", "resets_in_s": 4}
+SCENES = [
+    {"when": "refuse", "do": [REFUSED]},
+    {"when": "limit", "do": [SOON]},
+    {"again": True, "do": [{"say": "demo heard you"}]},
+]
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A world whose first agent can be signed out, and has limits that are soon over."""
+    with seated_world() as made:
+        with open(f"{made.folder}/plays/demo.json", "w", encoding="utf-8") as stream:
+            json.dump({"scenes": SCENES}, stream)
+        yield made
+
+
+def reads(person: Person, words: str) -> None:
+    """The person can read `words`, over however many rows they go."""
+    said = "".join(words.split())
+    person.wait_until(lambda: said in "".join(person.text().replace(" relay  ", "").split()), words)
+
+
+@pytest.mark.slow
+def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failure(world: RelayWorld) -> None:
+    """No failover, no retry: one line, the agent as it was, and an exit status scripts can read."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"refuse\r")
+        reads(person, "demo is signed out or its key is refused (Invalid API key). Sign in there and go on")
+        person.type(b"\x1d/status\r")
+        reads(person, "demo is signed out, or its key refused: Invalid API key")
+        person.type(b" ")
+        person.wait_until(lambda: "any key" not in person.text(), "the agent's screen")
+        person.type(b"\x04")
+        assert person.wait_for_end() == 1
+        reads(person, "Sign in, then go on: agent-relay demo --session")
+        assert_given_back(person)
+
+
+@pytest.mark.slow
+def test_an_offer_to_return_is_shown_and_taken_behind_the_relay_key(world: RelayWorld) -> None:
+    """The person need not ask `status` whether their preferred agent is back."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_for("understudy goes on")
+        reads(
+            person,
+            "demo can be had again. Go back to it: agent-relay demo, or /use demo behind the relay key",
+        )
+        person.type(b"\x1d/use demo\r")
+        person.wait_for("demo heard you")
+
+
+@pytest.mark.slow
+def test_a_session_begun_under_a_resting_agent_says_so_over_its_screen(world: RelayWorld) -> None:
+    """A line above the agent's first screen is scrolled away before anybody reads it."""
+    now = datetime.now(UTC)
+    ensure_private(world.folders.state)
+    rest = Rest("demo", "", "account", now + timedelta(hours=1), evidence="session limit", seen_at=now)
+    update_ledger(world.folders.ledger, lambda _: (rest,))
+    with seat(world, "agent", "demo") as person:
+        reads(person, "as far as relay knows; it was started all the same")
+        person.wait_for("ready | demo")
+        person.type(b"hello\r")
+        person.wait_for("demo heard you")
+        assert "as far as relay knows" not in person.text()
