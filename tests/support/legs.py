@@ -133,7 +133,10 @@ class Held:
 
     def is_locked(self) -> bool:
         """Whether somebody holds the leg's lock."""
-        fd = os.open(f"{self.folder}/lock", os.O_RDWR)
+        try:
+            fd = os.open(f"{self.folder}/lock", os.O_RDWR)
+        except FileNotFoundError:
+            return False
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -17,6 +17,7 @@ from tests.support.install_clis import get_clis_folder, get_path_folders
 from tests.support.provider.script import write_script
 from tests.support.provider.steps import Step
 from tests.support.real_terminal import Terminal
+from tests.support.relay_world import is_holder
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CALC = "def add(a, b):\n    return a - b\n"
@@ -142,7 +143,9 @@ class World:
         """End every program that runs here, whoever started it."""
         for terminal in self._terminals:
             terminal.close()
-        for pid in self.find_processes():
+        everybody = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        holders = [pid for pid in everybody if is_holder(pid, self.root)]
+        for pid in (*self.find_processes(), *holders):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

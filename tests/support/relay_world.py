@@ -120,19 +120,9 @@ class RelayWorld:
                     command = file.read()
             except OSError:
                 continue
-            if (mark in environ or legs in command or self._is_holder(int(name))) and command:
+            if (mark in environ or legs in command or is_holder(int(name), self.folders.legs)) and command:
                 found[int(name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
         return found
-
-    def _is_holder(self, pid: int) -> bool:
-        """A holder's environment is empty; it is known by the lock it keeps open."""
-        try:
-            return any(
-                os.readlink(f"/proc/{pid}/fd/{fd}").startswith(self.folders.legs)
-                for fd in os.listdir(f"/proc/{pid}/fd")
-            )
-        except OSError:
-            return False
 
     def close(self) -> None:
         """Whatever is left is killed, whatever was written is gone."""
@@ -163,6 +153,16 @@ def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 30.0) -> N
     while not is_so():
         assert time.monotonic() < deadline, f"waited {limit_s:g} s until {what}"
         time.sleep(0.02)
+
+
+def is_holder(pid: int, legs: str) -> bool:
+    """Whether this is the holder of a leg below that folder: its environment is empty, its lock is not."""
+    try:
+        return any(
+            os.readlink(f"/proc/{pid}/fd/{fd}").startswith(legs) for fd in os.listdir(f"/proc/{pid}/fd")
+        )
+    except OSError:
+        return False
 
 
 def is_stopped(pid: int) -> bool:

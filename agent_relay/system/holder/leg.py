@@ -23,6 +23,8 @@ SETTLED_S = 0.1
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
 _FAREWELL_S = 2.0
+# How often a holder that waits to be told to leave looks whether its folder was deleted.
+_LOOKS_S = 60.0
 # A program that asks to be started again sooner would do so for ever.
 _AGAIN_S = 0.5
 # Whoever left the agent at least this long before its end is not ended with it.
@@ -225,7 +227,15 @@ class Leg:
         )
         self.stored = store_exit(self.spec.leg_folder, self.exit)
         self._farewell(time.monotonic() + _FAREWELL_S)
-        self.loop.after("linger", self.spec.linger_s, self._leave)
+        self._linger(time.monotonic() + self.spec.linger_s)
+
+    def _linger(self, until: float) -> None:
+        """Stay for a daemon that wants the luggage, as long as one can find us."""
+        left_s = until - time.monotonic()
+        if left_s <= 0 or not os.path.exists(self.spec.leg_folder):
+            self._leave()
+        else:
+            self.loop.after("linger", min(left_s, _LOOKS_S), lambda: self._linger(until))
 
     def _farewell(self, deadline: float) -> None:
         """Tell of the end when every terminal has shown all output, or takes none any more."""

@@ -1,6 +1,7 @@
 """What outlives an ended program: shells in Unix sessions of their own do not, services it started do."""
 
 import os
+import shutil
 import signal
 
 from agent_relay.system.processes import born, is_alive
@@ -66,6 +67,15 @@ def test_a_killed_agents_shell_in_a_session_of_its_own_is_ended(tmp_path: object
         assert is_alive(*other)
         assert wire.ask("collect")["survivors"] == []
         wait_until(lambda: not is_alive(*other), "the shell's end")
+
+
+def test_a_holder_nobody_can_find_any_more_leaves_with_its_agent(tmp_path: object) -> None:
+    """Whoever deletes relay's folders must not be left with processes that wait for days."""
+    folder = os.path.join(str(tmp_path), "leg")
+    with hold(folder, ["sleep", "60"]) as held:
+        shutil.rmtree(folder)
+        os.kill(held.started.child_pid, signal.SIGKILL)
+        wait_until(lambda: not os.path.exists(f"/proc/{held.started.holder_pid}/fd/0"), "the holder's end")
 
 
 def read_children(pid: int) -> set[int]:
