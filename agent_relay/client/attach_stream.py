@@ -95,6 +95,8 @@ class Stream:
 
     def finish(self) -> None:
         """Everything the agent said has been written; the pair is closed. The other end should be."""
+        # The holder's last words to the terminal come even behind the relay prompt.
+        self.held = False
         self._pair.settimeout(_LAST_WORDS_S)
         while self.show():
             pass

@@ -44,6 +44,7 @@ class Emulator:
         self._replies = bytearray()
         self._held = b""
         self._primary = b""
+        self._colored: set[int] = set()
         self._tracked = ctypes.c_void_p()
         # ctypes callbacks die with their Python objects; the library keeps only the bare address.
         self._on_reply = ghostty.WritePty(self._keep_reply)
@@ -238,20 +239,34 @@ class Emulator:
         """Bytes after which any terminal of this size shows what this one shows and goes on as it would.
 
         Both screens, modes, scroll region, tab stops, pen, character sets, keyboard, cursor, title, colors,
-        and the sequence the program is in the middle of. Saved cursors (DECSC) and palettes are not kept.
+        changed palette entries, and the sequence it is within. Not the saved cursor (DECSC, decision 10).
         """
         below = self._primary + repaint.COVER if self.alternate() else b""
         painted = repaint.BEGIN + below + self._paint()
         shape = self._cursor_shape()
         if shape != _DEFAULT_SHAPE:
             painted += b"\x1b[%d q" % shape
-        painted += repaint.colors(self._lib, self._handle, FOREGROUND, BACKGROUND)
+        painted += repaint.colors(self._lib, self._handle, FOREGROUND, BACKGROUND) + self._paint_palette()
         title = self.title()
         if title:
             painted += b"\x1b]2;" + title.encode() + b"\x1b\\"
         if not self.mode(2026):
             painted += repaint.END_SYNC
         return painted + repaint.continuation(self._lib, self._handle) + self._held
+
+    def _paint_palette(self) -> bytes:
+        colors = repaint.read_palette(self._lib, self._handle)
+        self._colored.update(colors)
+        return repaint.reset_palette(self._colored - colors.keys()) + repaint.render_palette(colors)
+
+    def see_colors(self) -> None:
+        """A terminal may stop following: palette entries set so far are reset by the next repaint, or set."""
+        self._colored.update(repaint.read_palette(self._lib, self._handle))
+
+    def uncolor(self) -> bytes:
+        """What gives a terminal that followed its own palette back; empty when the program changed none."""
+        self.see_colors()
+        return repaint.reset_palette(self._colored)
 
     def _track(self) -> None:
         """Mark the top row of the screen: rows found above it later have scrolled away since."""

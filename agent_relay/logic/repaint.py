@@ -6,6 +6,10 @@ from ctypes import byref
 from agent_relay.logic import ghostty
 from agent_relay.logic.ghostty import check
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # Brings any terminal to its defaults without touching what scrolled away.
 DEFAULTS = (
     b"\x1b[0m\x1b]8;;\x1b\\\x1b(B\x1b)B\x0f\x1b[?69l\x1b[r\x1b[?6l\x1b[?7h\x1b[4l\x1b[20l\x1b[?1l\x1b[?5l\x1b>"
@@ -17,6 +21,7 @@ DEFAULTS = (
 BEGIN = b"\x18\x1b[?2026h\x1b[?1049l" + DEFAULTS + b"\x1b[H\x1b[2J"
 COVER = b"\x1b[?1049h" + DEFAULTS
 END_SYNC = b"\x1b[?2026l"
+_INVERSE = bytes(range(255, -1, -1))
 
 
 def select(
@@ -92,6 +97,42 @@ def colors(
         if result == ghostty.SUCCESS and (rgb.r, rgb.g, rgb.b) != default:
             said += b"\x1b]%d;rgb:%02x/%02x/%02x\x1b\\" % (code, rgb.r, rgb.g, rgb.b)
     return said
+
+
+def read_palette(lib: ctypes.CDLL, handle: int) -> dict[int, bytes]:
+    """The palette entries the program set itself (OSC 4), as red, green and blue; 20 us.
+
+    An entry it did not set shows the default, whatever that is: it is given another one for a moment, because
+    the library does not say which entries are set, and a program may set one to the very default.
+    """
+    current, default, beneath = ghostty.Palette(), ghostty.Palette(), ghostty.Palette()
+    check(lib.ghostty_terminal_get(handle, ghostty.DATA_COLOR_PALETTE_DEFAULT, byref(default)), "palette")
+    check(lib.ghostty_terminal_get(handle, ghostty.DATA_COLOR_PALETTE, byref(current)), "palette")
+    other = ghostty.Palette.from_buffer_copy(bytes(default).translate(_INVERSE))
+    check(lib.ghostty_terminal_set(handle, ghostty.OPT_COLOR_PALETTE, byref(other)), "set palette")
+    check(lib.ghostty_terminal_get(handle, ghostty.DATA_COLOR_PALETTE, byref(beneath)), "palette")
+    check(lib.ghostty_terminal_set(handle, ghostty.OPT_COLOR_PALETTE, byref(default)), "set palette")
+    known, shown, hidden, swapped = bytes(default), bytes(current), bytes(beneath), bytes(other)
+    if shown == known and hidden == swapped:
+        return {}
+    entries = ((index, slice(3 * index, 3 * index + 3)) for index in range(len(current)))
+    return {
+        index: shown[part]
+        for index, part in entries
+        if shown[part] != known[part] or hidden[part] != swapped[part]
+    }
+
+
+def render_palette(colors: dict[int, bytes]) -> bytes:
+    """What sets these palette entries, each by itself: not every terminal takes several at once."""
+    return b"".join(
+        b"\x1b]4;%d;rgb:%02x/%02x/%02x\x1b\\" % (index, *color) for index, color in sorted(colors.items())
+    )
+
+
+def reset_palette(entries: "Iterable[int]") -> bytes:
+    """What gives these palette entries the terminal's own colors back; others may be the person's doing."""
+    return b"".join(b"\x1b]104;%d\x1b\\" % index for index in sorted(entries))
 
 
 def continuation(lib: ctypes.CDLL, handle: int) -> bytes:

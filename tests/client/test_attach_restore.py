@@ -123,3 +123,24 @@ def test_what_was_on_the_screen_before_stays_in_the_scrollback(tmp_path: object)
             person.type(b"q")
             assert person.wait_for_end() == 0
             assert person.text().startswith("up")
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+@pytest.mark.parametrize("ending", [leave_by_prompt, quit_agent])
+def test_the_palette_an_agent_changed_is_shown_again_and_given_back(
+    tmp_path: object, way: str, ending: object
+) -> None:
+    """A theme that stays behind colors everything the person does next; their own must not be lost either."""
+    theme = "say('\\x1b]4;1;rgb:12/34/56\\x07')" + AGENT
+    with hold(str(tmp_path), raw_python(theme)) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("READY")
+        with at_terminal(client(held.socket, way=way)) as person:
+            person.wait_for("READY")
+            assert bytes(person.received).count(b"\x1b]4;1;rgb:12/34/56") == 1
+            assert b"\x1b]104" not in person.received
+            assert callable(ending)
+            ending(person, held)
+            assert person.wait_for_end() == 0
+            assert bytes(person.received).count(b"\x1b]104") == 1
+            assert b"\x1b]104;1\x1b\\" in person.received
+            assert_restored(person)

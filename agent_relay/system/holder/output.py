@@ -71,6 +71,15 @@ class Output:
 
         return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
 
+    def see_colors(self) -> None:
+        """Terminals may miss from now on that colors they have are given up."""
+        if self.emulator is not None:
+            self.emulator.see_colors()
+
+    def uncolor(self) -> bytes:
+        """What a terminal that is let go must be told of the palette; empty if nothing."""
+        return b"" if self.emulator is None else self.emulator.uncolor()
+
     def wants_marks(self) -> bool:
         """Whether the program asked for marks around pastes; unknown without an emulator, and then yes."""
         return self.emulator is None or self.emulator.mode(2004)

@@ -87,6 +87,7 @@ class Terminals:
         self.all.remove(terminal)
         self._loop.forget(terminal.fd)
         self._loop.cancel(terminal)
+        self._uncolor(terminal)
         os.close(terminal.fd)
         if self.typing is not None:
             self.typing.leave(terminal)
@@ -97,6 +98,15 @@ class Terminals:
         if event is not None:
             terminal.tell(event)
         self._changed()
+
+    def _uncolor(self, terminal: "Terminal") -> None:
+        """Which palette entries the program changed is known here only; all else its client gives back."""
+        if reset := self._output.uncolor():
+            try:
+                # Behind half a sequence, maybe, which the first byte ends.
+                os.write(terminal.fd, b"\x18" + reset)
+            except OSError:
+                return
 
     def resize(self, terminal: "Terminal", size: tuple[int, int, int, int]) -> None:
         """The person changed the terminal's size."""
@@ -143,6 +153,7 @@ class Terminals:
 
     def repaint(self, terminal: "Terminal") -> None:
         """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
+        self._output.see_colors()
         terminal.out.clear()
         terminal.lagging = True
         self._rearm(terminal)
@@ -150,6 +161,7 @@ class Terminals:
     def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""
         terminal.paused = True
+        self._output.see_colors()
         terminal.out.clear()
         self._rearm(terminal)
 
