@@ -1,11 +1,11 @@
 """Several terminals and one question: the agent reads one answer, and every key of everybody."""
 
 import contextlib
-import socket
 from collections.abc import Iterator
 
 import pytest
 
+from tests.support.by_hand import Seat
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
@@ -19,31 +19,6 @@ while True:
 """
 COLORS = (b"\x1b]11;rgb:1111/1111/1111\x07", b"\x1b]11;rgb:2222/2222/2222\x07")
 ANSWERS = tuple(b"\x1b[?1;%dc\x1b[1;%dR" % (name, name) + COLORS[name - 1] for name in (1, 2))
-
-
-class Seat:
-    """A terminal by hand: what is sent is what it sends, answers and keys alike."""
-
-    def __init__(self, folder: str, rows: int) -> None:
-        self.wire = Wire(folder)
-        self.ours, theirs = socket.socketpair()
-        self.ours.settimeout(20)
-        self.seen = b""
-        answer = self.wire.ask("attach", (theirs.fileno(),), rows=rows, cols=80, relay_key=0x1D)
-        assert answer["ok"], answer
-        theirs.close()
-
-    def wait_for(self, text: bytes) -> None:
-        """Read until the leg wrote this."""
-        while text not in self.seen:
-            data = self.ours.recv(1 << 16)
-            assert data, self.seen
-            self.seen += data
-
-    def close(self) -> None:
-        """The terminal and its client are gone."""
-        self.ours.close()
-        self.wire.sock.close()
 
 
 @contextlib.contextmanager
