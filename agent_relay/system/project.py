@@ -14,7 +14,10 @@ FOLDER = ".agent-relay"
 MARK = "agent-relay.json"
 SCHEMA = "agent-relay/project"
 VERSION = 1
+_SESSIONS = "sessions"
 _IGNORE = b"*\n"
+_IGNORE_OURS = b"/.gitignore\n/agent-relay.json\n/0*/\n"
+"""Sessions are named by ULIDs, whose first character stays 0 for some thousand years."""
 _PRIVATE = 0o700
 _MARK_BYTES = 1 << 16
 
@@ -36,16 +39,19 @@ def find_project(root: str) -> Project | None:
 def open_project(root: str) -> Project:
     """The project of `root`, with a private folder that git ignores and that carries our mark.
 
-    Another product writes a folder of the same name: what it keeps there stays as it is. Raises
-    RelayError where the folder is a symlink, no folder, somebody else's, or cannot be written.
+    Another product writes a folder of the same name, and a project may come with one: what stands there
+    stays as it is, git's view of it included, and only `sessions` carries our mark. Raises RelayError where
+    the folder is a symlink, no folder, somebody else's, or cannot be written.
     """
     folder = os.path.join(root, FOLDER)
     try:
         made = _make_folder(folder)
         if made or not _read_mark(folder):
-            _write_ignore(folder)
+            whole = made or _is_begun(folder)
+            ours = folder if whole else os.path.join(folder, _SESSIONS)
+            _write_ignore(ours, _IGNORE if whole or _make_folder(ours) else _IGNORE_OURS)
             mark = json.dumps({"schema": SCHEMA, "version": VERSION}) + "\n"
-            write_atomic(os.path.join(folder, MARK), mark.encode(), durable=False)
+            write_atomic(os.path.join(ours, MARK), mark.encode(), durable=False)
     except OSError as problem:
         raise cannot_write(folder, problem) from problem
     return Project(root, folder)
@@ -60,7 +66,7 @@ def session_folder(project: Project, session_id: str) -> str:
         raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
     folder = project.folder
     try:
-        for name in ("sessions", session_id, "resume"):
+        for name in (_SESSIONS, session_id, "resume"):
             parent, folder = folder, os.path.join(folder, name)
             if _make_folder(folder):
                 sync_folder(parent)
@@ -97,19 +103,29 @@ def _tighten(folder: str) -> None:
         os.chmod(folder, _PRIVATE)
 
 
-def _write_ignore(folder: str) -> None:
-    """Git ignores what relay writes. In another product's folder only our part carries the rule."""
-    if os.path.lexists(os.path.join(folder, ".gitignore")):
-        folder = os.path.join(folder, "sessions")
-        _make_folder(folder)
+def _is_begun(folder: str) -> bool:
+    """Whether it is empty or wholly ignored by git: a crash may have cut short our making."""
+    try:
+        return read_bounded(os.path.join(folder, ".gitignore"), limit_bytes=_MARK_BYTES) == _IGNORE
+    except FileNotFoundError:
+        return not os.listdir(folder)
+
+
+def _write_ignore(folder: str, rules: bytes) -> None:
+    """Git ignores what relay writes, unless somebody has rules of their own there."""
     path = os.path.join(folder, ".gitignore")
     if not os.path.lexists(path):
-        write_atomic(path, _IGNORE, durable=False)
+        write_atomic(path, rules, durable=False)
 
 
 def _read_mark(folder: str) -> bool:
-    """Whether `folder` carries our mark. Raises UntrustedDataError for a mark that cannot be ours."""
-    path = os.path.join(folder, MARK)
+    """Whether `folder` or what is ours of it carries our mark. Raises UntrustedDataError for a false one."""
+    return _is_mark(os.path.join(folder, MARK)) or _is_mark(os.path.join(folder, _SESSIONS, MARK))
+
+
+def _is_mark(path: str) -> bool:
+    """Whether our mark stands there. Raises UntrustedDataError for a mark that cannot be ours."""
+    folder = os.path.dirname(path)
     if os.path.islink(path):
         raise UntrustedDataError(f"{path} is a symlink, which relay never made", hint="Remove the link.")
     try:

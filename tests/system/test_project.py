@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -55,9 +56,31 @@ def test_another_product_with_the_same_folder_keeps_its_files(tmp_path: Path) ->
     assert (folder / "connection.json").read_text() == "{}"
     assert (folder / ".gitignore").read_text() == "connection.json\n"
     assert mode(folder) == 0o755
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gitignore",
+        "connection.json",
+        "sessions",
+        "step-outputs",
+    ]
     assert (folder / "sessions" / ".gitignore").read_text() == "*\n"
     assert mode(folder / "sessions") == 0o700
     assert find_project(str(tmp_path)) is not None
+    before = (folder / "sessions").stat().st_mtime_ns
+    open_project(str(tmp_path))
+    assert (folder / "sessions").stat().st_mtime_ns == before
+
+
+def test_another_products_sessions_are_not_hidden_from_git(tmp_path: Path) -> None:
+    """Its new files must not vanish from `git status` because relay worked here; ours stay out of it."""
+    folder = tmp_path / ".agent-relay"
+    (folder / "sessions" / "theirs").mkdir(parents=True)
+    (folder / "sessions" / "theirs" / "log").write_text("new")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    session_folder(open_project(str(tmp_path)), SESSION)
+    (folder / "sessions" / SESSION / "journal.jsonl").write_text("{}")
+    status = ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"]
+    found = subprocess.run(status, check=True, capture_output=True, text=True).stdout
+    assert found == "?? .agent-relay/sessions/theirs/log\n"
 
 
 def test_a_folder_without_our_mark_is_not_our_project(tmp_path: Path) -> None:
