@@ -106,12 +106,13 @@ class Emulator:
         if escape >= 0 and data[escape:] in _ENTER_BEGUN:
             self._held = data[escape:]
             data = data[:escape]
-        switch = _ENTER_ALTERNATE.search(data)
-        if switch is not None and not self.alternate():
+        while (switch := _ENTER_ALTERNATE.search(data)) is not None:
             # The formatter shows the active screen only: what lies beneath is kept before it is covered.
             self._write(self._handle, data, switch.start())
-            self._primary = self._paint()
-            data = data[switch.start() :]
+            if not self.alternate():
+                self._primary = self._paint()
+            self._write(self._handle, switch.group(), switch.end() - switch.start())
+            data = data[switch.end() :]
         self._write(self._handle, data, len(data))
 
     def resize(self, cols: int, rows: int, *, width_px: int = 0, height_px: int = 0) -> None:
@@ -255,18 +256,17 @@ class Emulator:
         return painted + repaint.continuation(self._lib, self._handle) + self._held
 
     def _paint_palette(self) -> bytes:
-        colors = repaint.read_palette(self._lib, self._handle)
-        self._colored.update(colors)
+        colors = self.see_colors()
         return repaint.reset_palette(self._colored - colors.keys()) + repaint.render_palette(colors)
 
-    def see_colors(self) -> None:
-        """A terminal may stop following: palette entries set so far are reset by the next repaint, or set."""
-        self._colored.update(repaint.read_palette(self._lib, self._handle))
+    def see_colors(self) -> dict[int, bytes]:
+        """The palette entries set now; the next repaint resets those that are not set any more then."""
+        self._colored.update(colors := repaint.read_palette(self._lib, self._handle))
+        return colors
 
     def uncolor(self) -> bytes:
         """What gives a terminal that followed its own palette back; empty when the program changed none."""
-        self.see_colors()
-        return repaint.reset_palette(self._colored)
+        return repaint.reset_palette(self._colored | self.see_colors().keys())
 
     def _track(self) -> None:
         """Mark the top row of the screen: rows found above it later have scrolled away since."""

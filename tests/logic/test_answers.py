@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.answers import count_cursor
+from agent_relay.logic.answers import count_cursor, is_answer
 from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
 
 ANSWERS = (
@@ -111,6 +111,21 @@ def test_a_cursor_in_the_first_row_is_an_answer_while_one_is_due() -> None:
     keys.cursor_due = count_cursor(b"\x1b[1;5R\x1b[0n")
     assert keys.feed(b"\x1b[1;5R\x1b[1;5R", sift=True) == (b"\x1b[1;5R", None)
     assert (keys.answers, keys.cursor_due) == (b"\x1b[1;5R", 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "so"),
+    [
+        (b"\x1b[?62;22c", True),
+        (b"\x1b[9;9R", True),
+        (b"\x1b[1;5R", False),
+        (b"\x1b[0na", False),
+        (b"a", False),
+    ],
+)
+def test_one_whole_answer_is_known_as_such(data: bytes, so: bool) -> None:  # noqa: FBT001 - a table's column
+    """At the relay prompt it is no key, and what may be a key is one."""
+    assert is_answer(data) is so
 
 
 def test_an_answer_that_never_ends_does_not_swallow_keys_for_long() -> None:

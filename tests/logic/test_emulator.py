@@ -172,6 +172,15 @@ def test_the_main_screen_beneath_an_alternate_one_is_repainted_too() -> None:
     assert state(fresh) == state(emulator)
 
 
+def test_the_main_screen_is_kept_as_it_was_when_it_was_covered_last() -> None:
+    """An editor that ends and a pager that begins may come in one read, with lines between them."""
+    emulator, fresh = Emulator(LIBRARY, 20, 4), Emulator(LIBRARY, 20, 4)
+    emulator.feed(b"one\x1b[?1049habove\x1b[?1049l two\x1b[?1049hpager\x1b[?1049h")
+    fresh.feed(emulator.repaint())
+    fresh.feed(b"\x1b[?1049l")
+    assert fresh.text()[0] == "one two"
+
+
 def test_a_repaint_in_the_middle_of_a_sequence_lets_it_end() -> None:
     """A lagging client is repainted between two reads; the rest of a cut sequence must not become text."""
     for cut in (b"\x1b[3", b"\x1b]0;tit", b"\xe4\xb8", b"\x1b[?1049", b"\x1bPq"):
