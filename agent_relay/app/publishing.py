@@ -23,7 +23,8 @@ from agent_relay.system.git import read_tree
 from agent_relay.system.project import open_project
 from agent_relay.system.project import session_folder as make_folder
 from agent_relay.system.secrets import gather_secrets
-from agent_relay.system.store import list_packets, publish_packet, read_delivery_text, read_packet
+from agent_relay.system.store import publish_packet
+from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
 from agent_relay.system.templates import build_renderer
 from agent_relay.system.transcripts import find_transcript, read_facts
 

@@ -12,7 +12,7 @@ from agent_relay.system.glances import read_session
 from agent_relay.system.journal import read_events
 from agent_relay.system.places import find_example_folder
 from agent_relay.system.project import find_project
-from agent_relay.system.store import list_packets, read_delivery_text, read_packet
+from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
 from tests.faces.cli_run import create_world
 from tests.house import tree
 

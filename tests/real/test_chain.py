@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agent_relay.domain.session import Session, State
-from agent_relay.system.store import list_packets, read_packet
+from agent_relay.system.store_reading import list_packets, read_packet
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, Step, call, say, shell
 from tests.support.real import World

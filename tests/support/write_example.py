@@ -12,7 +12,8 @@ import shutil
 import sys
 
 from agent_relay.logic.packet_json import parse_packet
-from agent_relay.system.store import list_packets, publish_packet
+from agent_relay.system.store import publish_packet
+from agent_relay.system.store_reading import list_packets
 from tests.house import tree
 
 PROJECT = "/home/ada/project"

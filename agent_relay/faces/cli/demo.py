@@ -18,7 +18,7 @@ from agent_relay.faces.cli.printing import is_fancy, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_sessions_at
-from agent_relay.system.store import list_packets
+from agent_relay.system.store_reading import list_packets
 
 _STEP_LIMIT_S = 60
 _PLACE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -12,7 +12,7 @@ from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.typed import Function, run_group
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
-from agent_relay.system.store import list_packets, read_packet
+from agent_relay.system.store_reading import list_packets, read_packet
 
 Session = Annotated[str, typer.Argument(help="A session's id, or one end of it; the newest here without.")]
 Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; the newest without.")]
