@@ -1,25 +1,45 @@
 """Adopting a native session relay did not start: its history becomes a new session's first leg."""
 
-from collections.abc import Mapping
-
 from agent_relay.app.ground import Ground
+from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
-from agent_relay.system.transcripts import find_transcript
+from agent_relay.system.transcripts import find_native_sessions
+
+_LOOKED_AT = 500
+"""How many of an agent's sessions a name is looked for among, newest first."""
 
 
-def find_adoptable(ground: Ground, agent: str, cwd: str, environ: Mapping[str, str]) -> NativeSession:
-    """The newest native session `agent` has in `cwd`. Reads disk. Raises WrongUseError where it has none."""
+def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
+    """The native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
+
+    Raises WrongUseError where it has none, or not exactly one of that name.
+    """
+    agent, wanted = wish.source, wish.native
     spec = ground.get_adapter(agent).adapter.transcript
-    found = None
+    found: list[NativeSession] = []
     if spec is not None:
-        found = find_transcript(spec, cwd=cwd, home=environ.get("HOME", ""), environ=environ)
-    if found is None:
+        home = wish.environ.get("HOME", "")
+        limit = _LOOKED_AT if wanted else 1
+        found = find_native_sessions(spec, cwd=wish.cwd, home=home, environ=wish.environ, limit=limit)
+    if not found:
         raise WrongUseError(
-            f"{agent} has no session of its own in {cwd}", hint="Leave out --from to start one"
+            f"{agent} has no session of its own in {wish.cwd}", hint="Leave out --from to start one"
         )
-    return found
+    exact = [native for native in found if wanted and native.native_id == wanted]
+    named = exact or [native for native in found if _is_named(native.native_id, wanted)]
+    if len(named) != 1:
+        what = f"{len(named)} sessions" if named else "no session"
+        raise WrongUseError(
+            f"{agent} has {what} of its own called {wanted[:40]!r} in {wish.cwd}",
+            hint="See: agent-relay sessions --native",
+        )
+    return named[0]
+
+
+def _is_named(native_id: str, wanted: str) -> bool:
+    return native_id.startswith(wanted) or native_id.endswith(wanted)
 
 
 def build_history(leg: str, agent: str, native: NativeSession) -> tuple[Body, ...]:

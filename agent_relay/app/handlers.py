@@ -30,6 +30,7 @@ class _Handlers:
 
     async def open(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """A session with the agent at work in it: found, handed over or begun."""
+        source, _, native = request.text("from", "").partition(":")
         wish = OpenWish(
             agent=request.text("agent"),
             cwd=request.text("cwd"),
@@ -40,7 +41,8 @@ class _Handlers:
             task=request.text("task", ""),
             session=request.text("session", ""),
             fresh=request.flag("new"),
-            source=request.text("from", ""),
+            source=source,
+            native=native,
             focus=request.text("focus", ""),
             model=request.text("model", ""),
             force=request.flag("yes"),

@@ -202,7 +202,7 @@ class Sessions:
         ground = self._ground
         native = None
         if wish.source:
-            native = await asyncio.to_thread(find_adoptable, ground, wish.source, wish.cwd, wish.environ)
+            native = await asyncio.to_thread(find_adoptable, ground, wish)
         roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
         known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
         task = redact_text(wish.task, known=known).text

@@ -14,7 +14,8 @@ from agent_relay.system.git import find_root
 class OpenWish:
     """An agent at work in `cwd`, with the user's environment.
 
-    `source` is the agent whose native session is to be adopted; without `launch` only a packet is wanted.
+    `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
+    empty for the newest; without `launch` only a packet is wanted.
     """
 
     agent: str
@@ -27,6 +28,7 @@ class OpenWish:
     session: str = ""
     fresh: bool = False
     source: str = ""
+    native: str = ""
     focus: str = ""
     model: str = ""
     force: bool = False

@@ -28,6 +28,7 @@ from agent_relay.system.transcript_files import (
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
 _PEEKED_FILES = 500
 _PEEKED_LINES = 60
+_PEEKED_BYTES = 16 << 20
 _FORK_DEPTH = 16
 _SMALL_BYTES = 4 << 20
 _EXPORT_BYTES = 256 << 20
@@ -185,7 +186,13 @@ def _is_same_folder(one: str, other: str) -> bool:
 
 
 def _peek(reader: Reader, path: str) -> Peek:
-    return reader.peek(list(islice(iterate_lines(path), _PEEKED_LINES)))
+    lines, left = [], _PEEKED_BYTES
+    for line in islice(iterate_lines(path), _PEEKED_LINES):
+        left -= len(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return reader.peek(lines)
 
 
 def _read_root_mark(reader: Reader, path: str) -> str:

@@ -86,3 +86,24 @@ def test_an_adopted_session_its_own_agent_goes_on_with_keeps_its_past(world: Rel
     found = world.wait_for(adopted, has_taken_over, "the understudy took over")
     with open(f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].json_path}", "rb") as file:
         assert json.load(file)["task"] == "paint the shed"
+
+
+def test_an_older_native_session_is_adopted_by_its_id(world: RelayWorld) -> None:
+    """The newest one is not always the one that is meant."""
+    named = []
+    for text in ("paint the shed", "mow the lawn"):
+        session = begin(world, new=True)
+        say(world, session, text)
+        leg = finish_turn(world, session).leg
+        assert leg is not None
+        named.append(leg.native_id)
+        world.ask("session.stop", session=session)
+        world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    for wanted in (named[0], named[0][-12:]):
+        adopted = str(world.open("understudy", **{"from": f"demo:{wanted}", "new": True})["session"])
+        found = world.wait_for(adopted, has_taken_over, "the understudy took over")
+        with open(f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].json_path}", "rb") as file:
+            assert json.load(file)["task"] == "paint the shed"
+    with pytest.raises(WrongUseError, match="demo has no session of its own called 'zzz' in") as caught:
+        world.open("understudy", **{"from": "demo:zzz", "new": True})
+    assert caught.value.hint == "See: agent-relay sessions --native"

@@ -144,11 +144,11 @@ def test_the_relay_key_can_be_another_one(terminals: Terminals) -> None:
     assert _end(child) == 0
 
 
-def _work_without_relay(terminals: Terminals) -> None:
+def _work_without_relay(terminals: Terminals, task: str = "paint the shed green") -> None:
     """The person used the agent as it is, and left."""
     plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
     plain.expect_exact("ready | demo")
-    plain.send("paint the shed green\r")
+    plain.send(f"{task}\r")
     plain.expect_exact("demo heard you")
     plain.send("\x04")
     _end(plain)
@@ -191,6 +191,19 @@ def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -
     child.expect_exact("ready | demo")
     (session,) = terminals.read_status()
     assert session["handoffs"] == 0
+
+
+def test_of_several_sessions_one_is_chosen_by_its_number(terminals: Terminals) -> None:
+    """Whoever tried two things this morning means one of them."""
+    _work_without_relay(terminals)
+    _work_without_relay(terminals, "mow the lawn")
+    child = terminals.open("understudy")
+    child.expect_exact("Agents have sessions of their own here:")
+    child.expect(r"1  demo, 0 min old: mow the lawn\s+2  demo, 0 min old: paint the shed green")
+    child.expect_exact("Go on with one of them? [1-2, Enter for none]")
+    child.send("2\r")
+    child.expect_exact("understudy goes on")
+    assert "paint the shed" in terminals.world.run("packet", "show").out
 
 
 def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:

@@ -17,7 +17,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --task TEXT     what to do; typed for you as the first prompt; a successor looks at it first
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here
-  --from AGENT    continue that agent's newest native session here, one relay did not start
+  --from AGENT    continue that agent's newest native session here, one relay did not start;
+                  AGENT:ID names one (see: agent-relay sessions --native)
   --focus TEXT    what the successor should look at first
   --model M       the model to use
   --no-launch     build the packet, start nobody

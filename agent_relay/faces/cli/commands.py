@@ -5,7 +5,7 @@ PACKAGE = "agent_relay.faces.cli"
 COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "attach": ("attach", "[SESSION]", "connect this terminal to a session"),
     "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
-    "sessions": ("sessions", "[--json]", "every session, in every repository"),
+    "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
@@ -21,7 +21,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
 """By first word: the module with its `run(words)` (or `module:function`), its arguments, and what it does."""
 
 AGENT_USAGE = (
-    "AGENT [--task TEXT] [--session ID | --new] [--from AGENT] [--focus TEXT] [--model M]"
+    "AGENT [--task TEXT] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--no-launch] [--yes] [-- ARGS…]"
 )
 
