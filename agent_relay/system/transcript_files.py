@@ -6,6 +6,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -44,6 +45,17 @@ def iterate_lines(path: str) -> Iterator[bytes]:
                         return
     except OSError as error:
         raise cannot_read(path, error) from error
+
+
+def read_beginning(path: str, *, lines: int, limit_bytes: int) -> list[bytes]:
+    """The first whole lines of `path`, no more than `lines` of them and `limit_bytes` in all."""
+    found: list[bytes] = []
+    for line in islice(iterate_lines(path), lines):
+        limit_bytes -= len(line)
+        if limit_bytes < 0:
+            break
+        found.append(line)
+    return found
 
 
 def read_small(path: str, *, limit_bytes: int) -> bytes | None:

@@ -21,6 +21,7 @@ from agent_relay.system.transcript_files import (
     is_database,
     iterate_lines,
     list_rows,
+    read_beginning,
     read_small,
     read_tables,
 )
@@ -186,13 +187,7 @@ def _is_same_folder(one: str, other: str) -> bool:
 
 
 def _peek(reader: Reader, path: str) -> Peek:
-    lines, left = [], _PEEKED_BYTES
-    for line in islice(iterate_lines(path), _PEEKED_LINES):
-        left -= len(line)
-        if left < 0:
-            break
-        lines.append(line)
-    return reader.peek(lines)
+    return reader.peek(read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
 
 
 def _read_root_mark(reader: Reader, path: str) -> str:

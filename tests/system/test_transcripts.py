@@ -10,6 +10,7 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.system.transcript_files import read_beginning
 from agent_relay.system.transcripts import find_native_sessions, find_transcript, read_facts
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "..", "logic", "transcripts", "samples")
@@ -224,3 +225,12 @@ def test_a_deleted_session_is_found_by_its_id(tmp_path: object) -> None:
     assert read_facts("gemini-jsonl", found.path, native_id="s1").conversation[0].text == "port it"
     assert find_transcript(_GEMINI, native_id="s2", cwd="/p", home=home, environ={}) is None
     assert find_transcript(_GEMINI, cwd="/p", home=home, environ={}) is None
+
+
+def test_a_beginning_is_read_to_a_limit(tmp_path: object) -> None:
+    """A folder of five hundred sessions, each opening with a pasted film, still fits into memory."""
+    path = f"{tmp_path}/long.jsonl"
+    with open(path, "wb") as file:
+        file.write(b"one\n" * 3 + b"x" * 100 + b"\nlast\n")
+    assert read_beginning(path, lines=2, limit_bytes=99) == [b"one\n", b"one\n"]
+    assert read_beginning(path, lines=9, limit_bytes=99) == [b"one\n", b"one\n", b"one\n"]
