@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent_relay.system.folders import get_folders
 from tests.support import real_seeds
 from tests.support.install_clis import get_clis_folder, get_path_folders
 from tests.support.provider.script import write_script
@@ -143,8 +144,9 @@ class World:
         """End every program that runs here, whoever started it."""
         for terminal in self._terminals:
             terminal.close()
-        everybody = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-        holders = [pid for pid in everybody if is_holder(pid, self.root)]
+        legs = get_folders(self.env()).legs
+        others = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+        holders = [pid for pid in others if is_holder(pid, legs)]
         for pid in (*self.find_processes(), *holders):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
