@@ -1,10 +1,28 @@
 """What a user changed in a packet's text, and how that meets what was changed elsewhere meanwhile."""
 
+import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher, unified_diff
 from itertools import pairwise
+from typing import cast
+
+from agent_relay.domain.packet import Quote, ResumePacket
 
 _CONTEXT_LINES = 2
+_MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
+_PARTS = {
+    "constraints": "text",
+    "decisions": "summary",
+    "attempts": "summary",
+    "blockers": "summary",
+    "plan": "text",
+    "touched_files": "path",
+    "validation_runs": "command",
+    "recent_turns": "text",
+    "background": "text",
+}
+"""The lists of a packet, and which part of an entry says what it is."""
+_TEXTS = ("task", "focus", "next_task", "narrative")
 
 
 def diff_texts(before: str, after: str, *, names: tuple[str, str]) -> tuple[str, ...]:
@@ -56,3 +74,38 @@ def _find_gap(places: dict[int, int], line: int) -> int | None:
     """Where something between `line` and the one before it belongs; `None` where that place was changed."""
     before, after = places.get(line - 1, -1 if line == 0 else None), places.get(line)
     return after if before is None else before + 1
+
+
+def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
+    """The packet as the user's edit of its text, from `before` to `after`, means it.
+
+    What is no longer to be read there is gone from the document too; what was added is a rule of the user.
+    """
+    old, new = _flatten(before), _flatten(after)
+
+    def is_gone(text: str) -> bool:
+        flat = _flatten(text)
+        return bool(flat) and flat in old and flat not in new
+
+    changes: dict[str, object] = {}
+    for field, part in _PARTS.items():
+        entries: tuple[object, ...] = getattr(packet, field)
+        kept = tuple(entry for entry in entries if not is_gone(getattr(entry, part)))
+        if len(kept) < len(entries):
+            changes[field] = kept
+    for field in _TEXTS:
+        if is_gone(getattr(packet, field) or ""):
+            changes[field] = None
+    if packet.unprocessed_prompt is not None and is_gone(packet.unprocessed_prompt.text):
+        changes["unprocessed_prompt"] = None
+    known = {line.strip() for line in before.splitlines()}
+    added = [line for line in after.splitlines() if line.strip() and line.strip() not in known]
+    if added:
+        rules = changes.get("constraints", packet.constraints)
+        changes["constraints"] = (*cast("tuple[Quote, ...]", rules), Quote(text="\n".join(added)))
+    return packet.model_copy(update=changes) if changes else packet
+
+
+def _flatten(text: str) -> str:
+    """`text` in one line, without the marks of quotations and the indentation of lists."""
+    return " ".join(_MARK.sub("", text).split())

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.edits import diff_texts, merge_texts
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.logic.edits import absorb_edit, diff_texts, merge_texts
+from tests.logic.test_packet_json import build
 
 TEXTS = st.lists(st.sampled_from("abcdef"), max_size=8).map(
     lambda lines: "".join(f"{one}\n" for one in lines)
@@ -17,6 +19,52 @@ def test_a_diff_names_what_was_deleted_and_added() -> None:
         "--- published", "+++ edited", "@@ -1,3 +1,3 @@", " a", "-b", "+x", " c",
     )  # fmt: skip
     assert diff_texts("a\n", "a\n", names=("published", "edited")) == ()
+
+
+def show(packet: ResumePacket) -> str:
+    """A text as templates make it: quoted, indented, fenced."""
+    rules = [f"- {one.text}".replace("\n", "\n  ") for one in packet.constraints]
+    steps = [f"- [ ] {one.text}" for one in packet.plan]
+    prompt = packet.unprocessed_prompt.text if packet.unprocessed_prompt else ""
+    words = (packet.narrative or "").split("\n")
+    return "\n".join([packet.task or "", *rules, *steps, *(f"> {line}" for line in words), prompt, ""])
+
+
+PACKET = build(
+    task="paint the shed",
+    constraints=[{"text": "use green\nnot blue"}, {"text": "no ladders"}],
+    plan=[{"text": "buy paint"}],
+    narrative="first\nthen",
+    unprocessed_prompt={"text": "and now?"},
+    recent_turns=[{"role": "user", "text": "never shown"}],
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("paint the shed", "task"),
+        ("> then", "narrative"),
+        ("and now?", "unprocessed_prompt"),
+    ],
+)
+def test_what_was_deleted_from_the_text_is_gone_from_the_document(line: str, field: str) -> None:
+    """Later packets and exports are made from the document: it must not bring back what the user took out."""
+    before = show(PACKET)
+    absorbed = absorb_edit(PACKET, before, before.replace(f"{line}\n", ""))
+    assert absorbed == PACKET.model_copy(update={field: None})
+
+
+def test_a_deleted_entry_is_gone_and_an_added_line_is_a_rule() -> None:
+    """Both are the user's own word on how to go on."""
+    before = show(PACKET)
+    after = before.replace("- use green\n  not blue\n", "- use red\n\n").replace("- [ ] buy paint\n", "")
+    absorbed = absorb_edit(PACKET, before, after)
+    assert [one.text for one in absorbed.constraints] == ["no ladders", "- use red"]
+    assert absorbed.plan == ()
+    assert absorbed.recent_turns == PACKET.recent_turns
+    assert absorb_edit(PACKET, before, before) == PACKET
+    assert absorb_edit(build(), "", "mine\n").constraints[0].text == "mine"
 
 
 @pytest.mark.parametrize(
