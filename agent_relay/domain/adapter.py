@@ -106,6 +106,47 @@ class Transcript(Strict):
     pattern: str
 
 
+class AnswerFailure(Strict):
+    """A record that says the run failed, told by dotted fields and their values, and where it says why."""
+
+    when: dict[str, bool | str]
+    text: str
+
+
+class Answer(Strict):
+    """Where the answer stands in a headless run's standard output.
+
+    "plain" is the output as it is. "json-lines" is one object a line: records whose dotted fields have the
+    values of `when` hold text in the field `text`; of several the "last" counts, or the last unbroken "run"
+    put together. Without a record like `done` the answer broke off, whatever the exit status says.
+    """
+
+    format: Literal["json-lines", "plain"]
+    when: dict[str, bool | str] = Field(default_factory=dict)
+    text: str = ""
+    join: Literal["last", "run"] = "last"
+    done: dict[str, bool | str] = Field(default_factory=dict)
+    failures: tuple[AnswerFailure, ...] = ()
+
+
+class Narrative(Strict):
+    """How the agent writes a handoff document: headless, in a fork of its native session, without tools.
+
+    The request comes on standard input. `args` and `env` hold a launch's values: `{native_id}` is the
+    session to go on from, `{leg_folder}` a private folder that lives as long as the run, with `files`
+    rendered into it. `copy` is for agents without a fork that leaves nothing behind: "beside" copies the
+    session's file next to it under a new id, which `{native_id}` then is, and removes the copy afterwards;
+    "database" copies the agent's database to `{leg_folder}/native.db`.
+    """
+
+    args: tuple[str, ...]
+    env: dict[str, str] = Field(default_factory=dict)
+    files: tuple[FileTemplate, ...] = ()
+    copy_by: Literal["", "beside", "database"] = Field(default="", alias="copy")
+    limit_s: float = Field(default=180, gt=0, le=1800)
+    answer: Answer
+
+
 class Adapter(Strict):
     """One agent."""
 
@@ -120,6 +161,7 @@ class Adapter(Strict):
     terminal_reset: str = ""
     sources: tuple[SourceSpec, ...] = ()
     transcript: Transcript | None = None
+    narrative: Narrative | None = None
     budget_tokens: int = Field(default=6000, ge=500)
     template: str = "resume.md.j2"
     version_args: tuple[str, ...] = ("--version",)

@@ -1,0 +1,141 @@
+"""The outgoing agent's own handoff document: what is asked of it, and what came of asking."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent_relay.domain.adapter import Answer
+from agent_relay.domain.facts import Facts
+from agent_relay.logic.plain import clean_text
+
+SECTIONS = (
+    ("Goal", "what the user wants in the end, in their words where they matter"),
+    ("Current state", "what is done, what is half done, what runs"),
+    ("Open blockers", "what stands in the way, with where its evidence can be read"),
+    ("Recent decisions", "what was settled and why, and what was tried and given up"),
+    ("Files of interest", "paths, each with a word on what it has to do with the work"),
+    ("Recovery hints", "what to run or read first, and what not to do again"),
+)
+FEWEST_MESSAGES = 2
+LONGEST_TEXT = 64_000
+"""Characters of a document that are kept; more would be no summary."""
+_LONGEST_WHY = 300
+
+
+class Kind(StrEnum):
+    """What came of asking for a handoff document."""
+
+    WRITTEN = "written"
+    EMPTY = "empty"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    NOTHING = "nothing"
+
+
+_MESSAGES = {
+    Kind.WRITTEN: "The handoff document is written",
+    Kind.EMPTY: "The handoff document is empty: the agent answered without a word",
+    Kind.CANCELLED: "Handoff cancelled",
+    Kind.NOTHING: "Nothing to hand off (no messages yet)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrated:
+    """What came of it: `text` where it was written, `why` where it failed, in one line."""
+
+    kind: Kind
+    text: str = ""
+    why: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the user is told."""
+        return f"Handoff failed: {self.why}" if self.kind is Kind.FAILED else _MESSAGES[self.kind]
+
+
+def fail(why: str) -> Narrated:
+    """It failed; `why` becomes one short line."""
+    line = " ".join(clean_text(why).split())
+    return Narrated(Kind.FAILED, why=line if len(line) <= _LONGEST_WHY else f"{line[:_LONGEST_WHY]}…")
+
+
+def build_request(focus: str = "") -> str:
+    """What the agent is asked, in plain words it cannot take for a command of its own."""
+    headings = "\n".join(f"## {name}\n({about})" for name, about in SECTIONS)
+    wanted = focus.strip()
+    look = f"\nThe reader will look at this first, so say most about it: {wanted}\n" if wanted else ""
+    return (
+        "Write a handoff document for another coding agent that takes over this task now and has seen"
+        " nothing of our conversation. Answer with the document alone, from what you know already: use no"
+        " tools, read and change nothing, ask nothing. State only what happened here; leave a section's text"
+        " at 'none' where there is nothing to say, and never write secrets. Use exactly these headings, in"
+        f" this order:\n\n{headings}\n{look}"
+    )
+
+
+def has_messages(facts: Facts) -> bool:
+    """Whether there is anything to hand off: a prompt and an answer at least."""
+    return len(facts.conversation) >= FEWEST_MESSAGES
+
+
+def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -> Narrated:
+    """The document in a run's standard output, or why there is none.
+
+    `status` is the exit status as a shell has it, `errors` the end of standard error.
+    """
+    if answer.format == "plain":
+        return _judge(output) if status == 0 else fail(_last_line(errors) or f"it ended with status {status}")
+    text, is_done = "", False
+    was_text = False
+    for record in _read_records(output):
+        for failure in answer.failures:
+            if _matches(record, failure.when):
+                return fail(_find_text(record, failure.text) or "the agent does not say why")
+        is_done = is_done or _matches(record, answer.done)
+        if is_text := _matches(record, answer.when):
+            part = _find_text(record, answer.text)
+            text = text + part if was_text and answer.join == "run" else part
+        was_text = is_text
+    if not is_done:
+        return fail(_last_line(errors) or f"its answer broke off (status {status})")
+    return _judge(text)
+
+
+def _judge(text: str) -> Narrated:
+    kept = clean_text(text).strip()[:LONGEST_TEXT].strip()
+    return Narrated(Kind.WRITTEN, kept) if kept else Narrated(Kind.EMPTY)
+
+
+def _read_records(output: str) -> Iterator[Mapping[str, object]]:
+    """The objects among the lines; a line that is none is the program talking."""
+    for line in output.splitlines():
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            yield record
+
+
+def _matches(record: Mapping[str, object], when: Mapping[str, bool | str]) -> bool:
+    return all(_find(record, name) == value for name, value in when.items())
+
+
+def _find_text(record: Mapping[str, object], name: str) -> str:
+    found = _find(record, name)
+    return found if isinstance(found, str) else ""
+
+
+def _find(record: Mapping[str, object], name: str) -> object:
+    """The value of a dotted field; `None` where the record has no such field."""
+    found: object = record
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _last_line(errors: str) -> str:
+    lines = [line for line in errors.splitlines() if line.strip()]
+    return lines[-1] if lines else ""

@@ -1,0 +1,196 @@
+import json
+import os
+
+import pytest
+
+from agent_relay.domain.adapter import Adapter, Answer
+from agent_relay.domain.facts import Facts, Said
+from agent_relay.logic.narrative import (
+    Kind,
+    Narrated,
+    build_request,
+    fail,
+    has_messages,
+    read_answer,
+)
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+
+HEADINGS = [
+    "## Goal",
+    "## Current state",
+    "## Open blockers",
+    "## Recent decisions",
+    "## Files of interest",
+    "## Recovery hints",
+]
+REAL = {
+    "claude": (
+        (
+            '{"type":"system","subtype":"init","tools":[]}\n'
+            '{"type":"assistant","message":{"content":[{"type":"text","text":"## Goal"}]}}\n'
+            '{"type":"result","subtype":"success","is_error":false,"result":"## Goal\\nAdd two numbers."}\n'
+        ),
+        (
+            '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,'
+            '"result":"You\'ve hit your session limit \\u00b7 resets 12:32pm (UTC)"}\n'
+        ),
+        "You've hit your session limit · resets 12:32pm (UTC)",
+    ),
+    "codex": (
+        (
+            '{"type":"thread.started","thread_id":"01a1"}\n{"type":"turn.started"}\n'
+            '{"type":"item.completed","item":{"id":"item_0","type":"error","message":"ignoring a setting"}}\n'
+            '{"type":"error","message":"Reconnecting... 1/5 (429 Too Many Requests)"}\n'
+            '{"type":"item.completed","item":{"id":"item_1","type":"agent_message","text":"Let me think."}}\n'
+            '{"type":"item.completed","item":{"id":"item_2","type":"agent_message",'
+            '"text":"## Goal\\nAdd two numbers."}}\n'
+            '{"type":"turn.completed","usage":{"input_tokens":36000}}\n'
+        ),
+        (
+            '{"type":"error","message":"You\\u2019ve hit your usage limit."}\n'
+            '{"type":"turn.failed","error":{"message":"You\\u2019ve hit your usage limit."}}\n'
+        ),
+        "You\u2019ve hit your usage limit.",
+    ),
+    "gemini": (
+        (
+            '{"type":"init","session_id":"30","model":"auto"}\n'
+            '{"type":"message","role":"user","content":"write"}\n'
+            '{"type":"message","role":"assistant","content":"Looking.","delta":true}\n'
+            '{"type":"tool_use","tool_name":"run_shell_command","parameters":{}}\n'
+            '{"type":"tool_result","status":"error","output":"not found"}\n'
+            '{"type":"message","role":"assistant","content":"## Goal\\nAdd ","delta":true}\n'
+            '{"type":"message","role":"assistant","content":"two numbers.","delta":true}\n'
+            '{"type":"result","status":"success","stats":{}}\n'
+        ),
+        (
+            '{"type":"init"}\n{"type":"result","status":"error","error":{"type":"unknown",'
+            '"message":"[API Error: You have exhausted your daily quota on this model.]\\nPlease wait"}}\n'
+        ),
+        "[API Error: You have exhausted your daily quota on this model.] Please wait",
+    ),
+    "opencode": (
+        (
+            '{"type":"step_start","part":{"type":"step-start"}}\n'
+            '{"type":"text","part":{"type":"text","text":"## Goal\\nAdd two numbers."}}\n'
+            '{"type":"step_finish","part":{"type":"step-finish","reason":"stop"}}\n'
+        ),
+        (
+            '{"type":"error","error":{"name":"APIError","data":{"message":"Insufficient credits.",'
+            '"statusCode":402}}}\n'
+        ),
+        "Insufficient credits.",
+    ),
+}
+PLAIN = Answer(format="plain")
+
+
+def get_answer(agent: str) -> Answer:
+    adapter: Adapter = load_adapter(os.path.join(find_builtin_folder(), agent)).adapter
+    assert adapter.narrative is not None
+    return adapter.narrative.answer
+
+
+@pytest.mark.parametrize("agent", REAL)
+def test_the_document_is_read_out_of_what_the_real_agents_print(agent: str) -> None:
+    """Each prints other records; warnings, retries and first thoughts among them are not the document."""
+    assert read_answer(get_answer(agent), REAL[agent][0], status=0) == Narrated(
+        Kind.WRITTEN, "## Goal\nAdd two numbers."
+    )
+
+
+@pytest.mark.parametrize("agent", REAL)
+def test_a_real_agents_failure_is_told_in_its_own_words(agent: str) -> None:
+    """A limit met while writing must not look like a document, whatever status the program ends with."""
+    for status in (0, 1, 173):
+        told = read_answer(get_answer(agent), REAL[agent][1], status=status)
+        assert told.message == f"Handoff failed: {REAL[agent][2]}"
+
+
+@pytest.mark.parametrize("agent", REAL)
+def test_half_an_answer_is_no_document(agent: str) -> None:
+    """An agent that was interrupted may end with status 0 and half of its words said."""
+    half = REAL[agent][0].rstrip("\n").rpartition("\n")[0]
+    assert read_answer(get_answer(agent), half, status=0).message == (
+        "Handoff failed: its answer broke off (status 0)"
+    )
+    assert read_answer(get_answer(agent), half, status=1, errors="node:1\n\nNo such session\n\n").message == (
+        "Handoff failed: No such session"
+    )
+
+
+@pytest.mark.parametrize("agent", REAL)
+def test_an_empty_answer_is_told_as_empty(agent: str) -> None:
+    """The user must not think that they cancelled it, nor that it failed."""
+    answer = get_answer(agent)
+    done = {key.replace(".", "|"): value for key, value in answer.done.items()}
+    told = read_answer(answer, json.dumps(done) + "\n", status=0)
+    assert told.message == "The handoff document is empty: the agent answered without a word"
+
+
+def test_lines_that_are_no_records_are_passed_over() -> None:
+    """Programs print notices of their own between the records."""
+    answer = Answer(format="json-lines", when={"type": "text"}, text="part.text", done={"type": "end"})
+    output = (
+        'Update!\n[1]\n"x"\n{"type":"text","part":7}\n{"type":"text","part":{"text":"all"}}\n{"type":"end"}'
+    )
+    assert read_answer(answer, output + "\n" + "[" * 100_000, status=0).text == "all"
+
+
+def test_a_failure_without_words_says_so() -> None:
+    """A sentence that ends in a colon and nothing would be no reason."""
+    told = read_answer(get_answer("codex"), '{"type":"turn.failed","error":null}', status=1)
+    assert told.message == "Handoff failed: the agent does not say why"
+
+
+def test_plain_output_is_the_document_where_the_program_ended_well() -> None:
+    """The simplest program has nothing but its words and its status."""
+    assert read_answer(PLAIN, "\n## Goal\r\nx\x1b[31m!\x1b[0m\x07\n", status=0).text == "## Goal\nx!"
+    assert read_answer(PLAIN, " \n", status=0).kind is Kind.EMPTY
+    assert read_answer(PLAIN, "half", status=7).message == "Handoff failed: it ended with status 7"
+    assert read_answer(PLAIN, "half", status=7, errors="no key\n").message == "Handoff failed: no key"
+
+
+def test_an_endless_document_is_cut() -> None:
+    """It becomes part of a packet; a document longer than most books is no summary."""
+    assert len(read_answer(PLAIN, "x" * 100_000, status=0).text) == 64_000
+
+
+def test_the_reason_of_a_failure_is_one_short_line() -> None:
+    """It is shown in the one line relay has at the bottom of an agent's screen."""
+    assert fail("a\n\tb \x1b[2J" + "c" * 1000).message == "Handoff failed: a b " + "c" * 296 + "…"
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (Narrated(Kind.WRITTEN, "x"), "The handoff document is written"),
+        (Narrated(Kind.CANCELLED), "Handoff cancelled"),
+        (Narrated(Kind.NOTHING), "Nothing to hand off (no messages yet)"),
+    ],
+)
+def test_every_outcome_has_its_words(told: Narrated, message: str) -> None:
+    """Users and scripts learn to read them; they do not change."""
+    assert told.message == message
+
+
+def test_the_request_has_the_fixed_sections_in_their_order() -> None:
+    """A successor and a reader know where to look."""
+    request = build_request()
+    places = [request.index(heading) for heading in HEADINGS]
+    assert places == sorted(places)
+    assert "use no tools" in request
+    assert "look at this first" not in request
+
+
+def test_the_request_names_the_focus() -> None:
+    """What the user wants looked at first is worth most words."""
+    assert "say most about it: the parser\n" in build_request("  the parser ")
+
+
+def test_two_messages_are_the_fewest_that_can_be_handed_off() -> None:
+    """A prompt nobody answered is a task, not work to be told about."""
+    prompt, answer = Said("user", "go", 1), Said("assistant", "done", 1)
+    assert not has_messages(Facts("a"))
+    assert not has_messages(Facts("a", conversation=(prompt,), unprocessed_prompt=prompt))
+    assert has_messages(Facts("a", conversation=(prompt, answer)))
