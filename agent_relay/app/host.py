@@ -11,16 +11,18 @@ from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.event import (
     Body,
     Event,
-    HandoffBegun,
-    HandoffConfirmed,
     LegEnded,
     LegStarting,
-    PacketPublished,
-    PredecessorStopped,
     SessionCreated,
     SessionEnded,
     SessionRested,
     SignalSeen,
+)
+from agent_relay.domain.handoff_event import (
+    HandoffBegun,
+    HandoffConfirmed,
+    PacketPublished,
+    PredecessorStopped,
 )
 from agent_relay.domain.session import Session
 from agent_relay.logic.failing import build_failure

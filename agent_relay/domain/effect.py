@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay.domain.signal import Signal
+from agent_relay.domain.terms import NO_TERMS, Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,41 @@ Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | Note
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest."""
+    """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
+
+    Where `terms` are empty, what is still expected of the agent at work is passed on.
+    """
 
     agent: str
     reason: str = "manual"
     focus: str = ""
     force: bool = False
+    terms: Terms = NO_TERMS
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    """A person called the handoff off."""
+
+    handoff: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAsked:
+    """A person wants the handoff to go on from where it stopped; `force` overrides a rest."""
+
+    handoff: str
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CloseAsked:
+    """A person said what came of the handoff: `verdict` is completed or failed."""
+
+    handoff: str
+    verdict: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +222,9 @@ class Restarted:
 
 Happened = (
     Asked
+    | CancelAsked
+    | RetryAsked
+    | CloseAsked
     | Spawned
     | ScreenSays
     | Prompted

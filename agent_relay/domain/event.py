@@ -5,6 +5,52 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
+from agent_relay.domain.handoff_event import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+    PredecessorStopped,
+)
+
+__all__ = [
+    "KNOWN",
+    "Body",
+    "Event",
+    "HandoffBegun",
+    "HandoffCancelled",
+    "HandoffClosed",
+    "HandoffConfirmed",
+    "HandoffFailed",
+    "HandoffRetried",
+    "LegAnswered",
+    "LegAsking",
+    "LegBusy",
+    "LegEnded",
+    "LegNamed",
+    "LegPrompted",
+    "LegReady",
+    "LegStarted",
+    "LegStarting",
+    "PacketDelivered",
+    "PacketPublished",
+    "PacketSaved",
+    "PredecessorStopped",
+    "ReturnOffered",
+    "SessionCreated",
+    "SessionEnded",
+    "SessionRested",
+    "SessionStopping",
+    "SessionWoke",
+    "SignalSeen",
+    "Unknown",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class SessionCreated:
@@ -112,89 +158,6 @@ class SignalSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class HandoffBegun:
-    """A successor was chosen; `skipped` says why the others were not: `agent: reason`.
-
-    `model` is the one it is to go on with where relay chose that, too; the agent may be the same then.
-    """
-
-    name: ClassVar[str] = "handoff.begun"
-    handoff: str
-    from_leg: str
-    from_agent: str
-    to_agent: str
-    reason: str
-    why: str = ""
-    focus: str = ""
-    skipped: tuple[str, ...] = ()
-    model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PredecessorStopped:
-    """The old leg's processes are gone and its PTY was read to the end."""
-
-    name: ClassVar[str] = "handoff.stopped"
-    handoff: str
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class PacketPublished:
-    """The packet is visible; paths are relative to the session's folder."""
-
-    name: ClassVar[str] = "packet.published"
-    handoff: str
-    packet: str
-    sequence: int
-    target: str
-    json_path: str
-    text_path: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class PacketSaved:
-    """A packet of the session's state was published that no handoff is for; paths as above."""
-
-    name: ClassVar[str] = "packet.saved"
-    packet: str
-    sequence: int
-    target: str
-    json_path: str
-    text_path: str
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True)
-class PacketDelivered:
-    """The packet's text reached the successor."""
-
-    name: ClassVar[str] = "handoff.delivered"
-    handoff: str
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class HandoffConfirmed:
-    """The successor works on it: the handoff is done."""
-
-    name: ClassVar[str] = "handoff.confirmed"
-    handoff: str
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class HandoffFailed:
-    """The handoff stopped at `step`; what had been reached stays as it is."""
-
-    name: ClassVar[str] = "handoff.failed"
-    handoff: str
-    step: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class LegEnded:
     """The leg is over: `how` is exited, stopped or lost; `status` as the shell reports it, -1 unknown."""
 
@@ -273,6 +236,9 @@ Body = (
     | PacketDelivered
     | HandoffConfirmed
     | HandoffFailed
+    | HandoffCancelled
+    | HandoffRetried
+    | HandoffClosed
     | LegEnded
     | SessionRested
     | SessionWoke

@@ -50,6 +50,11 @@ def parse_event(line: Mapping[str, object]) -> Event:
     return Event(number, moment, generation, _parse_body(name, data))
 
 
+def _is_texts(value: object) -> bool:
+    """Whether it is a list of nothing but texts, as every list in an event is."""
+    return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
+
+
 def _parse_body(name: str, data: Mapping[str, object]) -> Body:
     kind = _BY_NAME.get(name)
     if kind is None:
@@ -61,7 +66,7 @@ def _parse_body(name: str, data: Mapping[str, object]) -> Body:
         value = data[field.name]
         value = tuple(value) if isinstance(value, list) else value
         wanted = field.type if isinstance(field.type, type) else tuple
-        if not isinstance(value, wanted):
+        if not isinstance(value, wanted) or (wanted is tuple and not _is_texts(value)):
             raise UntrustedDataError(f"the journal's {name} event has a {field.name} of the wrong type")
         values[field.name] = value
     build: Callable[..., Body] = kind

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from agent_relay.domain.terms import NO_TERMS, Terms
+
 
 class State(StrEnum):
     """A session's one condition."""
@@ -68,7 +70,10 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """A handoff under way; `leg` is the successor's once it is known, `model` the one it was given."""
+    """A handoff; `leg` is the successor's once it is known, `model` the one it was given.
+
+    `parent` and `depth` are as `HandoffBegun` has them. `is_cancelled` from when a person called it off.
+    """
 
     id: str
     from_leg: str
@@ -86,6 +91,11 @@ class Handoff:
     text_path: str = ""
     leg: str = ""
     model: str = ""
+    parent: str = ""
+    depth: int = 0
+    rolls_back: str = ""
+    terms: Terms = NO_TERMS
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +121,8 @@ class Session:
     `returns` whether it comes by itself at the turn's end. `refused` are the agents that were signed out or
     had their key refused when last heard of, with what they said. `packets` is the highest packet number,
     `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close.
+    `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
+    `closed` are the handoffs a person has judged.
     """
 
     id: str
@@ -139,6 +151,8 @@ class Session:
     offer: str = ""
     returns: bool = False
     refused: tuple[Limit, ...] = ()
+    retriable: Handoff | None = None
+    closed: tuple[str, ...] = ()
 
     @property
     def leg(self) -> Leg | None:
@@ -155,6 +169,11 @@ class Session:
     def agent(self) -> str:
         """The agent of the newest leg, empty before the first."""
         return self.leg.agent if self.leg else ""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the session rests because a person cancelled its handoff: nothing but they wake it."""
+        return self.state is State.RESTING and self.retriable is not None and self.retriable.is_cancelled
 
     @property
     def refusal(self) -> Limit | None:

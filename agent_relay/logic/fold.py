@@ -7,9 +7,6 @@ from types import MappingProxyType
 from agent_relay.domain.event import (
     Body,
     Event,
-    HandoffBegun,
-    HandoffConfirmed,
-    HandoffFailed,
     LegAnswered,
     LegAsking,
     LegBusy,
@@ -19,10 +16,6 @@ from agent_relay.domain.event import (
     LegReady,
     LegStarted,
     LegStarting,
-    PacketDelivered,
-    PacketPublished,
-    PacketSaved,
-    PredecessorStopped,
     ReturnOffered,
     SessionCreated,
     SessionEnded,
@@ -32,7 +25,20 @@ from agent_relay.domain.event import (
     SignalSeen,
     Unknown,
 )
+from agent_relay.domain.handoff_event import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+    PredecessorStopped,
+)
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
+from agent_relay.domain.terms import Terms
 
 S = State
 
@@ -63,8 +69,11 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         PacketDelivered: _stay(*LIVE),
         HandoffConfirmed: _stay(*LIVE),
         HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
+        HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),
+        HandoffRetried: _stay(*LIVE) | _to(S.HANDING_OFF, S.LIMITED, S.RESTING, S.ENDED),
+        HandoffClosed: _stay(*S),
         LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
-        SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING),
+        SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
         SessionWoke: _to(S.READY, S.RESTING),
         ReturnOffered: _stay(*S),
         SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
@@ -155,9 +164,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case HandoffBegun():
-            return replace(
-                session, handoff=_begin_handoff(body, event), why="", failure="", skipped=body.skipped
-            )
+            begun = _begin_handoff(body, event)
+            return replace(session, handoff=begun, why="", failure="", skipped=body.skipped, retriable=None)
         case PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
         case PacketPublished():
@@ -183,15 +191,33 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             took_over = body.step == "deliver"
             failed = (session.handoff.to_agent,) if session.handoff else ()
             tried = () if took_over else (*session.tried, *failed)
-            return replace(session, handoff=None, tried=tried, failure=body.why)
+            left = session.handoff or session.retriable
+            return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left)
+        case HandoffCancelled() if session.handoff is not None:
+            return replace(session, handoff=replace(session.handoff, is_cancelled=True))
+        case HandoffRetried() if session.retriable is not None:
+            again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
+            return replace(session, handoff=again, retriable=None, tried=(), failure="", why="")
+        case HandoffClosed(handoff):
+            return replace(session, closed=(*session.closed, handoff))
         case LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
         case SessionRested():
-            return replace(session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=())
+            rested = replace(session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=())
+            return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
         case SessionEnded(why) | SessionStopping(why):
-            return replace(session, why=why or session.why, handoff=None, tried=())
+            left = session.handoff or session.retriable
+            return replace(session, why=why or session.why, handoff=None, tried=(), retriable=left)
         case _:
             return session
+
+
+def find_step_left(session: Session) -> Step:
+    """The step at which the session's retriable handoff goes on: what it had reached still stands."""
+    handoff, living = session.retriable, session.living_leg
+    if handoff is not None and living is not None and living.id == handoff.leg:
+        return Step.SPAWNED
+    return Step.PUBLISHED if handoff is not None and handoff.packet else Step.STOPPED
 
 
 def _leave_out(refused: tuple[Limit, ...], agent: str) -> tuple[Limit, ...]:
@@ -225,6 +251,7 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         near=None,
         offer="",
         refused=_leave_out(session.refused, body.agent),
+        retriable=None,
     )
 
 
@@ -240,6 +267,23 @@ def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:
         focus=body.focus,
         skipped=body.skipped,
         model=body.model,
+        parent=body.parent,
+        depth=body.depth,
+        rolls_back=body.rolls_back,
+        terms=read_terms(body),
+    )
+
+
+def read_terms(body: HandoffBegun) -> Terms:
+    """What the journal says a person gave the handoff along."""
+    return Terms(
+        deliverables=body.deliverables,
+        criteria=body.criteria,
+        constraints=body.constraints,
+        priority=body.priority,
+        needs=body.needs,
+        rollback=body.rollback,
+        questions=body.questions,
     )
 
 

@@ -16,6 +16,7 @@ _LEADS_TO = {
     "leg.busy": "busy",
     "leg.asking": "asking",
     "handoff.begun": "handing-off",
+    "handoff.cancelled": "handing-off",
     "session.rested": "resting",
     "session.woke": "ready",
     "session.stopping": "stopping",
@@ -24,6 +25,7 @@ _LEADS_TO = {
 _FALLS_TO = {
     "leg.ended": ("stopping", (*LIVE, "stopping")),
     "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
+    "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
 }
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 

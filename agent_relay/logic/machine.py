@@ -5,6 +5,8 @@ from dataclasses import replace
 from agent_relay.domain.effect import (
     Answered,
     Asked,
+    CancelAsked,
+    CloseAsked,
     Delivered,
     DeliverFailed,
     Happened,
@@ -16,6 +18,7 @@ from agent_relay.domain.effect import (
     PublishFailed,
     ResetPassed,
     Restarted,
+    RetryAsked,
     Say,
     ScreenSays,
     Spawned,
@@ -26,23 +29,23 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.event import (
     Body,
-    HandoffConfirmed,
-    HandoffFailed,
     LegAsking,
     LegBusy,
     LegPrompted,
     LegReady,
     LegStarted,
-    PacketDelivered,
     SessionEnded,
     SessionStopping,
     SignalSeen,
 )
+from agent_relay.domain.handoff_event import HandoffConfirmed, HandoffFailed, PacketDelivered
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.logic.fold import is_refusal
+from agent_relay.logic.intervention import intervene
 from agent_relay.logic.ledger import find_rest
+from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
@@ -56,6 +59,7 @@ from agent_relay.logic.succession import (
     note_refused,
     published,
     remedy_limit,
+    try_roll_back,
 )
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -74,6 +78,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
     match happened:
         case Asked():
             return _asked(session, happened, world)
+        case CancelAsked() | RetryAsked() | CloseAsked():
+            return intervene(session, happened, world)
         case Heard(leg, signal):
             return _heard(session, leg, signal, world)
         case ScreenSays(leg, state):
@@ -95,8 +101,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             works = session.living_leg is not None and session.living_leg.was_busy
             confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
             return Outcome((PacketDelivered(handoff, leg), *confirmed))
-        case DeliverFailed(handoff, _, why) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
-            return Outcome((HandoffFailed(handoff, "deliver", why),), (Say(happened.leg),))
+        case DeliverFailed(handoff) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
+            return _deliver_failed(session, happened, world)
         case ResetPassed():
             return reset_passed(session, world)
         case StopAsked(why):
@@ -107,10 +113,23 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return NOTHING
 
 
+def _deliver_failed(session: Session, failed: DeliverFailed, world: World) -> Outcome:
+    """The successor is in charge without its packet, unless somebody was named for when it fails."""
+    told = Outcome((HandoffFailed(failed.handoff, "deliver", failed.why),), (Say(failed.leg),))
+    handoff = session.handoff
+    if handoff is None or not handoff.terms.rollback:
+        return told
+    after = replace(session, handoff=None, retriable=handoff)
+    rolled = try_roll_back(after, handoff, world, why=failed.why)
+    return told if isinstance(rolled, str) else told.then(rolled)
+
+
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     living, handoff = session.living_leg, session.handoff
     if session.state is State.STOPPING:
         raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
+    if handoff is not None and handoff.is_cancelled:
+        raise WrongUseError(f"the handoff to {handoff.to_agent} is being cancelled", hint="Try again then")
     if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
         raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
     if living is not None and living.agent == asked.agent:
@@ -124,7 +143,8 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     known = world.availability
     if asked.force and state is not None:
         known = {**known, asked.agent: replace(state, resting=False)}
-    choice = choose(roster, known, current=current, now=world.now, zone=world.zone)
+    terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
+    choice = choose(roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs)
     if not choice.successor:
         raise NobodyAvailableError(
             "; ".join(choice.skipped) or "there is nobody else in the order",
@@ -132,7 +152,9 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
         )
     if session.leg is None:
         return begin_leg(session, choice.successor, world)
-    return begin_handoff(session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for")
+    return begin_handoff(
+        session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
+    )
 
 
 def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:

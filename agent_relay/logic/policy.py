@@ -15,7 +15,7 @@ class Availability:
     """What is known about one agent now.
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
-    known reset.
+    known reset. `capabilities` are what its adapter declares.
     """
 
     installed: bool
@@ -23,6 +23,7 @@ class Availability:
     resting: bool = False
     rests_until: datetime | None = None
     scope: str = ""
+    capabilities: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,12 @@ def choose(
     tried: Sequence[str] = (),
     now: datetime,
     zone: tzinfo = UTC,
+    needs: Sequence[str] = (),
 ) -> Choice:
     """The first agent of the roster, by preference, that can take over from `current` at `now`.
 
-    `current` is never its own successor. Reasons read `agent: why`, in the order considered, with the
-    moments in `zone`.
+    `current` is never its own successor. `needs` are capabilities the successor has to have. Reasons read
+    `agent: why`, in the order considered, with the moments in `zone`.
     """
     skipped: list[str] = []
     resets: list[datetime] = []
@@ -60,7 +62,7 @@ def choose(
     for name in roster:
         if name == current:
             continue
-        why = _why_not(availability.get(name), tries=tried.count(name), now=now, zone=zone)
+        why = tell_why_not(availability.get(name), tries=tried.count(name), now=now, zone=zone, needs=needs)
         if not why:
             successor = name
             break
@@ -71,15 +73,27 @@ def choose(
     return Choice(successor, tuple(skipped), min(resets, default=None))
 
 
-def _why_not(state: Availability | None, *, tries: int, now: datetime, zone: tzinfo) -> str:
+def tell_why_not(
+    state: Availability | None,
+    *,
+    tries: int = 0,
+    now: datetime,
+    zone: tzinfo = UTC,
+    needs: Sequence[str] = (),
+) -> str:
+    """What keeps an agent from taking over at `now`; empty for nothing."""
     if state is None or not state.installed:
         return "not installed"
     if not state.signed_in:
         return "not signed in"
+    if lacking := [need for need in needs if need not in state.capabilities]:
+        return f"its adapter does not declare {', '.join(lacking)}"
     if state.resting and (state.rests_until is None or state.rests_until > now):
-        if state.rests_until is None:
-            return f"rests ({state.scope or 'limit'}) until you say otherwise"
-        return f"rests until {render_moment(state.rests_until, now, zone)}"
-    if tries >= _TRIES:
-        return "could not take over just now"
-    return ""
+        return _tell_rest(state, now, zone)
+    return "could not take over just now" if tries >= _TRIES else ""
+
+
+def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
+    if state.rests_until is None:
+        return f"rests ({state.scope or 'limit'}) until you say otherwise"
+    return f"rests until {render_moment(state.rests_until, now, zone)}"

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
-from agent_relay.domain.event import HandoffConfirmed, LegEnded, PredecessorStopped, SessionEnded
+from agent_relay.domain.event import LegEnded, SessionEnded
+from agent_relay.domain.handoff_event import HandoffConfirmed, PredecessorStopped
 from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
@@ -12,6 +13,7 @@ from agent_relay.logic.succession import (
     leg_gone,
     remedy_limit,
     replace_agent,
+    rest_cancelled,
     start_successor,
 )
 
@@ -64,6 +66,10 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
             return Outcome((stopped,), (PublishPacket(handoff.id),))
         case Step.STOPPED:
             return Outcome((), (PublishPacket(handoff.id),))
+        case Step.PUBLISHED if handoff.is_cancelled:
+            return rest_cancelled(handoff)
+        case _ if handoff.is_cancelled:
+            return Outcome((), (StopLeg(handoff.leg),))
         case Step.PUBLISHED:
             return start_successor(session, handoff, world, packet=handoff.packet)
         case Step.SPAWNING:

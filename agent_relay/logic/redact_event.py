@@ -4,8 +4,6 @@ from dataclasses import replace
 
 from agent_relay.domain.event import (
     Body,
-    HandoffBegun,
-    HandoffFailed,
     SessionCreated,
     SessionEnded,
     SessionRested,
@@ -13,14 +11,18 @@ from agent_relay.domain.event import (
     SessionWoke,
     SignalSeen,
 )
+from agent_relay.domain.handoff_event import HandoffBegun, HandoffCancelled, HandoffClosed, HandoffFailed
 from agent_relay.logic.redact import redact_text
 
 
-def redact_body(body: Body, *, known: frozenset[str]) -> Body:
+def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 - one arm an event
     """`body` without secrets; `known` are values that are secret wherever they stand."""
 
     def clean(text: str) -> str:
         return redact_text(text, known=known).text if text else text
+
+    def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(clean(text) for text in texts)
 
     match body:
         case SessionCreated():
@@ -32,11 +34,17 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:
                 body,
                 why=clean(body.why),
                 focus=clean(body.focus),
-                skipped=tuple(clean(text) for text in body.skipped),
+                skipped=clean_all(body.skipped),
+                deliverables=clean_all(body.deliverables),
+                criteria=clean_all(body.criteria),
+                constraints=clean_all(body.constraints),
+                questions=clean_all(body.questions),
             )
+        case HandoffClosed():
+            return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
         case SessionRested():
-            return replace(body, why=clean(body.why), skipped=tuple(clean(text) for text in body.skipped))
-        case HandoffFailed() | SessionEnded() | SessionStopping() | SessionWoke():
+            return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
+        case HandoffCancelled() | HandoffFailed() | SessionEnded() | SessionStopping() | SessionWoke():
             return replace(body, why=clean(body.why))
         case _:
             return body

@@ -11,6 +11,8 @@ from agent_relay.logic.succession import begin_handoff, replace_agent
 
 def reset_passed(session: Session, world: World) -> Outcome:
     """A resting session goes on; a working one is offered its preferred agent back, once for each reset."""
+    if session.is_held:
+        return NOTHING
     if session.state is State.RESTING:
         return _rest_is_over(session, world)
     preferred = _find_preferred(session, world)

@@ -1,6 +1,6 @@
 """How a session passes from one leg to the next: choosing, beginning, going on after a failure."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from agent_relay.domain.effect import (
     DeliverPacket,
@@ -15,16 +15,15 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.event import (
     Body,
-    HandoffBegun,
-    HandoffFailed,
     LegEnded,
     LegStarting,
-    PacketPublished,
-    PredecessorStopped,
     SessionEnded,
     SessionRested,
 )
+from agent_relay.domain.handoff_event import HandoffBegun, HandoffFailed, PacketPublished, PredecessorStopped
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, State, Step
+from agent_relay.domain.terms import Terms
+from agent_relay.logic.origin import build_rollback_terms, find_parent, inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 
@@ -51,8 +50,9 @@ def find_native_id(session: Session, agent: str) -> str:
 
 
 def is_current(session: Session, handoff: str, *steps: Step) -> bool:
-    """Whether `handoff` is the one under way and stands at one of these steps."""
-    return session.handoff is not None and session.handoff.id == handoff and session.handoff.step in steps
+    """Whether `handoff` is the one under way, not called off, and stands at one of these steps."""
+    known = session.handoff
+    return known is not None and known.id == handoff and known.step in steps and not known.is_cancelled
 
 
 def begin_handoff(
@@ -65,14 +65,20 @@ def begin_handoff(
     focus: str = "",
     skipped: tuple[str, ...] = (),
     model: str = "",
+    terms: Terms | None = None,
+    rolls_back: str = "",
 ) -> Outcome:
-    """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up."""
+    """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up.
+
+    Without `terms`, what is still expected is passed on.
+    """
     leg = session.leg
     if leg is None:
         return NOTHING
     given_up: tuple[Body, ...] = ()
     if session.handoff is not None:
         given_up = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    parent = find_parent(session)
     begun = HandoffBegun(
         world.handoff_id,
         leg.id,
@@ -83,6 +89,10 @@ def begin_handoff(
         focus=focus,
         skipped=skipped,
         model=model,
+        parent=parent.id if parent is not None else "",
+        depth=parent.depth + 1 if parent is not None else 1,
+        rolls_back=rolls_back,
+        **asdict(inherit_terms(session) if terms is None else terms),
     )
     if leg.is_over:
         stopped = PredecessorStopped(world.handoff_id, leg.id)
@@ -114,14 +124,23 @@ def remedy_limit(session: Session, world: World, limit: Limit, *, why: str) -> O
 def replace_agent(session: Session, world: World, *, reason: str, why: str) -> Outcome:
     """A handoff to whom the policy picks, or rest where nobody can take over.
 
-    An agent that just failed to take over is asked once more before the others: it is not giving way.
+    An agent that just failed to take over is asked once more before the others: it is not giving way. Then
+    the rollback agent of the handoff that failed is asked before the others.
     """
-    failing = session.tried[-1:]
+    failing, failed = session.tried[-1:], session.retriable if session.tried else None
+    rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
     current = "" if session.agent in failing else session.agent
-    roster = tuple(dict.fromkeys((*failing, *session.roster)))
     choice = choose(
-        roster, world.availability, current=current, tried=session.tried, now=world.now, zone=world.zone
+        tuple(dict.fromkeys((*failing, *rollback, *session.roster))),
+        world.availability,
+        current=current,
+        tried=session.tried,
+        now=world.now,
+        zone=world.zone,
+        needs=inherit_terms(session).needs,
     )
+    if choice.successor in rollback and choice.successor not in failing and failed is not None:
+        return roll_back(session, failed, world, why=why, skipped=choice.skipped)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
     given_up: tuple[Body, ...] = ()
@@ -130,6 +149,33 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
     until = choice.earliest
     rested = SessionRested(why, until.isoformat() if until else "", choice.skipped)
     return Outcome((*given_up, rested), (WakeAt(until),) if until else ())
+
+
+def roll_back(
+    session: Session, failed: Handoff, world: World, *, why: str, skipped: tuple[str, ...] = ()
+) -> Outcome:
+    """A handoff to the rollback agent of `failed`, with what was achieved until now."""
+    return begin_handoff(
+        session,
+        failed.terms.rollback,
+        "failure",
+        world,
+        why=why,
+        skipped=skipped,
+        terms=build_rollback_terms(failed),
+        rolls_back=failed.id,
+    )
+
+
+def try_roll_back(session: Session, failed: Handoff, world: World, *, why: str) -> Outcome | str:
+    """The handoff to the rollback agent of `failed`, or `agent: reason` where it cannot take over."""
+    name = failed.terms.rollback
+    living = session.living_leg
+    if living is not None and living.agent == name:
+        return f"{name}: at work already"
+    needs = failed.terms.needs
+    choice = choose((name,), world.availability, current="", now=world.now, zone=world.zone, needs=needs)
+    return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
 
 
 def leg_gone(session: Session, gone: LegGone, world: World) -> Outcome:
@@ -142,17 +188,29 @@ def leg_gone(session: Session, gone: LegGone, world: World) -> Outcome:
     if handoff is not None and handoff.step is Step.BEGUN:
         stopped = PredecessorStopped(handoff.id, leg.id)
         return Outcome((ended, stopped), (PublishPacket(handoff.id),))
-    if handoff is not None and handoff.leg == leg.id and not leg.was_ready:
+    if handoff is not None and handoff.leg == leg.id and handoff.is_cancelled:
+        return Outcome((ended,)).then(rest_cancelled(handoff))
+    if handoff is not None and handoff.leg == leg.id and (not leg.was_ready or _rolls_back(handoff, gone)):
         return _successor_failed(session, handoff, ended, gone, world)
     if session.state is State.RESTING:
         return Outcome((ended,))
     return Outcome((ended, SessionEnded(gone.why or f"{leg.agent} {ended.how}")))
 
 
+def rest_cancelled(handoff: Handoff) -> Outcome:
+    """The end of a cancelled handoff: the session rests, with what packet there is, until somebody asks."""
+    return Outcome((SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
+
+
+def _rolls_back(handoff: Handoff, gone: LegGone) -> bool:
+    """Whether the end of a successor that had been ready is a failure: not where a person let it leave."""
+    return bool(handoff.terms.rollback) and (gone.how != "exited" or gone.status != 0)
+
+
 def _successor_failed(
     session: Session, handoff: Handoff, ended: LegEnded, gone: LegGone, world: World
 ) -> Outcome:
-    """The successor ended before it took a prompt: the next of the roster takes its place."""
+    """The successor ended before it worked on its packet: the next of the roster takes its place."""
     why = gone.why or f"{handoff.to_agent} ended before it was ready"
     failed = HandoffFailed(handoff.id, handoff.step, why)
     tried = (*session.tried, handoff.to_agent)
@@ -160,14 +218,14 @@ def _successor_failed(
         replace(leg, how=ended.how, status=ended.status) if leg.id == ended.leg else leg
         for leg in session.legs
     )
-    after = replace(session, handoff=None, tried=tried, legs=legs, state=State.LIMITED)
+    after = replace(session, handoff=None, retriable=handoff, tried=tried, legs=legs, state=State.LIMITED)
     return Outcome((ended, failed)).then(replace_agent(after, world, reason="failure", why=why))
 
 
 def published(session: Session, done: Published, world: World) -> Outcome:
     """The packet is visible: the successor is named in the journal before it is started."""
     handoff = session.handoff
-    if handoff is None or not is_current(session, done.handoff, Step.STOPPED):
+    if handoff is None or handoff.id != done.handoff or handoff.step is not Step.STOPPED:
         return NOTHING
     packet = PacketPublished(
         done.handoff,
@@ -178,6 +236,8 @@ def published(session: Session, done: Published, world: World) -> Outcome:
         done.text_path,
         done.fingerprint,
     )
+    if handoff.is_cancelled:
+        return Outcome((packet,)).then(rest_cancelled(handoff))
     return Outcome((packet,)).then(start_successor(session, handoff, world, packet=done.packet))
 
 

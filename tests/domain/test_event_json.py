@@ -74,3 +74,21 @@ def test_a_line_that_is_no_event_is_told(change: dict[str, object], complaint: s
     """A damaged journal must stop the session with a sentence, not go on with half of the truth."""
     with pytest.raises(UntrustedDataError, match=complaint):
         parse_event({**LINE, **change})
+
+
+def test_a_list_holds_nothing_but_texts() -> None:
+    """What is shown to people and given to agents must be words."""
+    data = {"why": "all rest", "skipped": ["bob: rests", 7]}
+    line = {"n": 1, "at": "2026-11-20T18:00:00+00:00", "g": 0, "event": "session.rested", "data": data}
+    with pytest.raises(UntrustedDataError, match=r"session\.rested event has a skipped of the wrong type"):
+        parse_event(line)
+
+
+def test_a_handoff_of_an_older_version_expects_nothing() -> None:
+    """Journals from before handoffs carried expectations stay readable as they are."""
+    data = {"handoff": "H", "from_leg": "L", "from_agent": "ada", "to_agent": "bob", "reason": "manual"}
+    line = {"n": 2, "at": "2026-11-20T18:00:00+00:00", "g": 1, "event": "handoff.begun", "data": data}
+    body = parse_event(line).body
+    assert isinstance(body, words.HandoffBegun)
+    assert body == words.HandoffBegun("H", "L", "ada", "bob", "manual")
+    assert (body.parent, body.depth, body.deliverables, body.rollback) == ("", 0, (), "")

@@ -51,6 +51,13 @@ class Story:
             self.session = fold_event(self.session, event)
         self.effects = list(outcome.effects)
 
+    def refold(self, events: list[Event]) -> "Story":
+        """The session of `events` alone, as a daemon that was killed after the last of them left it."""
+        self.events, self.session = list(events), None
+        for event in events:
+            self.session = fold_event(self.session, event)
+        return self
+
     def start(self, agent: str = "ann") -> "Story":
         self._journal(begin_leg(self.now, agent, self.world()))
         return self.spawned().says("ready")

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from agent_relay.domain.effect import (
     Answered,
     Asked,
+    CancelAsked,
+    CloseAsked,
     Delivered,
     DeliverFailed,
     DeliverPacket,
@@ -21,6 +23,7 @@ from agent_relay.domain.effect import (
     PublishPacket,
     ResetPassed,
     Restarted,
+    RetryAsked,
     ScreenSays,
     Spawned,
     SpawnLeg,
@@ -28,8 +31,10 @@ from agent_relay.domain.effect import (
     StopLeg,
 )
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import HandoffBegun
 from agent_relay.domain.session import LIVE, State
 from agent_relay.domain.signal import Scope
+from agent_relay.domain.terms import NO_TERMS, Terms
 from agent_relay.logic.policy import Availability
 from tests.logic.story import HERE, NOW, Story
 
@@ -40,6 +45,7 @@ MOVES = st.one_of(
     st.tuples(st.just("limit"), st.sampled_from([Scope.ACCOUNT, Scope.BILLING, Scope.MODEL]), st.booleans()),
     st.tuples(st.just("gone"), st.sampled_from(["exited", "lost"]), st.booleans()),
     st.tuples(st.just("ask"), st.sampled_from(["ann", "bob", "cas", ""]), st.booleans()),
+    st.tuples(st.just("handoff"), st.sampled_from(["cancel", "retry", "completed", "failed"]), st.booleans()),
     st.tuples(
         st.sampled_from(["stop", "reset", "crash", "prompt", "answers", "rested"]), st.none(), st.booleans()
     ),
@@ -95,7 +101,18 @@ class Walk:
         self.alive.discard(leg)
         self.happens(LegGone(leg, how))
 
-    def move(self, kind: str, what: object, *, well: bool) -> None:  # noqa: C901 - one arm a move
+    def intervene(self, how: str, *, newest: bool) -> None:
+        begun = [event.body.handoff for event in self.story.events if isinstance(event.body, HandoffBegun)]
+        handoff = "none" if not begun else begun[-1] if newest else begun[0]
+        match how:
+            case "cancel":
+                self.happens(CancelAsked(handoff))
+            case "retry":
+                self.happens(RetryAsked(handoff, force=newest))
+            case _:
+                self.happens(CloseAsked(handoff, how, "as seen"))
+
+    def move(self, kind: str, what: object, *, well: bool) -> None:  # noqa: C901, PLR0912 - one arm a move
         leg = self.leg_of(newest=well)
         match kind, what:
             case "answer", int():
@@ -108,7 +125,10 @@ class Walk:
             case "gone", str() if leg in self.alive:
                 self.end(leg, what)
             case "ask", str():
-                self.happens(Asked(what, force=well))
+                terms = Terms(("a door",), rollback="ann", questions=("why?",)) if well else NO_TERMS
+                self.happens(Asked(what, force=well, terms=terms))
+            case "handoff", str():
+                self.intervene(what, newest=well)
             case "stop", _:
                 self.happens(StopAsked("by hand"))
             case "reset", _:
@@ -140,3 +160,6 @@ def test_whatever_happens_the_session_can_go_on(moves: list[tuple[str, object, b
         walk.answer(0, well=True)
     assert walk.story.now.state in SETTLED
     assert walk.story.now.handoff is None or walk.story.now.living_leg is not None
+    known = [event.body.handoff for event in walk.story.events if isinstance(event.body, HandoffBegun)]
+    assert len(walk.story.now.closed) == len(set(walk.story.now.closed))
+    assert set(walk.story.now.closed) <= set(known)

@@ -7,6 +7,7 @@ from agent_relay.domain.event import Body
 from agent_relay.logic.redact_event import redact_body
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
+TERMS = ("deliverables", "criteria", "constraints", "questions")
 GONE = "[redacted: anthropic-key]"
 
 
@@ -21,6 +22,15 @@ GONE = "[redacted: anthropic-key]"
         (
             words.HandoffBegun("H", "L", "ada", "bob", "manual", why=KEY, focus=KEY, skipped=(KEY,)),
             words.HandoffBegun("H", "L", "ada", "bob", "manual", why=GONE, focus=GONE, skipped=(GONE,)),
+        ),
+        (
+            words.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (KEY, "a door"))),
+            words.HandoffBegun("H", "L", "ada", "bob", "manual", **dict.fromkeys(TERMS, (GONE, "a door"))),
+        ),
+        (words.HandoffCancelled("H", "begun", KEY), words.HandoffCancelled("H", "begun", GONE)),
+        (
+            words.HandoffClosed("H", "failed", KEY, (KEY,)),
+            words.HandoffClosed("H", "failed", GONE, (GONE,)),
         ),
         (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
         (words.HandoffFailed("H", "spawned", KEY), words.HandoffFailed("H", "spawned", GONE)),

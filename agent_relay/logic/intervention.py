@@ -1,0 +1,158 @@
+"""What a person does to a handoff: calls it off, has it tried again, says what came of it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.effect import CancelAsked, CloseAsked, PublishPacket, RetryAsked, StopLeg
+from agent_relay.domain.errors import NobodyAvailableError, RelayError, WrongUseError
+from agent_relay.domain.handoff_event import (
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffRetried,
+)
+from agent_relay.domain.session import LIVE, Handoff, Session, State, Step
+from agent_relay.logic.fold import find_step_left
+from agent_relay.logic.outcome import Outcome, World
+from agent_relay.logic.policy import choose
+from agent_relay.logic.succession import find_delivery, rest_cancelled, start_successor, try_roll_back
+
+if TYPE_CHECKING:
+    from agent_relay.domain.event import Body
+
+VERDICTS = ("completed", "failed")
+
+
+def intervene(session: Session, asked: CancelAsked | RetryAsked | CloseAsked, world: World) -> Outcome:
+    """What follows. Raises WrongUseError or NobodyAvailableError where it cannot be."""
+    match asked:
+        case CancelAsked():
+            return _cancel(session, asked)
+        case RetryAsked():
+            return _retry(session, asked, world)
+        case CloseAsked():
+            return _close(session, asked, world)
+
+
+def _cancel(session: Session, asked: CancelAsked) -> Outcome:
+    """The handoff under way is called off: what it has begun is finished or undone, then the session rests.
+
+    Its predecessor is on its way out already, so the packet is made all the same; a successor that has not
+    been given it yet is stopped. Raises WrongUseError where there is nothing to call off any more.
+    """
+    handoff = session.handoff
+    if handoff is None or handoff.id != asked.handoff:
+        raise _refuse_over(session, asked.handoff, "cancelled")
+    if handoff.is_cancelled:
+        raise WrongUseError(f"handoff {handoff.id} is being cancelled already")
+    if handoff.step is Step.DELIVERED:
+        raise WrongUseError(
+            f"{handoff.to_agent} has been given its packet already, so handoff {handoff.id} is made",
+            hint=f"Take it back: agent-relay {handoff.from_agent}, or agent-relay handoff fail {handoff.id}",
+        )
+    cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
+    match handoff.step:
+        case Step.BEGUN | Step.STOPPED:
+            # The predecessor's end, or its packet, is on the way, and brings the rest.
+            return cancelled
+        case Step.PUBLISHED:
+            return cancelled.then(rest_cancelled(handoff))
+        case _:
+            return cancelled.then(Outcome((), (StopLeg(handoff.leg),)))
+
+
+def _retry(session: Session, asked: RetryAsked, world: World) -> Outcome:
+    """The last handoff goes on from where it failed or was cancelled, with the packet it had.
+
+    Raises WrongUseError where the session has gone on since, NobodyAvailableError where its target cannot.
+    """
+    handoff, living = session.retriable, session.living_leg
+    if session.handoff is not None and session.handoff.id == asked.handoff:
+        raise WrongUseError(f"handoff {asked.handoff} is under way")
+    if handoff is None or handoff.id != asked.handoff or session.handoff is not None:
+        raise _refuse_over(session, asked.handoff, "retried")
+    step = find_step_left(session)
+    waits = step is Step.SPAWNED and session.state in LIVE and living is not None and not living.was_busy
+    if not waits and (living is not None or session.state not in {State.LIMITED, State.RESTING, State.ENDED}):
+        raise WrongUseError(
+            f"session {session.id} is {session.state} under {session.agent}, so there is nothing to retry",
+            hint=f"Hand over anew: agent-relay {handoff.to_agent} --session {session.id}",
+        )
+    again = replace(handoff, step=step, is_cancelled=False)
+    retried = Outcome((HandoffRetried(handoff.id),))
+    if living is not None:
+        ready = session.state is State.READY
+        return retried.then(
+            Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
+        )
+    _check_target(handoff, world, force=asked.force)
+    if step is Step.STOPPED:
+        return retried.then(Outcome((), (PublishPacket(handoff.id),)))
+    return retried.then(start_successor(session, again, world, packet=handoff.packet))
+
+
+def _close(session: Session, asked: CloseAsked, world: World) -> Outcome:
+    """A person's verdict on a handoff that was made; its failure hands over to its rollback agent, if it can.
+
+    Raises WrongUseError for one that was not made, or was judged before.
+    """
+    handoff = next((one for one in session.done if one.id == asked.handoff), None)
+    confirmed: tuple[Body, ...] = ()
+    current = session.handoff
+    if current is not None and current.id == asked.handoff:
+        if current.step is not Step.DELIVERED or session.state not in LIVE:
+            raise WrongUseError(
+                f"handoff {asked.handoff} is under way", hint="See: agent-relay handoff cancel --help"
+            )
+        handoff, confirmed = current, (HandoffConfirmed(current.id, current.leg),)
+    if handoff is None:
+        raise _refuse_over(session, asked.handoff, asked.verdict)
+    if handoff.id in session.closed:
+        raise WrongUseError(f"handoff {handoff.id} was judged already", hint=_see(handoff.id))
+    after = replace(session, handoff=None) if confirmed else session
+    rolled, why_not = _roll_back(after, handoff, asked, world)
+    closed = HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
+    return Outcome((*confirmed, closed)).then(rolled)
+
+
+def _roll_back(session: Session, handoff: Handoff, asked: CloseAsked, world: World) -> tuple[Outcome, str]:
+    """The handoff to the rollback agent, and why there is none although one was named."""
+    name = handoff.terms.rollback
+    if asked.verdict != "failed" or not name:
+        return Outcome(), ""
+    if session.handoff is not None or session.state is State.STOPPING:
+        return Outcome(), f"{name}: the session is {session.state}"
+    if session.leg is None or session.leg.id != handoff.leg:
+        return Outcome(), f"{name}: the session has gone on under {session.agent}"
+    found = try_roll_back(session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed")
+    return (Outcome(), found) if isinstance(found, str) else (found, "")
+
+
+def _check_target(handoff: Handoff, world: World, *, force: bool) -> None:
+    known, name = world.availability, handoff.to_agent
+    if force and name in known:
+        known = {**known, name: replace(known[name], resting=False)}
+    choice = choose((name,), known, current="", now=world.now, zone=world.zone, needs=handoff.terms.needs)
+    if not choice.successor:
+        raise NobodyAvailableError(
+            choice.skipped[0], hint=f"agent-relay handoff retry {handoff.id} --yes tries all the same"
+        )
+
+
+def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:
+    """Why the handoff is not one that can be treated so."""
+    if session.retriable is not None and session.retriable.id == handoff:
+        what = "cancelled" if session.retriable.is_cancelled else "failed or left unfinished"
+        return WrongUseError(
+            f"handoff {handoff} was {what} already",
+            hint=f"Go on with it: agent-relay handoff retry {handoff}",
+        )
+    if any(done.id == handoff for done in session.done):
+        return WrongUseError(f"handoff {handoff} has been made, so it cannot be {verb}", hint=_see(handoff))
+    return WrongUseError(
+        f"handoff {handoff} is over and the session has gone on, so it cannot be {verb}", hint=_see(handoff)
+    )
+
+
+def _see(handoff: str) -> str:
+    return f"See: agent-relay handoff show {handoff}"

@@ -1,0 +1,27 @@
+"""What a handoff has from the one before it: its parent, its depth, and what is still expected."""
+
+from dataclasses import replace
+
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.domain.terms import NO_TERMS, Terms
+
+
+def find_parent(session: Session) -> Handoff | None:
+    """The handoff a new one goes on from: the one under way, the one that just failed, or the last one."""
+    return session.handoff or session.retriable or (session.done[-1] if session.done else None)
+
+
+def inherit_terms(session: Session) -> Terms:
+    """What is still expected of whoever works next: what the parent was given, until a person judged it.
+
+    What was given to a cancelled handoff was called off with it.
+    """
+    parent = find_parent(session)
+    if parent is not None and parent.is_cancelled:
+        parent = session.done[-1] if session.done else None
+    return NO_TERMS if parent is None or parent.id in session.closed else parent.terms
+
+
+def build_rollback_terms(handoff: Handoff) -> Terms:
+    """What the rollback agent of a failed handoff is given: the same, and the questions are now its own."""
+    return replace(handoff.terms, rollback="")
