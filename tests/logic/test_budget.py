@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.logic.budget import estimate_tokens, fit_packet
+from agent_relay.logic.packet.cutting import shorten
 from agent_relay.system.adapters import load_adapter
 from agent_relay.system.places import find_builtin_folder
 from agent_relay.system.templates import build_renderer
@@ -79,20 +80,30 @@ def test_the_estimate_is_by_script(text: str, tokens: int) -> None:
 def test_what_fits_is_not_touched() -> None:
     """No cut without need."""
     packet = full()
-    assert fit_packet(packet, tokens=1_000_000, render=show) is packet
+    assert fit_packet(packet, tokens=1_000_000, render=show, aim=1_000_000) is packet
+
+
+def test_what_can_be_spared_goes_before_the_budget_asks() -> None:
+    """A short packet is read with care; nothing of the user's own words is given for it."""
+    packet = full()
+    fitted = fit_packet(packet, tokens=1_000_000, render=show)
+    assert (fitted.task, fitted.unprocessed_prompt) == (packet.task, packet.unprocessed_prompt)
+    assert fitted.constraints == packet.constraints
+    assert not {"task", "unprocessed_prompt", "next_task", "blockers"} & cut_sections(fitted)
+    assert {"recent_turns", "touched_files read", "validation_runs"} <= cut_sections(fitted)
 
 
 @pytest.mark.parametrize("tokens", [40_000, 30_000, 15_000, 6_000, 3_000, 1_500])
 def test_the_text_fits_its_budget(tokens: int) -> None:
     """The reason there is a budget at all."""
-    assert estimate_tokens(show(full())) > 45_000
+    assert estimate_tokens(show(full())) > 40_000
     assert estimate_tokens(show(fit_packet(full(), tokens=tokens, render=show))) <= tokens
 
 
 def test_sections_give_way_in_the_declared_order() -> None:
     """The less room, the more sections are named; the user's own words last."""
     seen: list[set[str]] = [
-        cut_sections(fit_packet(full(), tokens=t, render=show)) for t in range(49_000, 2_000, -3_000)
+        cut_sections(fit_packet(full(), tokens=t, render=show, aim=t)) for t in range(49_000, 2_000, -3_000)
     ]
     assert all(before <= after for before, after in pairwise(seen))
     first = next(sections for sections in seen if sections)
@@ -188,3 +199,12 @@ def test_expectations_give_way_after_decisions_were_thinned() -> None:
     )
     assert packet.expectations is None
     assert "expectations" in cut_sections(packet)
+
+
+def test_a_middle_shorter_than_its_mark_is_left_in() -> None:
+    """Saying that ten characters are missing takes thirty."""
+    packet = build(recent_turns=[{"role": "user", "text": "u" * 400}])
+    step = shorten("recent_turns", "text", to=100)
+    assert step.most(packet) == 300
+    assert step.cut(packet, 10) is packet
+    assert shorten("recent_turns", "text", to=380).most(packet) == 0

@@ -99,6 +99,8 @@ def build_packet(
     leg = _read_leg(facts, occasion, previous=previous)
     agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
     runs = build_runs(facts, agent=agent, before=before.validation_runs)
+    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
+    failures = build_failures(facts, agent, told=blockers)
     plan = merge_plan(before.plan, facts, agent)
     task, task_source = _find_task(leg, occasion)
     places = _find_places(facts, occasion, tree=tree)
@@ -116,8 +118,8 @@ def build_packet(
         focus=occasion.focus or None,
         constraints=merge_constraints(before.constraints, find_constraints(facts), agent),
         decisions=merge_decisions(before.decisions, find_decisions(facts), agent),
-        attempts=merge_attempts(before.attempts, find_attempts(facts), build_failures(facts, agent), agent),
-        blockers=build_blockers(facts, runs, agent=agent, before=before.blockers),
+        attempts=merge_attempts(before.attempts, find_attempts(facts), failures, agent),
+        blockers=blockers,
         plan=plan,
         touched_files=merge_files(facts, tree, before.touched_files, places=places, agent=agent),
         validation_state=build_state(runs),

@@ -1,11 +1,14 @@
 """Merges what a predecessor's packet says with what was found since, without saying anything twice."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from agent_relay.domain.facts import Facts, Said
 from agent_relay.domain.packet import Attempt, Decision, PlanStep, Provenance, Quote
 from agent_relay.logic.packet.sentences import is_alike, normalise
-from agent_relay.logic.packet.speech import Spoken
+from agent_relay.logic.packet.speech import Spoken, weigh, weigh_rule
+
+_EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _DECISIONS = 30
@@ -47,7 +50,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def merge_constraints(before: Iterable[Quote], found: Iterable[Spoken], agent: str) -> tuple[Quote, ...]:
-    """The rules so far and the new ones; the oldest and the newest survive a cut."""
+    """The rules so far and the new; of too many those that hold throughout, the oldest and the newest."""
     quotes = list(before)
     known = {normalise(quote.text) for quote in quotes}
     for spoken in found:
@@ -55,14 +58,19 @@ def merge_constraints(before: Iterable[Quote], found: Iterable[Spoken], agent: s
         if key not in known:
             known.add(key)
             quotes.append(Quote(text=spoken.text, source=tell_source(agent, spoken.said)))
-    if len(quotes) > _CONSTRAINTS:
-        half = _CONSTRAINTS // 2
-        quotes = [*quotes[:half], *quotes[-half:]]
-    return tuple(quotes)
+    last = len(quotes) - 1
+    ranks = [(-weigh_rule(quote.text), min(at, last - at)) for at, quote in enumerate(quotes)]
+    return _keep(quotes, ranks, _CONSTRAINTS)
+
+
+def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: int) -> tuple[_EntryT, ...]:
+    """The `limit` entries of the lowest ranks, in their order."""
+    chosen = sorted(range(len(entries)), key=ranks.__getitem__)[:limit]
+    return tuple(entries[at] for at in sorted(chosen))
 
 
 def merge_decisions(before: Iterable[Decision], found: Iterable[Spoken], agent: str) -> tuple[Decision, ...]:
-    """The decisions so far, which keep their ids, and the new ones."""
+    """The decisions so far, with their ids, and the new; of too many the firmest, then the newest."""
     decisions = list(before)
     known = {normalise(decision.summary) for decision in decisions}
     number = max((_number(decision.id) for decision in decisions), default=0)
@@ -74,7 +82,8 @@ def merge_decisions(before: Iterable[Decision], found: Iterable[Spoken], agent: 
         number += 1
         source = tell_source(agent, spoken.said)
         decisions.append(Decision(id=f"D{number}", summary=spoken.text, why=spoken.clause, source=source))
-    return tuple(decisions[-_DECISIONS:])
+    ranks = [(-weigh(one.summary), -at) for at, one in enumerate(decisions)]
+    return _keep(decisions, ranks, _DECISIONS)
 
 
 def _number(name: str) -> int:
@@ -95,7 +104,8 @@ def merge_attempts(
         if key not in known:
             known.add(key)
             attempts.append(attempt)
-    return tuple(attempts[-_ATTEMPTS:])
+    ranks = [(-weigh(one.summary), -at) for at, one in enumerate(attempts)]
+    return _keep(attempts, ranks, _ATTEMPTS)
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:

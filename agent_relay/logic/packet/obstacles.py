@@ -53,12 +53,16 @@ def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
     return ValidationState(tests=last.get("tests"), lint=last.get("lint"), typecheck=last.get("typecheck"))
 
 
-def build_failures(facts: Facts, agent: str) -> list[Attempt]:
-    """Commands that failed and never succeeded afterwards, checks left out, as things tried in vain."""
+def build_failures(facts: Facts, agent: str, *, told: Iterable[Blocker] = ()) -> list[Attempt]:
+    """Commands that failed and never succeeded afterwards, as things tried in vain.
+
+    Checks are left out, and so is what is told as a blocker.
+    """
     found: dict[str, Attempt] = {}
+    places = {blocker.source.transcript for blocker in told if blocker.source}
     for run in facts.commands:
         found.pop(run.command, None)
-        if _has_failed(run) and not find_checks(run.command):
+        if _has_failed(run) and run.place not in places and not find_checks(run.command):
             line = find_telling_line(run.output)
             found[run.command] = Attempt(
                 summary=f"ran `{_shorten(run.command)}`",
@@ -83,7 +87,7 @@ def build_blockers(
             found.pop(kind, None)
         elif run is not None:
             found[kind] = _block_check(kind, run)
-    turn = max((said.turn for said in facts.conversation), default=0)
+    turn = _find_last_turn(facts)
     if facts.commands:
         found.pop("command", None)
         failed = _find_last_failure(facts.commands, turn)
@@ -99,6 +103,12 @@ def build_blockers(
         evidence = _tell_evidence(error.place, error.text)
         found["tool"] = Blocker(id="tool", summary=summary, evidence=evidence, source=source)
     return tuple(found.values())
+
+
+def _find_last_turn(facts: Facts) -> int:
+    """The last turn the agent worked in: a prompt nobody has answered makes no failure history."""
+    said = [one.turn for one in facts.conversation if one.role == "assistant"]
+    return max([*said, *(one.turn for one in facts.commands), *(one.turn for one in facts.errors)], default=0)
 
 
 def _block_check(kind: Kind, run: ValidationRun) -> Blocker:

@@ -40,28 +40,128 @@ RULE = re.compile(
     + r"\b|, not \w",
     re.IGNORECASE,
 )
+# What holds throughout the work, whatever step it is at.
+STANDING = re.compile(
+    r"\b"
+    + _any(
+        *("never", "always", "forbidden", "not allowed", "under (?:no|any)", "at all (?:times|costs)"),
+        *("whatever (?:you|happens|comes)", "no matter", "in (?:any|every|all) cases?", "everywhere"),
+        *("anywhere", "throughout", "across the board", "off[ -]limits", "out of bounds", "hands off"),
+        *("no[ -]go", "taboo", "sacred", "frozen", "untouched", "unchanged", "read[ -]only"),
+        r"(?:stay|remain|keep)s? (?:as|where|what|the way|compatible|in place|put|byte)\b",
+        r"(?:nothing|nobody|no ?one|none)\b.{0,60}\b(?:gets?|goes|go|may|is|are|should|leaves?|must"
+        r"|ships?|runs?"
+        r"|lands?|touch(?:es)?|writes?|calls?|depends?|but|except|without|newer|older|else|beyond|outside)",
+        r"(?:we|it|they|this|that|users?|customers?|nobody|clients?)\s+(?:can(?:'t|not)|can not|mustn't)",
+        r"(?:is|are) (?:the|a|our) (?:hard |absolute )?(?:floor|ceiling|limit|minimum|maximum|cap"
+        r"|rule|requirement)",
+        *("mandatory", "required", "non-negotiable", "requirement", "constraint", "rule"),
+        r"every \w+ (?:has|needs|must|should|is|gets)",
+        "(?:no|any) (?:new|more|extra|external|third|additional|other)",
+        r"(?:must|may|has to|have to|needs? to|should)(?: not|n't)?\b.{0,80}\b(?:be|stay|keep|remain"
+        r"|work|support"
+        r"|pass|run|survive|build|compile|start|touched|changed)",
+        r"(?:don'?t|do not|please avoid|avoid)\b.{0,30}\b(?:pull|add|use|touch|introduce|break|change"
+        r"|rename|remove"
+        r"|delete|commit|push|write|call|rely|depend|import|install|upgrade|bump)\w*",
+        *("niemals", "immer", "jamais", "toujours", "nunca", "siempre"),
+        *("keep (?:it|them|this|that|everything|the)", "leave .{1,60} alone"),
+    )
+    + r"\b|\b(?:everywhere|only)\s*[.!]?$|\beverywhere in\b",
+    re.IGNORECASE,
+)
+_SIGH = (
+    r"(?:(?:h+m+|uh+m?|oh|err?|well|ok(?:ay)?|sorry|ah|hey|nah|no+|nope|wait|stop"
+    r"|hold on|please|and|but|so|yes)\b"
+    r"[\s,.!:;\u2013\u2014-]*)*"
+)
 CORRECTION = re.compile(
-    r"(?:and |but |please |so )?"
+    _SIGH
     + _any(
         *("actually", "nope", "wait", "stop", "use", "keep", "remember", "important", "note that", "wrong"),
         *("that'?s (?:not|wrong)", "not (?:like )?that", "let'?s (?:not|use)", "only", "undo", "revert"),
-        *("i (?:want|need|prefer|said|meant|told)", "rather"),
+        *("i (?:want|need|prefer|said|meant|told|asked)", "rather", "i'?d (?:rather|prefer)", "instead"),
+        *("not", "the other way", "i (?:never|didn'?t|did not)", "we (?:never|don'?t|agreed|decided)"),
+        r"you(?:'?re| are|'?ve| have|r)?\b.{0,30}\b(?:wrong|twice|forgot|forgotten|missed|missing"
+        r"|broke|broken"
+        r"|mis\w+|swapped|mixed|confus\w+|overwr\w+|still|again|skipp\w+|ignor\w+|count\w+|changed|removed)",
+        r"(?:that|this|it|those|these|they)\b.{0,40}\b(?:should(?:n't)?|isn't|wasn't|aren't|weren't|not|wrong"
+        r"|must(?:n't)?|belongs?|supposed)",
+        r"(?:the|those|these) .{1,60}\b(?:belongs?|should(?:n't)? (?:be|have|go|stay)|was meant|were meant)",
     )
-    + r"\b|no\s*[,.!:;]",
+    + r"\b|(?:no+|nope|nah|wait|stop)\s*[,.!:;\u2013\u2014-]",
     re.IGNORECASE,
 )
+# How a small wish begins that looks like a correction and passes with its turn.
+MILD = re.compile(
+    r"(?:please )?(?:use|keep|remember|important|note that|only|let'?s|make sure|i want)\b", re.IGNORECASE
+)
 POLITE = re.compile(r"(?:please|(?:can|could|would|will) you)\b", re.IGNORECASE)
-DECISION = re.compile(
+_DOER = r"(?:i|we|i'?ve|we'?ve|i'?m|we'?re|i'?ll|we'?ll|let'?s)"
+# Words by which a choice is told as one.
+CHOICE = re.compile(
     r"\b"
     + _any(
-        *("because", "decided?", "deciding", "i'?(?:ll| will| am|m) us(?:e|ing)", "we'?(?:ll| will) use"),
-        *("going with", "went with", "chose", "choosing", "opt(?:ed|ing) (?:for|to)", "settled on"),
-        *("in favou?r of", "trade-?offs?", "sticking with", "i won't"),
+        *("decided?", "deciding", "chose", "chosen", "choosing", "picked", "opt(?:ed|ing) (?:for|to)"),
+        *("go(?:ing)? with", "went with", "gone with", "settled? (?:on|for)", "stick(?:ing)? (?:with|to)"),
+        *("stuck (?:with|to)", "committed to", "standardi[sz](?:e|ed|ing) on", "agreed on", "in favou?r of"),
+        *("trade-?offs?", "i won't", "i will not", "my choice", "our choice", "by design", "on purpose"),
+        r"(?:the|my|our|a) (?:best|right|cleanest|simplest|safest|better|only|obvious|sane|sound) "
+        r"(?:fix|fit|approach|way|place|option|choice|call|tool|answer|solution|candidate|compromise)",
         # Of code people say "subtracts instead of adding"; only a doer's choice is a decision.
-        r"(?:i|we|i'?ve|i'?m|i'?ll|we'?ll|let'?s|us(?:e|ing|ed)|ke(?:ep|pt))\b.{1,120}"
-        r"\b(?:instead of|rather than)",
-        "the (?:right|cleanest|simplest|safest) (?:fix|approach|way|place)",
-        "i will not",
+        rf"(?:{_DOER}|us(?:e|ing|ed)|ke(?:ep|pt)|prefer(?:red|ring)?|go(?:es)?)\b.{{1,120}}"
+        r"\b(?:instead of|rather than|and not|over (?:an?|the|our|my)|in place of)",
+        r"(?:prefer(?:red)?|favou?r(?:ed)?|took|taken)\b.{1,60}\bover",
+    )
+    + r"\b|^(?:decision|decided|settled|agreed|resolved|verdict|conclusion|design)\s*[:\u2013\u2014-]",
+    re.IGNORECASE,
+)
+# What a statement is called before it is made: "Decision: not X, it does not scale" is a decision still.
+LABEL = re.compile(
+    r"(?:decision|decided|settled|agreed|resolved|verdict|conclusion|design|rejected|ruled out"
+    r"|discarded|tried"
+    r"|failed)\s*[:\u2013\u2014-]+\s*",
+    re.IGNORECASE,
+)
+# An announcement, or a state of things, with its purpose or its reason.
+_GROUNDS = r"(?:because|since|so that|so the|so we|to avoid|to keep|in order to|otherwise|or else|lest)"
+PURPOSE = re.compile(
+    rf"\b{_DOER}\b.{{1,160}}\b{_GROUNDS}\b"
+    r"|\b(?:stays?|lives?|goes|remains?|belongs?|becomes?|gets?|moves?) .{1,120}"
+    rf"(?:\b{_GROUNDS}\b|[:;\u2013\u2014])",
+    re.IGNORECASE,
+)
+DECISION = re.compile(
+    r"\b(?:because|i'?(?:ll| will| am|m) us(?:e|ing)|we'?(?:ll| will) use)\b", re.IGNORECASE
+)
+# An approach that was given up for good.
+REJECTION = re.compile(
+    r"\b"
+    + _any(
+        *("rul(?:ed|ing|es) (?:it |that |this |them )?out", "reject(?:ed|ing|s)?", "abandon(?:ed|ing)?"),
+        *("discard(?:ed|ing)", "scrapped", "shelved", "dismissed", "gave up", "given up", "giving up"),
+        *("dropped the", "back(?:ed|ing) out", "dead[ -]end", "no luck", "wrong approach", "undid", "undone"),
+        r"(?:took|taken|taking|pulled|ripped) (?:it|that|this|them|the \w+) (?:back )?out",
+        *("revert(?:ed|ing)", "rolled back", "not an option", "no option", "out of the question"),
+        *("no (?:good|use|go|help|way around)", "ha(?:s|d) no chance", "a non-?starter"),
+        r"(?:is|are|was|were|falls?|fell) (?:out|unusable|unsuitable|unworkable|useless|hopeless|too \w+)\b",
+        r"(?:did|do|does|will|would|could|can|is|was|are|were)(?:n't| not|not)\s+(?:really |quite |even )?"
+        r"(?:work|help|fix|do|scale|fly|hold|cut it|pan out|viable|feasible|possible|usable|good"
+        r" enough|keep up)",
+        r"(?:won't|can't) (?:do|work|help|scale|fly|hold|keep up|be used)",
+        r"turned out (?:to be )?(?:wrong|not|\w+er|too|worse|useless|unusable|un\w+)",
+        r"(?:looked|seemed|sounded|was) (?:tempting|promising|attractive|obvious|good|nice|right|simple)"
+        r"\b.{1,120}\b(?:but|yet|until|except|though|however)",
+        r"(?:tried|attempted|experimented|considered|thought (?:of|about)|toyed|started (?:out )?with"
+        r"|began with)"
+        r"\b.{1,160}\b(?:but|yet|until|however|then|fails?|failed|breaks?|broke|slow|slower|worse"
+        r"|that|which)",
+        r"(?:at first|first|initially|originally)[, ]+(?:i|we)\b.{1,160}(?:\bbut\b|\bthat\b|\bwhich\b"
+        r"|[;:\u2013\u2014])",
+        r"(?:my|the|our) (?:first|initial|original|earlier|previous) (?:idea|attempt|version|approach"
+        r"|try|plan)"
+        r"\b.{1,160}\b(?:but|fail\w*|broke|breaks?|wrong|slow|until|did(?:n't| not))",
+        *("steer clear of", "against (?:it|that|using)", "that broke", "broke the"),
     )
     + r"\b",
     re.IGNORECASE,
@@ -69,21 +169,19 @@ DECISION = re.compile(
 FAILURE = re.compile(
     r"\b"
     + _any(
-        *("tried", "attempted", "(?:didn't|did not|doesn't|does not) (?:work|help|fix)", "dead end"),
+        *("tried", "attempted", "(?:didn't|did not|doesn't|does not) (?:work|help|fix)"),
         "fail(?:ed|s) (?:because|with|again|since|on|for|when)",
-        *("still fail(?:s|ed|ing)", "revert(?:ed|ing)", "rolled back", "undid", "gave up", "no luck"),
-        *("wrong approach", "that broke", "broke the", "turned out (?:to be )?(?:wrong|not)"),
-        *("(?:isn't|is not) possible", "can't work", "won't work"),
+        *("still fail(?:s|ed|ing)", "(?:isn't|is not) possible"),
     )
     + r"\b",
     re.IGNORECASE,
 )
 REASON = re.compile(
-    r"\b(?:because|since|so that|in order to|to avoid|due to)\b\s*(?P<why>.+)$|;\s*(?P<rest>.+)$",
+    r"\b(?:because|since|so that|in order to|to avoid|due to)\b\s*(?P<why>.+)$|[;:]\s+(?P<rest>.+)$",
     re.IGNORECASE,
 )
 OUTCOME = re.compile(
-    r"(?:,?\s*\b(?:but|however|because|and it|yet)\b|[:;\u2013\u2014])\s*(?P<outcome>.+)$", re.IGNORECASE
+    r"(?:,?\s*\b(?:but|however|because|and it|yet)\b|[:;,\u2013\u2014])\s*(?P<outcome>.+)$", re.IGNORECASE
 )
 INTENT = re.compile(
     "(?:now |next,? |then |first,? |so )?"

@@ -4,18 +4,25 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from agent_relay.domain.facts import Facts, Said
 from agent_relay.logic.packet.phrases import (
+    CHOICE,
     CONSENT,
     CORRECTION,
     DECISION,
     FAILURE,
     INTENT,
+    LABEL,
+    MILD,
     OUTCOME,
     POLITE,
+    PURPOSE,
     REASON,
+    REJECTION,
     RULE,
+    STANDING,
     fold,
 )
 from agent_relay.logic.packet.sentences import split_sentences
@@ -112,7 +119,15 @@ def is_rule(sentence: str) -> bool:
     plain = fold(sentence)
     if plain.endswith("?") and not POLITE.match(plain):
         return False
-    return bool(RULE.search(plain) or CORRECTION.match(plain))
+    return bool(RULE.search(plain) or STANDING.search(plain) or CORRECTION.match(plain))
+
+
+def weigh_rule(text: str) -> int:
+    """How much one of the user's rules is missed: 2 for what holds throughout and for a contradiction."""
+    plain = fold(text)
+    if STANDING.search(plain) or (CORRECTION.match(plain) and not MILD.match(plain)):
+        return 2
+    return 0
 
 
 def find_constraints(facts: Facts) -> list[Spoken]:
@@ -122,7 +137,7 @@ def find_constraints(facts: Facts) -> list[Spoken]:
         if said.role != "user":
             continue
         text = said.text.strip()
-        if len(text) <= _CORRECTION_LENGTH and said.turn > 1 and CORRECTION.match(fold(text)):
+        if len(text) <= _CORRECTION_LENGTH and said.turn > 1 and _is_correction(text):
             found.append(Spoken(" ".join(text.split()), said))
         else:
             found.extend(Spoken(sentence, said) for sentence in split_sentences(text) if is_rule(sentence))
@@ -134,25 +149,60 @@ def find_constraints(facts: Facts) -> list[Spoken]:
     return found
 
 
+def _is_correction(text: str) -> bool:
+    plain = fold(text)
+    return bool(CORRECTION.match(plain)) and not plain.endswith("?")
+
+
 def find_decisions(facts: Facts) -> list[Spoken]:
-    """What the agent settled, with the reason it gave in the same sentence."""
-    found = []
-    for said, sentence in _iterate_statements(facts):
-        plain = fold(sentence)
-        if DECISION.search(plain) and not FAILURE.search(plain):
-            why = REASON.search(sentence)
-            found.append(Spoken(sentence, said, (why["why"] or why["rest"] or "") if why else ""))
-    return found
+    """What the agent settled, with the reason it gave in the same sentence or the next."""
+    return [
+        _explain(said, sentence, after, REASON)
+        for said, sentence, after in _iterate_statements(facts)
+        if is_decision(fold(sentence))
+    ]
+
+
+def is_decision(plain: str) -> bool:
+    """Whether a folded sentence tells of something settled; what was given up is no decision."""
+    if CHOICE.search(plain):
+        label = LABEL.match(plain)
+        return not REJECTION.search(plain) or bool(label and CHOICE.match(label[0]))
+    return bool(DECISION.search(plain) or PURPOSE.search(plain)) and not is_failure(plain)
+
+
+def is_failure(plain: str) -> bool:
+    """Whether a folded sentence tells of something tried in vain."""
+    return bool(REJECTION.search(plain) or FAILURE.search(plain))
 
 
 def find_attempts(facts: Facts) -> list[Spoken]:
-    """What the agent says it tried in vain, with the outcome it named."""
-    found = []
-    for said, sentence in _iterate_statements(facts):
-        if FAILURE.search(fold(sentence)):
-            outcome = OUTCOME.search(sentence)
-            found.append(Spoken(sentence, said, outcome["outcome"] if outcome else ""))
-    return found
+    """What the agent says it tried in vain, with the outcome it named there or in the next sentence."""
+    return [
+        _explain(said, sentence, after, OUTCOME)
+        for said, sentence, after in _iterate_statements(facts)
+        if is_failure(fold(sentence)) and not is_decision(fold(sentence))
+    ]
+
+
+def _explain(said: Said, sentence: str, after: str, clause: re.Pattern[str]) -> Spoken:
+    """The sentence with its clause; without one the next sentence is it, unless it says something new."""
+    label = LABEL.match(sentence)
+    found = clause.search(sentence, label.end() if label else 0)
+    words = next((words for words in found.groups() if words), "") if found else ""
+    plain = fold(after)
+    is_new = INTENT.match(plain) or is_decision(plain) or is_failure(plain)
+    if weigh(sentence) > 0 and not words and after and not is_new:
+        return Spoken(sentence, said, after)
+    return Spoken(sentence, said, words)
+
+
+def weigh(text: str) -> int:
+    """How much a statement of an agent's is missed: 2 for a choice or a rejection, 1 for a purpose."""
+    plain = fold(text)
+    if CHOICE.search(plain) or REJECTION.search(plain):
+        return 2
+    return 1 if PURPOSE.search(plain) else 0
 
 
 def find_intent(facts: Facts) -> str:
@@ -164,9 +214,11 @@ def find_intent(facts: Facts) -> str:
     return found[-1] if found else ""
 
 
-def _iterate_statements(facts: Facts) -> Iterable[tuple[Said, str]]:
+def _iterate_statements(facts: Facts) -> Iterable[tuple[Said, str, str]]:
+    """What the agent said, sentence by sentence, each with the one after it."""
     for said in facts.conversation:
         if said.role == "assistant":
-            for sentence in split_sentences(said.text):
+            sentences = [*split_sentences(said.text), ""]
+            for sentence, after in pairwise(sentences):
                 if len(sentence) >= _SHORT and not sentence.endswith("?"):
-                    yield said, sentence
+                    yield said, sentence, after

@@ -1,0 +1,52 @@
+"""The corpus of transcripts with planted facts: written out from its stories, or read as it was stored."""
+
+import os
+from dataclasses import dataclass
+
+from agent_relay.domain.planted import Planting
+from tests.support.corpus_claude import ClaudeWriter
+from tests.support.corpus_codex import CodexWriter
+from tests.support.corpus_gemini import GeminiWriter
+from tests.support.corpus_opencode import OpencodeWriter
+from tests.support.corpus_story import CORPUS, load_story, plant_secrets, read_facts, tell
+
+_WRITERS = {
+    "claude": ClaudeWriter,
+    "codex": CodexWriter,
+    "gemini": GeminiWriter,
+    "opencode": OpencodeWriter,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One transcript of the corpus on disk, and what was planted in it."""
+
+    name: str
+    agent: str
+    path: str
+    planting: Planting
+
+
+def list_names(*, held_out: bool = False) -> list[str]:
+    """The corpus folders; those whose wordings were written after the rules of extraction where asked."""
+    names = sorted(name for name in os.listdir(CORPUS) if os.path.isdir(os.path.join(CORPUS, name)))
+    return [name for name in names if name.startswith("unseen-") == held_out]
+
+
+def lay_out(name: str, folder: str) -> Sample:
+    """The transcript of the corpus folder `name`, written below `folder`."""
+    planting = read_facts(name)
+    folder = os.path.join(folder, name)
+    os.makedirs(folder, exist_ok=True)
+    stored = os.path.join(CORPUS, name, planting.transcript)
+    if planting.transcript and os.path.exists(stored):
+        path = os.path.join(folder, planting.transcript)
+        with open(stored, encoding="utf-8") as file:
+            text = plant_secrets(file.read(), planting)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        story = load_story(name)
+        path = _WRITERS[story.agent](folder, story.cwd).write(tell(story))
+    return Sample(name, planting.agent, path, planting)
