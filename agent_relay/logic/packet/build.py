@@ -6,7 +6,9 @@ from datetime import datetime
 
 from agent_relay.domain.facts import Facts, Said, Tokens
 from agent_relay.domain.packet import (
+    Attempt,
     Background,
+    Blocker,
     GitState,
     LimitFacts,
     LineageEntry,
@@ -78,13 +80,15 @@ class _Leg:
     """What the predecessor's leg leaves.
 
     `facts` are its own, without what relay typed; `before` is the packet it was given, `waiting` the same
-    packet where the leg never answered it; `prompt` is what nobody has answered.
+    packet where the leg never answered it; `prompt` is what nobody has answered, `places` what its paths
+    are relative to.
     """
 
     facts: Facts
     before: ResumePacket
     waiting: ResumePacket | None
     prompt: Quote | None
+    places: Places
 
 
 def build_packet(
@@ -96,14 +100,12 @@ def build_packet(
     previous: ResumePacket | None = None,
 ) -> ResumePacket:
     """The packet: what `previous` carries, merged with what the predecessor's leg added to it."""
-    leg = _read_leg(facts, occasion, previous=previous)
+    leg = _read_leg(facts, occasion, tree=tree, previous=previous)
     agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
     runs = build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
-    failures = build_failures(facts, agent, told=blockers)
+    blockers, failures = _find_obstacles(facts, runs, agent=agent, before=before)
     plan = merge_plan(before.plan, facts, agent)
     task, task_source = _find_task(leg, occasion)
-    places = _find_places(facts, occasion, tree=tree)
     return ResumePacket(
         packet_id=occasion.packet_id,
         session_id=occasion.session_id,
@@ -121,7 +123,7 @@ def build_packet(
         attempts=merge_attempts(before.attempts, find_attempts(facts), failures, agent),
         blockers=blockers,
         plan=plan,
-        touched_files=merge_files(facts, tree, before.touched_files, places=places, agent=agent),
+        touched_files=merge_files(facts, tree, before.touched_files, places=leg.places, agent=agent),
         validation_state=build_state(runs),
         validation_runs=runs,
         unprocessed_prompt=prompt,
@@ -136,11 +138,20 @@ def build_packet(
     )
 
 
-def _read_leg(facts: Facts, occasion: Occasion, *, previous: ResumePacket | None) -> _Leg:
+def _find_obstacles(
+    facts: Facts, runs: Sequence[ValidationRun], *, agent: str, before: ResumePacket
+) -> tuple[tuple[Blocker, ...], list[Attempt]]:
+    """What stands in the way, and the commands that failed beside it."""
+    blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
+    return blockers, build_failures(facts, agent, told=blockers)
+
+
+def _read_leg(facts: Facts, occasion: Occasion, *, tree: Tree | None, previous: ResumePacket | None) -> _Leg:
     own, waits = strip_relay(select_since(facts, occasion.since), occasion.relay_texts)
     before = previous or _nothing(occasion)
     waiting = before if waits or not own.conversation else None
-    return _Leg(own, before, waiting, _find_prompt(own, waiting, occasion.previous_agent))
+    places = _find_places(facts, occasion, tree=tree)
+    return _Leg(own, before, waiting, _find_prompt(own, waiting, occasion.previous_agent), places)
 
 
 def _nothing(occasion: Occasion) -> ResumePacket:
