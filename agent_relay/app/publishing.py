@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.waiting import find_source, find_waiting, list_saved
 from agent_relay.domain.effect import Published
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import Facts, NativeSession
@@ -15,7 +16,7 @@ from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.redact import redact_facts, redact_packet
+from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_packet, redact_text
 from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
@@ -24,6 +25,7 @@ from agent_relay.system.project import open_project
 from agent_relay.system.project import session_folder as make_folder
 from agent_relay.system.secrets import gather_secrets
 from agent_relay.system.store import publish_packet
+from agent_relay.system.store_edits import read_as_left
 from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
 from agent_relay.system.templates import build_renderer
 from agent_relay.system.transcripts import find_transcript, read_facts
@@ -37,8 +39,17 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
     # Made again where `git clean` deleted it since the journal was last written.
     folder = make_folder(open_project(session.root), session.id)
     target = ground.get_adapter(handoff.to_agent)
+    waiting = find_waiting(session, handoff, folder)
+    if waiting is not None:
+        return waiting
     known = gather_secrets(session.root, environ, cwd=session.cwd)
-    packet = redact_packet(_build(ground, session, handoff, environ, known), known=known)
+    source = find_source(session, handoff, folder)
+    packet = (
+        _build(ground, session, handoff, environ, known)
+        if source is None
+        else _readdress(ground, session, handoff, source)
+    )
+    packet = redact_packet(packet, known=known, allow=get_allow(ground))
     render = build_renderer(target, folder)
     budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
@@ -57,7 +68,36 @@ def read_packet_text(ground: Ground, session: Session, handoff: Handoff) -> str:
     render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
     text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
     packet = read_packet(f"{folder}/{handoff.json_path}")
-    return mark_stale(text, verify_freshness(packet, read_tree(session.cwd)))
+    notes = verify_freshness(packet, read_tree(session.cwd))
+    return mark_stale(text, (*notes, *_list_later(ground, session, handoff, packet)))
+
+
+def _list_later(ground: Ground, session: Session, handoff: Handoff, packet: ResumePacket) -> tuple[str, ...]:
+    """What a packet that was not written for this handoff does not know: prompts given since, the focus."""
+    if packet.packet_id == handoff.id:
+        return ()
+    notes = [f"the user asks to focus on: {handoff.focus}"] if handoff.focus else []
+    leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
+    native = _find_own(leg)
+    if native is None or packet.turn_count is None:
+        return tuple(notes)
+    facts = _read_facts(ground.get_adapter(leg.agent), leg, native)
+    since = [said for said in facts.conversation if said.at is not None and said.at > packet.created_at]
+    prompts = [said for said in since if said.role == "user"]
+    if prompts:
+        which = "prompt was" if len(prompts) == 1 else "prompts were"
+        notes.append(f"{len(prompts)} more {which} given to {leg.agent}, whose work on it is not in here")
+    waiting = facts.unprocessed_prompt
+    if waiting is not None and waiting in since:
+        text = redact_text(waiting.text, allow=get_allow(ground)).text
+        notes.append(f"the user sent this last and got no answer: {text}")
+    return tuple(notes)
+
+
+def get_allow(ground: Ground) -> Allow:
+    """What the user says is no secret; a project cannot say so."""
+    wishes = ground.config.redaction
+    return build_allow(wishes.allow, wishes.allow_patterns)
 
 
 def find_native(
@@ -78,6 +118,14 @@ def find_native(
         )
     except RelayError:
         return None
+
+
+def _readdress(ground: Ground, session: Session, handoff: Handoff, source: ResumePacket) -> ResumePacket:
+    """`source` for the agent of this handoff."""
+    own = {"packet_id": handoff.id, "sequence": _find_sequence(session, handoff)}
+    changes = {"target_agent": handoff.to_agent, "created_at": ground.clock.now()}
+    focus = {"focus": handoff.focus} if handoff.focus else {}
+    return source.model_copy(update={**own, **changes, **focus})
 
 
 def _build(
@@ -106,7 +154,7 @@ def _build(
     )
     facts = _read_facts(loaded, leg, _find_own(leg) or find_native(ground, session, leg, environ))
     return build_packet(
-        redact_facts(facts, known=known),
+        redact_facts(facts, known=known, allow=get_allow(ground)),
         occasion,
         tree=tree,
         signal=_find_signal(session, handoff),
@@ -154,11 +202,12 @@ def _is_packet(path: str, packet_id: str) -> bool:
 
 def _read_previous(session: Session) -> ResumePacket | None:
     """The newest packet a leg of this session was given that can be trusted."""
-    for sequence, _, path in reversed(list_packets(session_folder(session))):
-        if sequence in session.saved:
+    folder, saved = session_folder(session), list_saved(session)
+    for sequence, target, _ in reversed(list_packets(folder)):
+        if sequence in saved:
             continue
         try:
-            return read_packet(path)
+            return read_as_left(folder, sequence, target)
         except RelayError:
             continue
     return None

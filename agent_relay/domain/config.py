@@ -1,11 +1,14 @@
 """What a user, and more narrowly a project, may decide: the models of the two `config.toml` files."""
 
+import re
 from typing import Literal
 
 from pydantic import Field, field_validator
 
 from agent_relay.domain.document import Strict
 from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
+
+_LEAST_ALLOWED = 4
 
 
 class AgentConfig(Strict):
@@ -18,6 +21,32 @@ class AgentConfig(Strict):
     model: str = ""
     fallback_model: str = ""
     budget_tokens: int | None = Field(default=None, ge=500)
+
+
+class RedactionConfig(Strict):
+    """What looks like a secret and is none: texts as they stand, and regular expressions for whole values."""
+
+    allow: tuple[str, ...] = ()
+    allow_patterns: tuple[str, ...] = ()
+
+    @field_validator("allow")
+    @classmethod
+    def _texts_say_something(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(text) < _LEAST_ALLOWED for text in texts):
+            raise ValueError(f"a text has at least {_LEAST_ALLOWED} characters")
+        return texts
+
+    @field_validator("allow_patterns")
+    @classmethod
+    def _patterns_can_be_used(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in patterns:
+            try:
+                found = re.compile(pattern).fullmatch("")
+            except (re.error, RecursionError, OverflowError) as problem:
+                raise ValueError(f"{pattern} is no regular expression: {problem}") from None
+            if found:
+                raise ValueError(f"{pattern} matches everything or nothing at all")
+        return patterns
 
 
 class UserConfig(Strict):
@@ -36,6 +65,7 @@ class UserConfig(Strict):
     relay_key: str = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
+    redaction: RedactionConfig = RedactionConfig()
 
     @field_validator("relay_key")
     @classmethod

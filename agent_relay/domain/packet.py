@@ -160,7 +160,7 @@ class LineageEntry(Document):
 
 
 class Redaction(Document):
-    """How many secrets of one kind were removed."""
+    """How many secrets of one kind were removed, or spared by the user's allow-list."""
 
     kind: str
     count: int
@@ -220,4 +220,5 @@ class ResumePacket(Document):
     expectations: dict[str, object] | None = None
     rollback: dict[str, object] | None = None
     redactions: tuple[Redaction, ...] = ()
+    spared: tuple[Redaction, ...] = ()
     cuts: tuple[Cut, ...] = ()

@@ -113,23 +113,7 @@ def parse_airc(
 
     Raises UntrustedDataError naming the field that is missing or off, never its contents.
     """
-    inner = document.get("payload", document)
-    document = inner if isinstance(inner, dict) else document
-    summary = document.get("history_summary")
-    if isinstance(summary, str) and "history" not in document:
-        document = {**document, "history": {"summary": summary}}
-    try:
-        handoff = AircHandoff.model_validate(document)
-    except ValidationError as problem:
-        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UntrustedDataError(
-            f"{name} is not an AIRC handoff: {where}: {first['msg']}", hint="Its format is AIRC handoff v1."
-        ) from None
-    if not handoff.version.startswith("1"):
-        raise UntrustedDataError(
-            f"{name} is an AIRC handoff of another version than 1", hint="Upgrade agent-relay."
-        )
+    handoff = _read_handoff(document, name)
     task, context = handoff.task, handoff.context
     repeats = task.intent.strip().startswith(task.title.strip())
     files = [_join(_join(file.path, file.lines or "", ":"), file.note or "", " — ") for file in context.files]
@@ -155,6 +139,28 @@ def parse_airc(
     )
     # No field of version 1: readers keep it as one they do not know.
     return ResumePacket.model_validate({**packet.model_dump(by_alias=True), "priority": task.priority})
+
+
+def _read_handoff(document: dict[str, object], name: str) -> AircHandoff:
+    """The handoff in the object itself, or in the message around it."""
+    inner = document.get("payload", document)
+    document = inner if isinstance(inner, dict) else document
+    summary = document.get("history_summary")
+    if isinstance(summary, str) and "history" not in document:
+        document = {**document, "history": {"summary": summary}}
+    try:
+        handoff = AircHandoff.model_validate(document)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UntrustedDataError(
+            f"{name} is not an AIRC handoff: {where}: {first['msg']}", hint="Its format is AIRC handoff v1."
+        ) from None
+    if not handoff.version.startswith("1"):
+        raise UntrustedDataError(
+            f"{name} is an AIRC handoff of another version than 1", hint="Upgrade agent-relay."
+        )
+    return handoff
 
 
 def name_agent(handle: str) -> str:

@@ -99,7 +99,8 @@ def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
     if packet.unprocessed_prompt is not None and is_gone(packet.unprocessed_prompt.text):
         changes["unprocessed_prompt"] = None
     known = {line.strip() for line in before.splitlines()}
-    added = [line for line in after.splitlines() if line.strip() and line.strip() not in known]
+    fresh = (line for line in after.splitlines() if line.strip() not in known)
+    added = [text for text in (_MARK.sub("", line).removeprefix("- ").strip() for line in fresh) if text]
     if added:
         rules = changes.get("constraints", packet.constraints)
         changes["constraints"] = (*cast("tuple[Quote, ...]", rules), Quote(text="\n".join(added)))

@@ -1,11 +1,33 @@
-"""Puts a user's edit of a packet into its place: whole, seen by the successor, or refused."""
+"""What a user's edit means: put into its place whole or refused, and read into the document."""
 
 import os
 from collections.abc import Callable
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.logic.edits import absorb_edit
 from agent_relay.system.files import cannot_write, read_bounded, write_atomic
-from agent_relay.system.store_reading import LIMIT_BYTES, locked
+from agent_relay.system.store_reading import (
+    LIMIT_BYTES,
+    check_target,
+    find_edited,
+    locked,
+    read_body,
+    read_original,
+    read_packet,
+)
+
+
+def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
+    """Packet `sequence` with the user's edits of its document and of its text.
+
+    Raises UntrustedDataError where it is missing or cannot be trusted.
+    """
+    packet = read_packet(os.path.join(folder, "resume", f"{sequence:04}-{check_target(target)}.json"))
+    original = read_original(folder, sequence, target)
+    if original is None or find_edited(folder, sequence, target) not in {"text", "both"}:
+        return packet
+    return absorb_edit(packet, original.text, read_body(folder, sequence, target))
 
 
 def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callable[[], bool]) -> None:

@@ -99,6 +99,12 @@ def read_original(folder: str, sequence: int, target: str) -> Original | None:
     return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").original
 
 
+def read_body(folder: str, sequence: int, target: str) -> str:
+    """The packet's text as it stands, raw; empty where it was deleted."""
+    now = _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}")
+    return (now.body or b"").decode("utf-8", "replace")
+
+
 def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
     """The published packets of session folder `folder` in order: (sequence, target, absolute JSON path)."""
     try:

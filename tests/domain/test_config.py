@@ -90,3 +90,20 @@ def test_fallback_models_count_only_where_the_user_wants_that_remedy() -> None:
     assert config.find_fallbacks() == {"ada": "small"}
     assert config.find_fallbacks("bob", "large") == {"ada": "small", "bob": "tiny"}
     assert config.find_fallbacks("ada", "small") == {}
+
+
+def test_what_is_spared_from_redaction_is_said_exactly_and_by_the_user_alone() -> None:
+    """A list that spares too much leaks; one that comes with a clone would leak on purpose."""
+    given = {"redaction": {"allow": ["AKIATEST"], "allow_patterns": ["sk-test-[a-z]+"]}}
+    config = UserConfig.model_validate(given)
+    assert (config.redaction.allow, config.redaction.allow_patterns) == (("AKIATEST",), ("sk-test-[a-z]+",))
+    for wrong in (
+        {"allow": ["ab"]},
+        {"allow_patterns": ["("]},
+        {"allow_patterns": [".*"]},
+        {"allow_patterns": ["a{99999999999}"]},
+    ):
+        with pytest.raises(ValidationError):
+            UserConfig.model_validate({"redaction": wrong})
+    with pytest.raises(ValidationError, match="redaction"):
+        ProjectConfig.model_validate(given)

@@ -60,7 +60,7 @@ def test_a_deleted_entry_is_gone_and_an_added_line_is_a_rule() -> None:
     before = show(PACKET)
     after = before.replace("- use green\n  not blue\n", "- use red\n\n").replace("- [ ] buy paint\n", "")
     absorbed = absorb_edit(PACKET, before, after)
-    assert [one.text for one in absorbed.constraints] == ["no ladders", "- use red"]
+    assert [one.text for one in absorbed.constraints] == ["no ladders", "use red"]
     assert absorbed.plan == ()
     assert absorbed.recent_turns == PACKET.recent_turns
     assert absorb_edit(PACKET, before, before) == PACKET

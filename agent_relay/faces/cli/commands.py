@@ -10,7 +10,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
     "order": ("order", "[AGENT…]", "who is asked first; without agents, shows it"),
-    "packet": ("packet", "show|path|schema|build", "what a successor is told"),
+    "packet": ("packet", "show|diff|edit|verify|export|import|…", "what a successor is told"),
     "replay": ("replay:main", "RECORDING --agent A", "what the detector says about recorded bytes"),
     "adapters": ("adapters", "list|trust", "where agents' adapters come from; trust a project's"),
     "init": ("init", "", "prepare this repository and the configuration"),

@@ -41,6 +41,11 @@ TEMPLATE = """\
 # model = ""
 # fallback_model = ""
 # budget_tokens = 6000
+
+# What looks like a secret and is none, so that packets keep it: texts, and patterns of whole values.
+# [redaction]
+# allow = []
+# allow_patterns = []
 """
 
 

@@ -10,7 +10,7 @@ from agent_relay.domain.ids import AgentName, build_ulid
 from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.redact import redact_packet
+from agent_relay.logic.redact import build_allow, redact_facts, redact_packet
 from agent_relay.system.adapters import LoadedAdapter, load_adapters
 from agent_relay.system.config import read_user_config
 from agent_relay.system.folders import get_folders
@@ -40,12 +40,15 @@ def build_offline(
         raise WrongUseError(f"there is no {transcript}", hint="Name the transcript's file, or its folder")
     facts = read_facts(spec.reader, transcript, agent=agent)
     cwd = _find_tree(facts, repo)
-    packet = build_packet(
-        facts, _build_occasion(facts, source, target, focus=focus), tree=read_tree(cwd) if cwd else None
-    )
-    packet = redact_packet(packet, known=gather_secrets(cwd, os.environ))
+    config = read_user_config(folders.config)
+    allow = build_allow(config.redaction.allow, config.redaction.allow_patterns)
+    known = gather_secrets(cwd, os.environ)
+    facts = redact_facts(facts, known=known, allow=allow)
+    occasion = _build_occasion(facts, source, target, focus=focus)
+    packet = build_packet(facts, occasion, tree=read_tree(cwd) if cwd else None)
+    packet = redact_packet(packet, known=known, allow=allow)
     render = build_renderer(loaded, os.path.dirname(os.path.abspath(transcript)))
-    wanted = read_user_config(folders.config).get_agent(target).budget_tokens
+    wanted = config.get_agent(target).budget_tokens
     packet = fit_packet(packet, tokens=wanted or loaded.adapter.budget_tokens, render=render)
     return packet, render(packet)
 

@@ -1,22 +1,18 @@
 """`agent-relay packet`: what a successor is told, from a session's folder or built from any transcript."""
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.packet import Redaction, ResumePacket
+from agent_relay.faces.cli.packet_carry import export, import_file
+from agent_relay.faces.cli.packet_edit import diff, edit
+from agent_relay.faces.cli.packet_find import AsJson, Number, SessionWord, find_packet, get_renderer
+from agent_relay.faces.cli.packet_verify import verify
 from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.typed import Function, run_group
-from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
-from agent_relay.system.store_reading import list_packets, read_packet
-
-Session = Annotated[str, typer.Argument(help="A session's id, or one end of it; the newest here without.")]
-Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; the newest without.")]
-AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+from agent_relay.system.store_reading import find_edited, read_body, read_delivery_text, read_packet
 
 
 def run(words: list[str]) -> int:
@@ -24,29 +20,36 @@ def run(words: list[str]) -> int:
     return run_group(FUNCTIONS, words, name="packet", about="What a successor is told.")
 
 
-def show(session: Session = "", *, number: Number = 0, as_json: AsJson = False) -> None:
-    """Print the packet as its target reads it; with --json, the document."""
-    document, text = _find(session, number)
+def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
+    """Print the packet as its target reads it, with your edits; with --json, the document.
+
+    Below the text stands what was taken out as secret, and what of it was edited.
+    """
+    found = find_packet(session, number)
+    packet = read_packet(found.document)
     if as_json:
-        print_json(read_packet(document).model_dump(mode="json", by_alias=True, exclude_none=True))
+        print_json(packet.model_dump(mode="json", by_alias=True, exclude_none=True))
         return
-    with open(text, encoding="utf-8", errors="replace") as stream:
-        print_lines(*stream.read().splitlines())
-
-
-def path(session: Session = "", *, number: Number = 0, as_json: AsJson = False) -> None:
-    """Print where the packet's text stands; edit it before it is picked up, and the successor reads that."""
-    document, text = _find(session, number)
-    if as_json:
-        print_json({"text": text, "document": document})
+    edited = find_edited(found.folder, found.sequence, found.target)
+    if edited == "nothing":
+        text = read_body(found.folder, found.sequence, found.target)
     else:
-        print_lines(text)
+        render = get_renderer(found)
+        text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
+    print_lines(*text.splitlines(), *_list_remarks(packet, edited))
+
+
+def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
+    """Print where the packet's text stands; edit it before it is picked up, and the successor reads that."""
+    found = find_packet(session, number)
+    if as_json:
+        print_json({"text": found.text, "document": found.document})
+    else:
+        print_lines(found.text)
 
 
 def schema() -> None:
     """Print the JSON Schema of resume packets."""
-    from agent_relay.domain.packet import ResumePacket
-
     print_json(ResumePacket.model_json_schema(by_alias=True))
 
 
@@ -69,22 +72,29 @@ def build(
         sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
-def _find(session: str, number: int) -> tuple[str, str]:
-    """The paths of the packet's document and text. Raises WrongUseError where there is none."""
-    if session:
-        view = find_session(session, read_all_sessions(get_folders().sessions))
-        candidates = [str(view["folder"])]
-    else:
-        here = read_sessions_at(find_near_root(os.getcwd()))
-        candidates = [str(view["folder"]) for view in here]
-    for folder in candidates:
-        packets = [row for row in list_packets(folder) if number in {0, row[0]}]
-        if packets:
-            document = packets[-1][2]
-            return document, f"{document.removesuffix('.json')}.md"
-    what = f"packet {number}" if number else "packet"
-    raise WrongUseError(f"there is no {what} here yet", hint="A handoff makes one; see: agent-relay status")
+def _list_remarks(packet: ResumePacket, edited: str) -> list[str]:
+    remarks = [f"edited since it was published: {edited}"] if edited != "nothing" else []
+    if packet.redactions:
+        remarks.append(f"secrets removed: {count_kinds(packet.redactions)}")
+    if packet.spared:
+        remarks.append(f"spared by your allow-list: {count_kinds(packet.spared)}")
+    return ["", *remarks] if remarks else []
 
 
-FUNCTIONS: dict[str, Function] = {"show": show, "path": path, "schema": schema, "build": build}
+def count_kinds(entries: tuple[Redaction, ...]) -> str:
+    """The kinds with their counts, for people."""
+    return ", ".join(f"{entry.count} {entry.kind}" for entry in entries)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "show": show,
+    "path": path,
+    "diff": diff,
+    "edit": edit,
+    "verify": verify,
+    "export": export,
+    "import": import_file,
+    "schema": schema,
+    "build": build,
+}
 """By sub-command."""

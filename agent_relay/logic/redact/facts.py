@@ -3,20 +3,21 @@
 from dataclasses import replace
 
 from agent_relay.domain.facts import CommandRun, Facts, Said, Step, ToolError
+from agent_relay.logic.redact.allow import NOTHING, Allow
 from agent_relay.logic.redact.text import redact_text
 
 _SHORTEST_CUT = 300
 """What agents ran and read is only excerpted above this length; shorter texts are whole in a packet."""
 
 
-def redact_facts(facts: Facts, *, known: frozenset[str] = frozenset()) -> Facts:
+def redact_facts(facts: Facts, *, known: frozenset[str] = frozenset(), allow: Allow = NOTHING) -> Facts:
     """The facts with every text without secrets that a packet may quote a part of.
 
     Whole texts lose theirs with the packet. Takes about 0.3 s for a megabyte of long texts.
     """
 
     def clean(text: str) -> str:
-        return redact_text(text, known=known).text
+        return redact_text(text, known=known, allow=allow).text
 
     def clean_long(text: str) -> str:
         return clean(text) if len(text) > _SHORTEST_CUT else text

@@ -11,9 +11,9 @@ from agent_relay.logic.redact.rule import LineRule, Span, Token, find_all, find_
 # quotation. What may end the line before (a quote, an operator, a continuation) is looked at separately.
 _BREAK = re.compile(
     r"(?:\n|\\+r?\\*n)[ \t]*(?:[+|>](?=[ \t\w\"'+/=.%-])[ \t]*|(?P<minus>-)[ \t]*(?=[\w\"']))?"
-    r"[\"']?(?=[\w+/=.%-])"
+    r"(?:\\*[\"'`])?(?=[\w+/=.%-])"
 )
-_BEFORE = re.compile(r"[\w+/=.:%-](?P<end>(?:[\"'][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
+_BEFORE = re.compile(r"[\w+/=.:%-](?P<end>(?:\\*[\"'`][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
 _LONGEST_BEFORE = 8
 _WORD_BEFORE = re.compile(r"[A-Za-z0-9]\Z(?<!\\[nrtbf])(?<!%[0-9A-Fa-f]{2})")
 _MOST_FOLDS = 12

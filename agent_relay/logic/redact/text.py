@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from agent_relay.logic.redact.addresses import RULES
+from agent_relay.logic.redact.allow import NOTHING, Allow
 from agent_relay.logic.redact.assignments import find_assignments
 from agent_relay.logic.redact.blocks import find_blocks
 from agent_relay.logic.redact.detectors import FOLDING, build_line_rules, find_by_punctuation
@@ -23,27 +24,33 @@ _BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _KNOWN = range(6)
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets, and how many of each kind were removed."""
+    """A text without its secrets, how many of each kind were removed, and how many the user's list spared."""
 
     text: str
     counts: Mapping[str, int] = field(default_factory=dict)
+    spared: Mapping[str, int] = field(default_factory=dict)
 
 
-def redact_text(text: str, *, known: frozenset[str] = frozenset()) -> Redacted:
+def redact_text(text: str, *, known: frozenset[str] = frozenset(), allow: Allow = NOTHING) -> Redacted:
     """`text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
 
-    `known` are values that are secret wherever they stand, such as those of the user's environment.
+    `known` are values that are secret wherever they stand, such as those of the user's environment; what
+    `allow` spares stays, unless it is part of something larger that it does not spare.
     """
-    spans = _merge(sorted(_find_all(text, known), key=lambda span: (span.start, -span.end)))
+    found = sorted(_find_all(text, known), key=lambda span: (span.start, -span.end))
+    spared = [] if allow is NOTHING else [span for span in found if allow.spares(text, span)]
+    stays = frozenset(spared)
+    spans = _merge([span for span in found if span not in stays])
+    counts = Counter(span.kind for span in _merge(spared) if not any(_overlap(span, one) for one in spans))
     if not spans:
-        return Redacted(text)
+        return Redacted(text, spared=counts)
     pieces: list[str] = []
     done = 0
     for span in spans:
         pieces += (text[done : span.start], f"{PLACEHOLDER}{span.kind}]")
         done = span.end
     pieces.append(text[done:])
-    return Redacted("".join(pieces), Counter(span.kind for span in spans))
+    return Redacted("".join(pieces), Counter(span.kind for span in spans), counts)
 
 
 def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
@@ -66,6 +73,10 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
     yield from find_by_punctuation(text, rank=_ADOPTED)
     yield from find_assignments(text, lower, rank=_NAMED)
     yield from find_known(text, build_known(known), rank=_KNOWN)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
 
 
 def _merge(spans: list[Span]) -> list[Span]:

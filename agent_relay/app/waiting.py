@@ -1,0 +1,62 @@
+"""Packets that wait for a successor: saved without a launch and edited since, or brought from elsewhere."""
+
+from agent_relay.domain.effect import Published
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.system.importing import IMPORTED
+from agent_relay.system.store_edits import read_as_left
+from agent_relay.system.store_reading import find_edited, list_packets, read_document, read_packet
+
+
+def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published | None:
+    """The packet that is picked up as it stands; `None` where one has to be written.
+
+    Whoever hands over by hand means the packet they edited for that agent, if it is the newest; a session
+    that was brought here has nothing else. Raises UntrustedDataError where it cannot be trusted.
+    """
+    rows = [row for row in list_packets(folder) if row[1] == handoff.to_agent]
+    if not is_under_way(session, handoff) or not rows:
+        return None
+    sequence, target, path = rows[-1]
+    if sequence not in list_saved(session):
+        return None
+    edited = find_edited(folder, sequence, target)
+    if not (is_brought(session, handoff) or (handoff.reason == "manual" and edited != "nothing")):
+        return None
+    packet = read_packet(path)
+    seal = read_document(path).get("published")
+    known = str(seal.get("document")) if isinstance(seal, dict) else ""
+    stem = f"resume/{sequence:04}-{target}"
+    return Published(handoff.id, packet.packet_id, sequence, f"{stem}.json", f"{stem}.md", known)
+
+
+def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket | None:
+    """The packet a new one for another agent is made of, as its user left it; `None` where facts are.
+
+    A session that was brought here has no transcript; a successor that failed to start gives way to
+    one that must not read what was deleted for it either.
+    """
+    rows = [row for row in list_packets(folder) if row[0] <= session.packets]
+    brought = is_brought(session, handoff)
+    if not is_under_way(session, handoff) or not rows or not (brought or session.tried):
+        return None
+    sequence, target, _ = rows[-1]
+    if not brought and find_edited(folder, sequence, target) == "nothing":
+        return None
+    return read_as_left(folder, sequence, target)
+
+
+def list_saved(session: Session) -> frozenset[int]:
+    """The numbers of packets that were saved and that no leg was given."""
+    given = {handoff.sequence for handoff in session.done}
+    return frozenset(session.saved) - given
+
+
+def is_under_way(session: Session, handoff: Handoff) -> bool:
+    """Whether a successor follows; a packet may be wanted for itself."""
+    return session.handoff is not None and session.handoff.id == handoff.id
+
+
+def is_brought(session: Session, handoff: Handoff) -> bool:
+    """Whether the predecessor is an imported packet, not an agent that worked here."""
+    return any(leg.id == handoff.from_leg and leg.agent == IMPORTED for leg in session.legs)

@@ -1,0 +1,159 @@
+"""`agent-relay packet diff` and `edit`: what the user changed before the successor reads it."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.faces.cli.packet_find import (
+    AsJson,
+    Found,
+    Number,
+    SessionWord,
+    find_packet,
+    is_picked_up,
+)
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.logic.edits import diff_texts
+from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
+from agent_relay.system.files import read_bounded
+from agent_relay.system.store_edits import replace_file
+from agent_relay.system.store_reading import (
+    LIMIT_BYTES,
+    PUBLISHED,
+    find_edited,
+    read_body,
+    read_document,
+    read_original,
+    read_packet,
+)
+
+
+def diff(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
+    """Show what was edited in the packet's text and document since it was published."""
+    found = find_packet(session, number)
+    original = read_original(found.folder, found.sequence, found.target)
+    edited = find_edited(found.folder, found.sequence, found.target)
+    if original is None:
+        raise RelayError(
+            f"what was published as packet {found.sequence} was not kept, so nothing can be compared",
+            hint="Whether it was edited is known: agent-relay packet verify",
+        )
+    body = read_body(found.folder, found.sequence, found.target)
+    document = {key: value for key, value in read_document(found.document).items() if key != PUBLISHED}
+    changed = {
+        "text": _compare(original.text, body, found.text),
+        "document": _compare(render_json(original.document), render_json(document), found.document),
+    }
+    if edited in {"nothing", "text"}:
+        changed["document"] = ()
+    if as_json:
+        print_json({"edited": edited, **{key: list(lines) for key, lines in changed.items()}})
+    else:
+        lines = [line for part in changed.values() for line in part]
+        print_lines(*(lines or ["The packet is as it was published."]))
+
+
+def edit(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    document: Annotated[bool, typer.Option("--document", help="The JSON document, not the text.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Open the packet in your editor ($VISUAL, $EDITOR); its successor reads what you leave.
+
+    Refused once a successor was started on it. What you saved is put into place whole, or kept aside.
+    """
+    found = find_packet(session, number)
+    packet_id = read_packet(found.document).packet_id
+    if is_picked_up(found, packet_id):
+        raise WrongUseError(
+            f"packet {found.sequence} was picked up already, so an edit would reach nobody",
+            hint=f"Make another one: agent-relay {found.target} --no-launch",
+        )
+    path = found.document if document else found.text
+    before = _read(path)
+    aside = os.path.join(tempfile.mkdtemp(prefix="edit-", dir=found.folder), os.path.basename(path))
+    with open(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
+        stream.write(before)
+    try:
+        _run_editor(aside)
+        after = _read(aside)
+        if after != before:
+            _check(after, path, document=document)
+            replace_file(path, after, before=before, is_picked_up=lambda: is_picked_up(found, packet_id))
+    except RelayError as error:
+        if _is_unchanged(aside, before):
+            shutil.rmtree(os.path.dirname(aside), ignore_errors=True)
+            raise
+        raise type(error)(
+            error.sentence, hint=f"{error.hint} Your edit is kept in {aside}".strip()
+        ) from error
+    shutil.rmtree(os.path.dirname(aside), ignore_errors=True)
+    _say(found, path, changed=after != before, as_json=as_json)
+
+
+def _say(found: Found, path: str, *, changed: bool, as_json: bool) -> None:
+    edited = find_edited(found.folder, found.sequence, found.target)
+    if as_json:
+        print_json({"path": path, "changed": changed, "edited": edited})
+    elif changed:
+        print_lines(f"{found.target} will read packet {found.sequence} as you left it: {path}")
+    else:
+        print_lines("Nothing was changed.")
+
+
+def _run_editor(path: str) -> None:
+    chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        words = shlex.split(chosen)
+    except ValueError:
+        raise WrongUseError(f"$EDITOR is no command: {chosen}", hint="Set it: export EDITOR=nano") from None
+    if not words:
+        fallback = shutil.which("editor") or shutil.which("vi")
+        if fallback is None:
+            raise WrongUseError("no editor is set", hint="Set one: export EDITOR=nano")
+        words = [fallback]
+    try:
+        status = subprocess.run([*words, path], check=False).returncode
+    except OSError as problem:
+        raise WrongUseError(f"cannot start {words[0]}: {problem.strerror}", hint="Set $EDITOR.") from None
+    if status:
+        raise RelayError(f"{words[0]} ended with {status}, so nothing was changed")
+
+
+def _check(data: bytes, path: str, *, document: bool) -> None:
+    """Raises RelayError for an edit nobody could read."""
+    if document:
+        parse_packet(parse_document(data, name="the edited document"), name="the edited document")
+    elif not data.strip():
+        raise RelayError(
+            "the text is empty, so nothing was changed", hint="A successor without a packet: use --new."
+        )
+    elif b"\0" in data:
+        raise RelayError(f"what was saved is no text, so {os.path.basename(path)} was not changed")
+
+
+def _compare(before: str, after: str, path: str) -> tuple[str, ...]:
+    name = os.path.basename(path)
+    return diff_texts(before, after, names=(f"{name} (published)", f"{name} (now)"))
+
+
+def _read(path: str) -> bytes:
+    try:
+        return read_bounded(path, limit_bytes=LIMIT_BYTES)
+    except FileNotFoundError:
+        raise RelayError(f"{path} is gone", hint="Its document is still there: use --document.") from None
+
+
+def _is_unchanged(path: str, before: bytes) -> bool:
+    try:
+        return _read(path).strip() in {before.strip(), b""}
+    except RelayError:
+        return True

@@ -1,0 +1,88 @@
+"""Finds a published packet from words on the command line, and what its session and its target make of it."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
+from agent_relay.domain.event import PacketPublished, PacketSaved
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.packet import ResumePacket
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.adapters import load_adapters
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+from agent_relay.system.journal import read_events
+from agent_relay.system.store_reading import list_packets
+from agent_relay.system.templates import build_renderer
+
+SessionWord = Annotated[
+    str, typer.Argument(help="A session's id, or one end of it; the newest here without.")
+]
+Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; the newest without.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A packet's number, target and files; `folder` is its session's, `root` holds the `.agent-relay`."""
+
+    root: str
+    cwd: str
+    folder: str
+    sequence: int
+    target: str
+    document: str
+
+    @property
+    def text(self) -> str:
+        """The path of what the target reads."""
+        return f"{self.document.removesuffix('.json')}.md"
+
+
+def find_packet(session: str, number: int) -> Found:
+    """The packet meant. Raises WrongUseError where there is none."""
+    if session:
+        views = [find_session(session, read_all_sessions(get_folders().sessions))]
+    else:
+        views = read_sessions_at(find_near_root(os.getcwd()))
+    for view in views:
+        folder = str(view["folder"])
+        packets = [row for row in list_packets(folder) if number in {0, row[0]}]
+        if packets:
+            sequence, target, document = packets[-1]
+            root = str(view["root"])
+            return Found(root, str(view["cwd"]) or root, folder, sequence, target, document)
+    what = f"packet {number}" if number else "packet"
+    raise WrongUseError(f"there is no {what} here yet", hint="A handoff makes one; see: agent-relay status")
+
+
+def get_renderer(found: Found) -> Callable[[ResumePacket], str]:
+    """How the packet's target has it written. Raises UntrustedDataError where nobody has that name here."""
+    loaded = load_adapters(get_folders(), root=found.root).get(AgentName(found.target))
+    if loaded is None:
+        raise UntrustedDataError(
+            f"packet {found.sequence} is for {found.target}, which is no agent here",
+            hint="See: agent-relay agents --all",
+        )
+    return build_renderer(loaded, found.folder)
+
+
+def is_picked_up(found: Found, packet_id: str) -> bool:
+    """Whether a leg was started on the packet. Raises UntrustedDataError for a damaged journal."""
+    session = fold_events(read_events(os.path.join(found.folder, "journal.jsonl")))
+    return session is not None and any(leg.packet == packet_id for leg in session.legs)
+
+
+def find_seal(found: Found, packet_id: str) -> str:
+    """The fingerprint the session's journal has for the packet; empty where it does not know it."""
+    events = read_events(os.path.join(found.folder, "journal.jsonl"))
+    for event in reversed(events):
+        body = event.body
+        if isinstance(body, PacketPublished | PacketSaved) and body.packet == packet_id:
+            return body.fingerprint
+    return ""

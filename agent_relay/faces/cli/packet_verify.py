@@ -1,0 +1,95 @@
+"""`agent-relay packet verify`: whether a packet is whole, ours, unedited, and what the tree looks like."""
+
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import ExitCode, UntrustedDataError
+from agent_relay.faces.cli.packet_find import (
+    AsJson,
+    Found,
+    Number,
+    SessionWord,
+    find_packet,
+    find_seal,
+    is_picked_up,
+)
+from agent_relay.faces.cli.packet_score import verify_facts
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.logic.freshness import verify_freshness
+from agent_relay.system.git import read_tree
+from agent_relay.system.store_reading import PUBLISHED, find_edited, read_document, read_packet
+
+
+def verify(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    facts: Annotated[
+        str, typer.Option("--facts", help="Instead: how much of the facts in this TOML file it tells.")
+    ] = "",
+    transcript: Annotated[
+        str, typer.Option("--transcript", help="With --facts: build the packet from this one.")
+    ] = "",
+    text: Annotated[str, typer.Option("--text", help="With --facts: judge this file of text.")] = "",
+    target: Annotated[str, typer.Option("--to", help="With --facts: for whom it is built.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Check a packet: whole, of this session, unedited, and written for the tree as it is now.
+
+    Ends with 0 where all of it holds, 1 where it was edited or is stale, 65 where it cannot be trusted.
+    With --facts, scores a packet by what was planted in its transcript: 0 where nothing is missing.
+    """
+    if facts:
+        raise typer.Exit(
+            verify_facts(facts, transcript=transcript, text=text, target=target, as_json=as_json)
+        )
+    found = find_packet(session, number)
+    view = _examine(found)
+    stale = view["stale"]
+    if as_json:
+        print_json(view)
+    else:
+        print_lines(*_describe(found, view))
+    if view["edited"] != "nothing" or stale:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _examine(found: Found) -> dict[str, object]:
+    """The findings as JSON values. Raises UntrustedDataError for a packet that is not this session's."""
+    packet = read_packet(found.document)
+    seal = find_seal(found, packet.packet_id)
+    published = read_document(found.document).get(PUBLISHED)
+    if not seal:
+        raise UntrustedDataError(
+            f"packet {found.sequence} is in no line of its session's journal",
+            hint="It was put there by something else; a handoff writes a new one.",
+        )
+    if isinstance(published, dict) and published.get("document") != seal:
+        raise UntrustedDataError(
+            f"packet {found.sequence} says of itself that it is not the one its session's journal names",
+            hint="See what was changed: agent-relay packet diff",
+        )
+    return {
+        "packet_id": packet.packet_id,
+        "sequence": found.sequence,
+        "target": found.target,
+        "document": found.document,
+        "text": found.text,
+        "edited": find_edited(found.folder, found.sequence, found.target),
+        "picked_up": is_picked_up(found, packet.packet_id),
+        "stale": list(verify_freshness(packet, read_tree(found.cwd))),
+        "redactions": {entry.kind: entry.count for entry in packet.redactions},
+        "spared": {entry.kind: entry.count for entry in packet.spared},
+    }
+
+
+def _describe(found: Found, view: dict[str, object]) -> list[str]:
+    edited, stale = view["edited"], view["stale"]
+    lines = [
+        f"packet {found.sequence} for {found.target}: whole, and of this session",
+        "not edited" if edited == "nothing" else f"edited since it was published: {edited}",
+        "picked up" if view["picked_up"] else "not picked up yet",
+    ]
+    notes = stale if isinstance(stale, list) else []
+    return [*lines, *(f"stale: {note}" for note in notes)] if notes else [*lines, "the tree is as it says"]
