@@ -152,7 +152,9 @@ class StateRule(Strict):
     """One sign of what the agent is doing; the first that matches wins.
 
     `source` is where the pattern is searched: the screen (its last `rows` rows with text, 0 for all),
-    the window title, the state the agent announces in band, or a state-file record (`where`).
+    the window title, the state the agent announces in band, or a state-file record (`where`). With
+    `announced` it is no sign of a new leg that has announced no state yet: one agent paints its prompt
+    before it asks whether the folder may be trusted.
     """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -162,6 +164,7 @@ class StateRule(Strict):
     where: Where = Where()
     rows: int = Field(default=0, ge=0, le=60)
     unless: Pattern = ""
+    announced: bool = False
     accepts: tuple[str, ...] = ()
     rejects: tuple[str, ...] = ()
 

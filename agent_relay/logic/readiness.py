@@ -12,15 +12,18 @@ InputState = Literal["empty", "typed", "hidden"]
 
 
 def read_state(
-    rules: Rules, screen: Screen, *, state_record: Mapping[str, object] | None = None
+    rules: Rules, screen: Screen, *, state_record: Mapping[str, object] | None = None, is_new: bool = False
 ) -> AgentState:
     """The state by the first rule that matches, `unknown` where none does.
 
     `screen` is settled and carries the window title and the state the agent announced in band;
-    `state_record` is the newest record of the agent's own state file, `None` where it keeps none.
+    `state_record` is the newest record of the agent's own state file, `None` where it keeps none; `is_new`
+    is whether the leg has begun a moment ago only.
     """
     texts = [row.text.replace("\u00a0", " ") for row in screen.rows if row.text.strip()]
     for rule in rules.states:
+        if rule.announced and is_new and not screen.agent_state:
+            continue
         if _matches(rule, screen, texts, state_record):
             return rule.state
     return "unknown"

@@ -88,3 +88,17 @@ def test_an_input_box_is_read_above_its_frame(rows: list[str], expected: str) ->
 def test_an_agent_without_an_input_line_hides_it() -> None:
     """Then nothing is known about half-typed lines."""
     assert read_input(Rules(), show("> text")) == "hidden"
+
+
+@pytest.mark.parametrize(
+    ("agent_state", "is_new", "expected"),
+    [("", True, "unknown"), ("state=error", True, "ready"), ("", False, "ready")],
+)
+def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alone(
+    agent_state: str, is_new: bool, expected: str
+) -> None:
+    """A return typed into the question that comes up over that prompt would trust a folder for the user."""
+    rules = Rules.model_validate(
+        {"states": [{"id": "prompt", "state": "ready", "pattern": "^>", "announced": True}]}
+    )
+    assert read_state(rules, show(">", agent_state=agent_state), is_new=is_new) == expected

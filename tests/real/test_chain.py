@@ -1,4 +1,5 @@
 import json
+from datetime import datetime
 
 import pytest
 
@@ -115,7 +116,8 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     assert living.agent == "codex"
     refused = world.run(world.relay("claude"))
     assert refused.returncode == 3
-    assert session.rested_until[:13] in refused.stderr.replace(" ", "T"), refused.stderr
+    resets = datetime.fromisoformat(session.rested_until).astimezone()
+    assert f"{resets:%H:%M}" in refused.stderr, refused.stderr
     other = world.open(world.relay("attach"))
     other.wait_for("hit your usage limit")
     assert terminal.is_alive()
