@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.ground import Ground, find_local_zone
 from agent_relay.app.handlers import build_handlers
+from agent_relay.app.narrate_handlers import build_narrate_handlers
+from agent_relay.app.narrating import Narrating
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
 from agent_relay.system.adapters import load_adapters
@@ -20,6 +22,7 @@ class Application:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._sessions = Sessions(ground)
+        self._narrating = Narrating(ground)
 
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
@@ -27,12 +30,14 @@ class Application:
 
     async def stop(self) -> None:
         """Everything is let go of; agents and their holders run on."""
+        await self._narrating.close()
         await self._sessions.stop()
         await self._ground.evidence.close()
 
     def handlers(self) -> Mapping[str, Handler]:
         """The operations by name."""
-        return build_handlers(self._sessions)
+        narrate = build_narrate_handlers(self._sessions, self._narrating)
+        return {**build_handlers(self._sessions), **narrate}
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

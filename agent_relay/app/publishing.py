@@ -21,6 +21,7 @@ from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
+from agent_relay.system.narratives import read_narrative
 from agent_relay.system.project import open_project
 from agent_relay.system.project import session_folder as make_folder
 from agent_relay.system.secrets import gather_secrets
@@ -153,13 +154,15 @@ def _build(
         relay_texts=(loaded.adapter.deliver.opening,),
     )
     facts = _read_facts(loaded, leg, _find_own(leg) or find_native(ground, session, leg, environ))
-    return build_packet(
+    packet = build_packet(
         redact_facts(facts, known=known, allow=get_allow(ground)),
         occasion,
         tree=tree,
         signal=_find_signal(session, handoff),
         previous=previous,
     )
+    written = read_narrative(session_folder(session), leg.id)
+    return packet.model_copy(update={"narrative": written}) if written else packet
 
 
 def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:

@@ -107,10 +107,14 @@ class Transcript(Strict):
 
 
 class AnswerFailure(Strict):
-    """A record that says the run failed, told by dotted fields and their values, and where it says why."""
+    """A record that says the run failed, told by dotted fields and their values, and where it says why.
+
+    `is_empty` marks one that says no more than that the agent answered without a word.
+    """
 
     when: dict[str, bool | str]
     text: str
+    is_empty: bool = False
 
 
 class Answer(Strict):

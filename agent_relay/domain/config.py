@@ -49,6 +49,12 @@ class RedactionConfig(Strict):
         return patterns
 
 
+class HandoffConfig(Strict):
+    """Whether a handoff document an agent wrote is also saved as a file of its own, beside the packets."""
+
+    save_to_disk: bool = False
+
+
 class UserConfig(Strict):
     """The user's `config.toml`.
 
@@ -65,6 +71,7 @@ class UserConfig(Strict):
     relay_key: str = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
+    handoff: HandoffConfig = HandoffConfig()
     redaction: RedactionConfig = RedactionConfig()
 
     @field_validator("relay_key")

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     NOTHING = "nothing"
+    UNABLE = "unable"
 
 
 _MESSAGES = {
@@ -38,6 +39,7 @@ _MESSAGES = {
     Kind.EMPTY: "The handoff document is empty: the agent answered without a word",
     Kind.CANCELLED: "Handoff cancelled",
     Kind.NOTHING: "Nothing to hand off (no messages yet)",
+    Kind.UNABLE: "This agent writes no handoff documents",
 }
 
 
@@ -92,6 +94,8 @@ def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -
     for record in _read_records(output):
         for failure in answer.failures:
             if _matches(record, failure.when):
+                if failure.is_empty:
+                    return Narrated(Kind.EMPTY)
                 return fail(_find_text(record, failure.text) or "the agent does not say why")
         is_done = is_done or _matches(record, answer.done)
         if is_text := _matches(record, answer.when):

@@ -128,6 +128,17 @@ def test_an_empty_answer_is_told_as_empty(agent: str) -> None:
     assert told.message == "The handoff document is empty: the agent answered without a word"
 
 
+def test_an_agent_that_calls_an_empty_answer_an_error_is_told_as_empty() -> None:
+    """One agent asks its model four times and then gives up; the user is told the same as of the others."""
+    said = (
+        '{"type":"message","role":"assistant","content":" ","delta":true}\n'
+        '{"type":"error","severity":"error","message":"The model returned an empty response with no text or'
+        ' thoughts. This may be a transient API issue; please try again."}\n'
+        '{"type":"result","status":"error","stats":{}}\n'
+    )
+    assert read_answer(get_answer("gemini"), said, status=1).kind is Kind.EMPTY
+
+
 def test_lines_that_are_no_records_are_passed_over() -> None:
     """Programs print notices of their own between the records."""
     answer = Answer(format="json-lines", when={"type": "text"}, text="part.text", done={"type": "end"})
@@ -167,6 +178,7 @@ def test_the_reason_of_a_failure_is_one_short_line() -> None:
         (Narrated(Kind.WRITTEN, "x"), "The handoff document is written"),
         (Narrated(Kind.CANCELLED), "Handoff cancelled"),
         (Narrated(Kind.NOTHING), "Nothing to hand off (no messages yet)"),
+        (Narrated(Kind.UNABLE), "This agent writes no handoff documents"),
     ],
 )
 def test_every_outcome_has_its_words(told: Narrated, message: str) -> None:

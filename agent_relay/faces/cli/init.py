@@ -42,6 +42,10 @@ TEMPLATE = """\
 # fallback_model = ""
 # budget_tokens = 6000
 
+# A handoff document an agent wrote is also saved beside the packets.
+# [handoff]
+# save_to_disk = false
+
 # What looks like a secret and is none, so that packets keep it: texts, and patterns of whole values.
 # [redaction]
 # allow = []

@@ -25,6 +25,11 @@ def flatten(value: object) -> str:
             return ""
 
 
+def asks_for_document(request: object) -> bool:
+    """Whether it is relay that asks, in a fork of the conversation: such a request brings no tools."""
+    return "Write a handoff document for another coding agent" in flatten(request)
+
+
 class Script:
     """The steps of each agent, read anew from `path` at every request, with our place in them.
 

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from tests.support.provider import anthropic, errors, google, openai
-from tests.support.provider.script import Log, Script, flatten
+from tests.support.provider.script import Log, Script, asks_for_document, flatten
 from tests.support.provider.steps import Step, say
 
 Json = dict[str, Any]
@@ -91,7 +91,8 @@ class Handler(BaseHTTPRequestHandler):
         elif "/v1internal:" in path or "/models/" in path:
             self.answer_google(agent, path, request)
         elif (wire := WIRES.get("/" + path.rsplit("/", 1)[1])) is not None:
-            step = self.take_step(agent, path, request, main=wire.is_main(request))
+            main = wire.is_main(request) or asks_for_document(request)
+            step = self.take_step(agent, path, request, main=main)
             if self.refuse(step):
                 return
             headers = self.success_headers(agent, step)

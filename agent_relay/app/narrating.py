@@ -1,0 +1,204 @@
+"""Has the agent of a session write a handoff document, in a fork of its native session, one at a time."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from functools import partial
+from typing import TypeVar
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.launching import Start, prepare_launch
+from agent_relay.app.publishing import find_native, get_allow
+from agent_relay.app.room import Room
+from agent_relay.domain.adapter import Narrative
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.session import Leg, Session
+from agent_relay.logic.launch import LaunchPlan
+from agent_relay.logic.narrative import Kind, Narrated, build_request, fail, has_messages, read_answer
+from agent_relay.logic.redact import redact_text
+from agent_relay.system.adapters import LoadedAdapter
+from agent_relay.system.folders import ensure_private
+from agent_relay.system.headless import run_headless
+from agent_relay.system.narratives import Kept, save_beside_packets, write_narrative
+from agent_relay.system.native_fork import fork_session, remove_fork
+from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.secrets import gather_secrets
+from agent_relay.system.transcripts import read_facts
+
+_log = logging.getLogger(__name__)
+_FOLDER = "narratives"
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Who is to write: the agent of `leg`, with the user's environment and the model of their wish."""
+
+    session: Session
+    leg: Leg
+    environ: Mapping[str, str] = field(repr=False)
+    model: str = ""
+    focus: str = ""
+
+
+class Narrating:
+    """The documents being written. Use it from the event loop only."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._runs: dict[str, asyncio.Task[Narrated]] = {}
+        self._is_swept = False
+
+    async def narrate(self, room: Room, focus: str = "") -> Narrated:
+        """What came of asking the room's newest agent; a document is kept for the session's next packet.
+
+        Raises WrongUseError where this session's agent is writing one already.
+        """
+        leg, session = room.session.leg, room.session.id
+        if leg is None:
+            return Narrated(Kind.NOTHING)
+        luggage = room.stage.get_luggage(leg.id)
+        own = luggage.model if luggage.agent == leg.agent else ""
+        model = leg.model or own or self._ground.config.get_agent(leg.agent).model
+        occasion = Occasion(room.session, leg, luggage.environ, model, focus)
+        if session in self._runs:
+            raise WrongUseError("a handoff document of this session is being written already")
+        run = asyncio.create_task(self._run(occasion), name="narrate")
+        self._runs[session] = run
+        try:
+            await asyncio.wait({run})
+        except asyncio.CancelledError:
+            run.cancel()
+            await asyncio.wait({run})
+            raise
+        finally:
+            del self._runs[session]
+        return Narrated(Kind.CANCELLED) if run.cancelled() else run.result()
+
+    def cancel(self, session: str) -> bool:
+        """Whether a document was being written; no process of that is left when its asker is answered."""
+        run = self._runs.get(session)
+        return run is not None and run.cancel()
+
+    async def close(self) -> None:
+        """Nobody writes any more."""
+        runs = list(self._runs.values())
+        for run in runs:
+            run.cancel()
+        await asyncio.gather(*runs, return_exceptions=True)
+
+    async def _run(self, occasion: Occasion) -> Narrated:
+        loaded = self._ground.get_adapter(occasion.leg.agent)
+        spec = loaded.adapter.narrative
+        if spec is None:
+            return Narrated(Kind.UNABLE)
+        try:
+            told = await self._ask(occasion, loaded, spec)
+            return await _finish(partial(self._keep, occasion, told)) if told.text else told
+        except RelayError as error:
+            return fail(error.sentence)
+
+    async def _ask(self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative) -> Narrated:
+        native = await _finish(partial(self._find_native, occasion, loaded))
+        if native is None:
+            return Narrated(Kind.NOTHING)
+        folder = await _finish(self._make_folder)
+        try:
+            plan = await _finish(partial(self._prepare, occasion, loaded, spec, native, folder))
+            request = build_request(occasion.focus)
+            for sign, escaped in loaded.adapter.deliver.packet_escapes.items():
+                request = request.replace(sign, escaped)
+            ran = await run_headless(
+                plan.argv,
+                env=plan.env,
+                cwd=occasion.session.cwd,
+                folder=folder,
+                text=request,
+                limit_s=spec.limit_s,
+            )
+        finally:
+            _remove(folder)
+        return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
+
+    def _find_native(self, occasion: Occasion, loaded: LoadedAdapter) -> NativeSession | None:
+        """The leg's native session, where it holds something to hand off."""
+        leg, spec = occasion.leg, loaded.adapter.transcript
+        native = find_native(self._ground, occasion.session, leg, occasion.environ)
+        if native is None and leg.native_id and os.path.exists(leg.transcript):
+            native = NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
+        if native is None or spec is None:
+            return None
+        facts = read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
+        return native if has_messages(facts) else None
+
+    def _make_folder(self) -> str:
+        """A private folder for one run; what runs of a daemon that died left is removed first."""
+        parent = ensure_private(os.path.join(self._ground.folders.runtime, _FOLDER))
+        if not self._is_swept:
+            self._is_swept = True
+            for name in os.listdir(parent):
+                _remove(os.path.join(parent, name))
+        return ensure_private(os.path.join(parent, self._ground.create_id()))
+
+    def _prepare(
+        self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative, native: NativeSession, folder: str
+    ) -> LaunchPlan:
+        """How the fork is started, its files in `folder`: the agent's own launch with other words."""
+        fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
+        words = {"args": spec.args, "env": spec.env, "files": spec.files}
+        empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
+        launch = loaded.adapter.launch.model_copy(update={**words, **empty})
+        headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
+        start = Start(folder, occasion.session.cwd, occasion.environ, model=occasion.model)
+        values = {
+            "native_id": fork.native_id,
+            "leg_folder": folder,
+            "model": occasion.model,
+            "cwd": occasion.session.cwd,
+            "home": occasion.environ.get("HOME", ""),
+        }
+        withheld = self._ground.withheld_keys()
+        return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
+
+    def _keep(self, occasion: Occasion, told: Narrated) -> Narrated:
+        """The document without secrets, kept for the next packet. Raises RelayError where it cannot be."""
+        session, leg, now = occasion.session, occasion.leg, self._ground.clock.now()
+        known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)
+        allow = get_allow(self._ground)
+        text = redact_text(told.text, known=known, allow=allow).text
+        focus = redact_text(occasion.focus, known=known, allow=allow).text
+        folder = session_folder(open_project(session.root), session.id)
+        at = now.astimezone(UTC)
+        write_narrative(folder, Kept(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text))
+        if self._ground.config.handoff.save_to_disk:
+            try:
+                save_beside_packets(folder, text, at)
+            except RelayError as error:
+                _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
+        return Narrated(told.kind, text)
+
+
+async def _finish(work: Callable[[], _Found]) -> _Found:
+    """What `work` returns, done in a thread; a cancelled caller waits for its end."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        while not working.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({working})
+        raise
+
+
+def _remove(folder: str) -> None:
+    """Nothing of a run is left, in its folder or beside the agent's own sessions."""
+    remove_fork(folder)
+    with contextlib.suppress(OSError):
+        shutil.rmtree(folder)

@@ -1,0 +1,113 @@
+"""Runs a program without a terminal to its end: text in, bounded output out, no process left behind."""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.files import cannot_write, write_atomic
+from agent_relay.system.processes import born, end_session
+
+OUTPUT_BYTES = 16 << 20
+ERROR_BYTES = 64 << 10
+_REQUEST, _OUTPUT, _ERRORS = "request", "output", "errors"
+_LOOK_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How it ended: the exit status as a shell has it, its output, and the end of its standard error."""
+
+    status: int
+    output: str
+    errors: str
+
+
+async def run_headless(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str, text: str, limit_s: float
+) -> Ran:
+    """What became of `argv`, given `text` on standard input, in a Unix session of its own.
+
+    Its streams are files in the private `folder`: what outlives it may keep them open. The whole session is
+    gone when this returns, raises or is cancelled. Raises RelayError where the program cannot be started, is
+    not done within `limit_s`, or says more than a bound allows.
+    """
+    write_atomic(os.path.join(folder, _REQUEST), text.encode("utf-8", "replace"), durable=False)
+    before = _read_ticks()
+    process = await _start(argv, env=env, cwd=cwd, folder=folder)
+    # One that is gone already may have left others in its session, none of them older than that.
+    began = born(process.pid) or before
+    try:
+        async with asyncio.timeout(limit_s):
+            status = await _wait(process, os.path.join(folder, _OUTPUT))
+    except TimeoutError:
+        raise RelayError(f"no answer came within {limit_s:g} s") from None
+    finally:
+        await _end(process, began)
+    return Ran(
+        status if status >= 0 else 128 - status,
+        _read_end(os.path.join(folder, _OUTPUT), OUTPUT_BYTES),
+        _read_end(os.path.join(folder, _ERRORS), ERROR_BYTES),
+    )
+
+
+async def _start(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str
+) -> asyncio.subprocess.Process:
+    create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND
+    with contextlib.ExitStack() as opened:
+
+        def open_stream(name: str, flags: int) -> int:
+            handle = os.open(os.path.join(folder, name), flags, 0o600)
+            opened.callback(os.close, handle)
+            return handle
+
+        try:
+            return await asyncio.create_subprocess_exec(
+                *argv,
+                env=dict(env),
+                cwd=cwd,
+                stdin=open_stream(_REQUEST, os.O_RDONLY | os.O_CLOEXEC),
+                stdout=open_stream(_OUTPUT, create),
+                stderr=open_stream(_ERRORS, create),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise RelayError(f"{os.path.basename(argv[0])} cannot be started: {error}") from error
+
+
+async def _wait(process: asyncio.subprocess.Process, output: str) -> int:
+    """The status once it ended. Raises RelayError for one that fills the disk."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
+            if os.stat(output).st_size > OUTPUT_BYTES:
+                raise RelayError(f"it said more than {OUTPUT_BYTES >> 20} MiB")
+        return waiting.result()
+    finally:
+        waiting.cancel()
+
+
+async def _end(process: asyncio.subprocess.Process, began: int) -> None:
+    """No process of its session lives; a cancelled caller waits for that, too."""
+    ending = asyncio.ensure_future(asyncio.to_thread(end_session, process.pid, began))
+    while not ending.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({ending})
+
+
+def _read_ticks() -> int:
+    """Now, as the kernel tells when processes were born: in clock ticks since boot."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def _read_end(path: str, limit_bytes: int) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
+            return file.read(limit_bytes).decode("utf-8", "replace")
+    except OSError as error:
+        raise cannot_write(path, error) from error

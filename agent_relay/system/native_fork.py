@@ -1,0 +1,93 @@
+"""A fork of an agent's own session for agents that cannot make one: copied, gone on from, removed."""
+
+import contextlib
+import os
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import quote
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.facts import NativeSession
+from agent_relay.system.files import cannot_write, write_atomic
+
+LEFTOVER = "leftover"
+"""The file of a run's folder that names the copy outside it, so that a crash leaves no copy for ever."""
+_DATABASE = "native.db"
+_SHORTEST_ID = 8
+_BUSY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """What the agent goes on from; `copy` is the file outside the run's folder, empty for none."""
+
+    native_id: str
+    copy: str = ""
+
+
+def fork_session(
+    native: NativeSession, *, copy_by: Literal["", "beside", "database"], folder: str, fresh_id: str
+) -> Fork:
+    """A fork of `native` as its adapter's narrative says, in or noted in the run's private `folder`.
+
+    The original is only read. Raises RelayError where it cannot be copied; nothing is left then.
+    """
+    if copy_by == "beside":
+        return _copy_beside(native, folder, fresh_id)
+    if copy_by == "database":
+        _copy_database(native.path, os.path.join(folder, _DATABASE))
+    return Fork(native.native_id)
+
+
+def remove_fork(folder: str) -> None:
+    """The copy that the run in `folder` made outside it is gone."""
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        with open(os.path.join(folder, LEFTOVER), "rb") as file:
+            path = os.fsdecode(file.read())
+        if path:
+            os.unlink(path)
+
+
+def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
+    name = os.path.basename(native.path)
+    lengths = range(len(native.native_id), _SHORTEST_ID - 1, -1)
+    length = next((length for length in lengths if native.native_id[:length] in name), 0)
+    if not length:
+        raise RelayError(f"the session's file {name} is not named after its id")
+    copied = name.replace(native.native_id[:length], fresh_id[:length])
+    copy = os.path.join(os.path.dirname(native.path), copied)
+    old, new = native.native_id.encode(), fresh_id.encode()
+    if os.path.lexists(copy):
+        raise RelayError(f"{copy} is in the way")
+    # Noted first: whatever happens from here on, somebody knows what is to be removed.
+    write_atomic(os.path.join(folder, LEFTOVER), os.fsencode(copy), durable=False)
+    try:
+        with open(native.path, "rb") as source, open(_create(copy), "wb") as target:
+            for line in source:
+                # The agent may be in the middle of its last line.
+                if line.endswith(b"\n"):
+                    target.write(line.replace(old, new))
+    except OSError as error:
+        remove_fork(folder)
+        raise cannot_write(copy, error) from error
+    return Fork(fresh_id, copy)
+
+
+def _copy_database(path: str, copy: str) -> None:
+    try:
+        os.close(_create(copy))
+        address = f"file:{quote(os.fsencode(path))}?mode=ro"
+        with (
+            contextlib.closing(sqlite3.connect(address, uri=True, timeout=_BUSY_S)) as source,
+            contextlib.closing(sqlite3.connect(copy)) as target,
+        ):
+            source.backup(target)
+    except OSError as error:
+        raise cannot_write(copy, error) from error
+    except sqlite3.Error as error:
+        raise RelayError(f"the agent's database {path} cannot be copied: {error}") from error
+
+
+def _create(path: str) -> int:
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

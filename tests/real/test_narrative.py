@@ -1,0 +1,126 @@
+import glob
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from agent_relay.client.connection import Connection
+from agent_relay.domain.session import Session, State
+from agent_relay.system.folders import get_folders
+from tests.support.provider.steps import call, refuse, say, shell
+from tests.support.real import World
+from tests.support.real_launch import AGENTS
+from tests.support.real_terminal import Terminal
+from tests.support.real_work import order, type_line, wait_prompt, wait_work
+
+pytestmark = pytest.mark.real
+
+DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Recovery hints\nnone"
+REFUSALS = {
+    "claude": (refuse("claude-limit"), "You've hit your session limit"),
+    "codex": (refuse("codex-limit"), "You\u2019ve hit your usage limit"),
+    "gemini": (refuse("gemini-quota"), "You have exhausted your daily quota"),
+    "opencode": (refuse("openai-unpaid"), "Insufficient credits"),
+}
+STORES = {
+    "claude": ".claude/projects/**/*.jsonl",
+    "codex": ".codex/sessions/**/*.jsonl",
+    "gemini": ".gemini/tmp/**/*.json*",
+}
+RELAY_KEY = "\x1d"
+
+
+def read_transcripts(world: World, agent: str) -> dict[str, object]:
+    """Everything the agent keeps of its conversations, byte for byte or row by row."""
+    if agent != "opencode":
+        paths = glob.glob(f"{world.home}/{STORES[agent]}", recursive=True)
+        found: dict[str, object] = {}
+        for path in paths:
+            with open(path, "rb") as file:
+                found[path] = file.read()
+        return found
+    address = f"file:{world.home}/.local/share/opencode/opencode.db?mode=ro"
+    with closing(sqlite3.connect(address, uri=True)) as database:
+        tables = ("session", "message", "part", "todo", "event")
+        return {table: database.execute(f"select * from {table}").fetchall() for table in tables}  # noqa: S608  five literals
+
+
+@contextmanager
+def at_work(world: World, agent: str, *prompts: str) -> Iterator[tuple[Terminal, Session]]:
+    """A person's terminal on a session of `agent` that was told `prompts` and answered each."""
+    order(world, agent, *(other for other in AGENTS if other != agent))
+    world.play(agent, *(say(f"I keep {prompt}.") for prompt in prompts))
+    terminal = world.open(world.relay(agent))
+    wait_prompt(terminal, agent)
+    for prompt in prompts:
+        type_line(terminal, f"remember the word {prompt}")
+        terminal.wait_for(f"I keep {prompt}")
+        terminal.wait_quiet(1)
+    session = wait_work(world, terminal, lambda found: found.state is State.READY, "the agent to be ready")
+    yield terminal, session
+
+
+def narrate(world: World, session: Session, focus: str = "") -> dict[str, object]:
+    """What the daemon answers when it is asked for a handoff document."""
+    with Connection.open(get_folders(world.env())) as connection:
+        return connection.request("narrate", limit_s=120, session=session.id, focus=focus)
+
+
+def list_runs(world: World) -> list[str]:
+    """What is left of runs in relay's own folder."""
+    folder = f"{get_folders(world.env()).runtime}/narratives"
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world: World, agent: str) -> None:
+    """Its history and prompt cache must not pay for the handoff, and a tool it calls does nothing."""
+    with at_work(world, agent, "heliotrope") as (_, session):
+        before, living = read_transcripts(world, agent), set(world.find_processes())
+        world.play(agent, call(shell(agent, "touch trespass")), say(DOCUMENT))
+        told = narrate(world, session, "the parser")
+        assert (told["outcome"], told["text"]) == ("written", DOCUMENT)
+        asked = world.requests(agent)[-1]["text"]
+        assert "heliotrope" in asked
+        assert "say most about it: the parser" in asked
+        assert read_transcripts(world, agent) == before
+        assert not os.path.exists(f"{world.project}/trespass")
+        assert set(world.find_processes()) <= living
+        assert list_runs(world) == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_provider_that_refuses_is_told_in_its_own_words(world: World, agent: str) -> None:
+    """Nothing is written then, and the user sees why."""
+    with at_work(world, agent, "heliotrope") as (_, session):
+        before, living = read_transcripts(world, agent), set(world.find_processes())
+        step, why = REFUSALS[agent]
+        world.play(agent, step)
+        told = narrate(world, session)
+        assert told["outcome"] == "failed"
+        assert str(told["message"]).startswith("Handoff failed: ")
+        assert why in str(told["message"])
+        assert read_transcripts(world, agent) == before
+        assert set(world.find_processes()) <= living
+        assert list_runs(world) == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_answer_without_words_is_told_as_empty(world: World, agent: str) -> None:
+    """It is neither cancelled nor failed, and no packet takes it along."""
+    with at_work(world, agent, "heliotrope") as (_, session):
+        before = read_transcripts(world, agent)
+        world.play(agent, *[say(" ")] * 4)
+        assert narrate(world, session)["outcome"] == "empty"
+        assert read_transcripts(world, agent) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_nothing_is_asked_of_an_agent_nobody_talked_to(world: World, agent: str) -> None:
+    """There is nothing to hand off, and no request is spent on finding that out."""
+    with at_work(world, agent) as (_, session):
+        told = narrate(world, session)
+        assert told["message"] == "Nothing to hand off (no messages yet)"
+        assert world.requests(agent) == []
