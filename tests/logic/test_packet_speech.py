@@ -16,8 +16,6 @@ from agent_relay.logic.packet.speech import (
     is_rule,
     select_since,
     strip_relay,
-    weigh,
-    weigh_rule,
 )
 
 
@@ -127,75 +125,6 @@ def test_failed_approaches_are_attempts_and_no_decisions() -> None:
         ("That broke the parser because of tabs.", "of tabs."),
     ]
     assert find_decisions(facts) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "summary", "clause"),
-    [
-        (
-            "Decision: one file per day. Bigger ones take minutes.",
-            "Decision: one file per day.",
-            "Bigger ones take minutes.",
-        ),
-        ("We settled on TOML. It is in the library.", "We settled on TOML.", "It is in the library."),
-        ("We settled on TOML. I'll write the reader now.", "We settled on TOML.", ""),
-        ("YAML over JSON was my choice.", "YAML over JSON was my choice.", ""),
-        (
-            "The key goes into the header, so that proxies see it.",
-            "The key goes into the header, so that proxies see it.",
-            "proxies see it.",
-        ),
-    ],
-)
-def test_a_decisions_reason_may_follow_it(words: str, summary: str, clause: str) -> None:
-    """People state first and explain after; an announcement is no explanation."""
-    assert [(one.text, one.clause) for one in find_decisions(_talk("go", words))] == [(summary, clause)]
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Ruled out threads, they share the cursor.",
-        "Polling is no good: it wakes the disk.",
-        "At first I kept it in memory, which took four gigabytes.",
-        "A global lock won't scale past two workers.",
-        "Rejected: a second table. It doubles the writes.",
-        "I tried to cache it, but the key changes.",
-    ],
-)
-def test_what_was_given_up_is_an_attempt(words: str) -> None:
-    """Whoever does not know it walks the same way again."""
-    facts = _talk("go", words)
-    assert len(find_attempts(facts)) == 1
-    assert find_decisions(facts) == []
-
-
-def test_a_choice_that_names_what_it_rules_out_is_a_decision() -> None:
-    """Its label says what it is."""
-    facts = _talk("go", "Decision: no good reason for a queue was found, so none.")
-    assert [one.text for one in find_decisions(facts)] == [
-        "Decision: no good reason for a queue was found, so none."
-    ]
-    assert find_attempts(facts) == []
-
-
-def test_a_question_is_no_correction() -> None:
-    """It asks, and its answer is in what follows."""
-    assert find_constraints(_talk("go", "Done.", "not the parser?")) == []
-
-
-def test_what_holds_throughout_weighs_more_than_what_passes() -> None:
-    """When there are too many rules, the wishes of one turn go first."""
-    assert [weigh_rule(text) for text in ("Never push.", "No, the other one.", "use the short name")] == [
-        2,
-        2,
-        0,
-    ]
-    assert [weigh(text) for text in ("We chose A.", "I'll wait so that it settles.", "It is red.")] == [
-        2,
-        1,
-        0,
-    ]
 
 
 def test_consent_is_no_request() -> None:

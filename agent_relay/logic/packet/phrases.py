@@ -71,7 +71,7 @@ STANDING = re.compile(
     re.IGNORECASE,
 )
 _SIGH = (
-    r"(?:(?:h+m+|uh+m?|oh|err?|well|ok(?:ay)?|sorry|ah|hey|nah|no+|nope|wait|stop"
+    r"(?:(?:h+m+|uh+m?|oh|err?|well|ok(?:ay)?|sorry|ah|hey|nah|(?:no)+|nope|wait|stop"
     r"|hold on|please|and|but|so|yes)\b"
     r"[\s,.!:;\u2013\u2014-]*)*"
 )
@@ -92,6 +92,28 @@ CORRECTION = re.compile(
     + r"\b|(?:no+|nope|nah|wait|stop)\s*[,.!:;\u2013\u2014-]",
     re.IGNORECASE,
 )
+# A statement, where people at work mostly give orders: it tells what the agent did not know or got wrong.
+STATEMENT = re.compile(
+    r"(?!(?:what|why|how|where|who|when|which|is|are|was|were|do|does|did|can|could|will|would|should"
+    r"|has|have|if)\b)"
+    r"[\w'./-]+[ ,]+(?:(?!(?:what|why|how|where|who|when|which|whether|that|if|and|then|to|me|so)\b)"
+    r"[\w'./-]+[ ,]+){0,5}?(?:is|are|was|were|isn't|aren't|wasn't|weren't|has|have|had|goes|go|comes?|starts?"
+    r"|begins?|ends?|means?|lives?|belongs?|counts?|holds?|returns?|takes?|uses?|needs?|expects?"
+    r"|wants?|began|said"
+    r"|comes|came|went|changed|moved)\b",
+    re.IGNORECASE,
+)
+APPROVAL = re.compile(
+    r"\b(?:good|great|nice|fine|perfect|works|working|thanks|thank you|correct|right|ok|okay|cool"
+    r"|lovely|better)\b",
+    re.IGNORECASE,
+)
+CONTRAST = re.compile(
+    r"\b(?:not|n't|wrong|instead|rather|you|your|theirs|ours|never|other|opposite|twice|still|again"
+    r"|already)\b"
+    r"|n't\b",
+    re.IGNORECASE,
+)
 # How a small wish begins that looks like a correction and passes with its turn.
 MILD = re.compile(
     r"(?:please )?(?:use|keep|remember|important|note that|only|let'?s|make sure|i want)\b", re.IGNORECASE
@@ -104,6 +126,7 @@ CHOICE = re.compile(
     + _any(
         *("decided?", "deciding", "chose", "chosen", "choosing", "picked", "opt(?:ed|ing) (?:for|to)"),
         *("go(?:ing)? with", "went with", "gone with", "settled? (?:on|for)", "stick(?:ing)? (?:with|to)"),
+        *("landed on", "ended up (?:with|us)", "went for", "going for", "it shall be"),
         *("stuck (?:with|to)", "committed to", "standardi[sz](?:e|ed|ing) on", "agreed on", "in favou?r of"),
         *("trade-?offs?", "i won't", "i will not", "my choice", "our choice", "by design", "on purpose"),
         r"(?:the|my|our|a) (?:best|right|cleanest|simplest|safest|better|only|obvious|sane|sound) "
@@ -113,7 +136,8 @@ CHOICE = re.compile(
         r"\b(?:instead of|rather than|and not|over (?:an?|the|our|my)|in place of)",
         r"(?:prefer(?:red)?|favou?r(?:ed)?|took|taken)\b.{1,60}\bover",
     )
-    + r"\b|^(?:decision|decided|settled|agreed|resolved|verdict|conclusion|design)\s*[:\u2013\u2014-]",
+    + r"\b|\bit is[.!]$|^(?:decision|decided|settled|agreed|resolved|verdict|conclusion"
+    r"|design)\s*[:\u2013\u2014-]",
     re.IGNORECASE,
 )
 # What a statement is called before it is made: "Decision: not X, it does not scale" is a decision still.
@@ -124,7 +148,10 @@ LABEL = re.compile(
     re.IGNORECASE,
 )
 # An announcement, or a state of things, with its purpose or its reason.
-_GROUNDS = r"(?:because|since|so that|so the|so we|to avoid|to keep|in order to|otherwise|or else|lest)"
+_GROUNDS = (
+    r"(?:because|since|so that|so the|so we|to avoid|to keep|in order to|otherwise|or else|lest|"
+    r"which (?:makes?|keeps?|lets?|means|saves?|avoids?|gives?|leaves?)|(?:that|this) way|then)"
+)
 PURPOSE = re.compile(
     rf"\b{_DOER}\b.{{1,160}}\b{_GROUNDS}\b"
     r"|\b(?:stays?|lives?|goes|remains?|belongs?|becomes?|gets?|moves?) .{1,120}"
@@ -161,6 +188,11 @@ REJECTION = re.compile(
         r"(?:my|the|our) (?:first|initial|original|earlier|previous) (?:idea|attempt|version|approach"
         r"|try|plan)"
         r"\b.{1,160}\b(?:but|fail\w*|broke|breaks?|wrong|slow|until|did(?:n't| not))",
+        r"(?:would|could|might|should) have\b.{1,160}\b(?:but|yet|however|except|though)",
+        r"(?:is|are|was|were) (?:gone|closed|dead|off the table|history|ruled out|not (?:it|the way))",
+        r"costs? more than|more trouble than|not worth|isn't worth|failed the \w+",
+        r"(?:guess|assumption|idea|approach|version|attempt|theory|plan) (?:was|is|proved|turned out) "
+        r"(?:wrong|bad|naive|too|not|unus\w+)",
         *("steer clear of", "against (?:it|that|using)", "that broke", "broke the"),
     )
     + r"\b",

@@ -8,8 +8,10 @@ from itertools import pairwise
 
 from agent_relay.domain.facts import Facts, Said
 from agent_relay.logic.packet.phrases import (
+    APPROVAL,
     CHOICE,
     CONSENT,
+    CONTRAST,
     CORRECTION,
     DECISION,
     FAILURE,
@@ -23,6 +25,7 @@ from agent_relay.logic.packet.phrases import (
     REJECTION,
     RULE,
     STANDING,
+    STATEMENT,
     fold,
 )
 from agent_relay.logic.packet.sentences import split_sentences
@@ -127,6 +130,8 @@ def weigh_rule(text: str) -> int:
     plain = fold(text)
     if STANDING.search(plain) or (CORRECTION.match(plain) and not MILD.match(plain)):
         return 2
+    if _is_statement(plain):
+        return 2 if CONTRAST.search(plain) else 1
     return 0
 
 
@@ -151,7 +156,12 @@ def find_constraints(facts: Facts) -> list[Spoken]:
 
 def _is_correction(text: str) -> bool:
     plain = fold(text)
-    return bool(CORRECTION.match(plain)) and not plain.endswith("?")
+    return not plain.endswith("?") and bool(CORRECTION.match(plain) or _is_statement(plain))
+
+
+def _is_statement(plain: str) -> bool:
+    """Whether the user states something, other than that it is well so."""
+    return bool(STATEMENT.match(plain)) and not APPROVAL.search(plain)
 
 
 def find_decisions(facts: Facts) -> list[Spoken]:
