@@ -13,9 +13,10 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     if then is None or not tree.is_git:
         return ("the tree is no longer a git work tree",) if then is not None and then.head else ()
     found: list[str] = []
-    if then.head != tree.head:
+    is_seen = bool(then.head or then.fingerprint)  # else a file from elsewhere named a repository, no more
+    if is_seen and then.head != tree.head:
         found.append(f"HEAD was {_name(then.head)}, now it is {_name(tree.head)}")
-    if then.branch != tree.branch:
+    if (is_seen or then.branch) and then.branch != tree.branch:
         found.append(f"the branch was {then.branch or '(detached)'}, now it is {tree.branch or '(detached)'}")
     if not then.fingerprint or then.fingerprint == tree.fingerprint:
         return tuple(found)

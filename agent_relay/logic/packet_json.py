@@ -125,5 +125,5 @@ def _leave_out_unknown(model: BaseModel, data: dict[str, object]) -> None:
             entries = cast("list[dict[str, object]]", data[key])
             for one, entry in zip(cast("tuple[BaseModel, ...]", value), entries, strict=True):
                 _leave_out_unknown(one, entry)
-        if value is None or value in ("", ()):
+        if (value is None or value in ("", ())) and not field.is_required():
             del data[key]

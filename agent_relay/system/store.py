@@ -19,7 +19,8 @@ from agent_relay.system.store_reading import (
     read_document,
 )
 
-_TEMPORARY = ".tmp-publish-"
+_LEFT_OVER = ".tmp-"
+_TEMPORARY = f"{_LEFT_OVER}publish-"
 _Names = tuple[str, str, str, str]
 
 
@@ -116,9 +117,9 @@ def _list_missing(resume: str, sequence: int, names: _Names, *, new: bool) -> li
 
 
 def _sweep(resume: str) -> None:
-    """Leftovers of attempts that crashed are gone; nobody else writes here while we hold the lock."""
+    """Leftovers of publications and edits that crashed are gone; nobody else writes here under the lock."""
     for name in os.listdir(resume):
-        if name.startswith(_TEMPORARY):
+        if name.startswith(_LEFT_OVER):
             os.unlink(os.path.join(resume, name))
 
 

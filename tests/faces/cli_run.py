@@ -39,10 +39,14 @@ class World:
 
     def run(self, *words: str) -> Done:
         """The command's end; standard input is empty, no terminal is there."""
+        return self.run_with({}, *words)
+
+    def run_with(self, variables: dict[str, str], *words: str) -> Done:
+        """The same with more variables."""
         done = subprocess.run(
             [sys.executable, "-m", "agent_relay", *words],
             cwd=self.cwd,
-            env=self.environ(),
+            env=self.environ() | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LIMIT_S,

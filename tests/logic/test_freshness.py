@@ -77,6 +77,15 @@ def test_an_edit_that_keeps_all_counts_is_still_seen() -> None:
     )
 
 
+def test_a_repository_that_was_only_named_is_compared_by_its_branch() -> None:
+    """A file from another tool knows no commit: nothing may be said to have changed by that."""
+    assert verify_freshness(build(GitState(root="https://x/a.git")), NOW) == ()
+    assert verify_freshness(build(GitState(root="", branch="main")), NOW) == ()
+    assert verify_freshness(build(GitState(root="", branch="dev")), NOW) == (
+        "the branch was dev, now it is main",
+    )
+
+
 def test_a_moved_head_and_another_branch_are_said() -> None:
     """Somebody committed or switched in the meantime."""
     tree = Tree("/r", is_git=True, branch=None, head="b" * 40, fingerprint="f1")
@@ -84,7 +93,7 @@ def test_a_moved_head_and_another_branch_are_said() -> None:
         "HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",
         "the branch was main, now it is (detached)",
     )
-    unborn = GitState(root="/r", branch=None, head=None)
+    unborn = GitState(root="/r", branch=None, head=None, fingerprint="f1")
     assert verify_freshness(build(unborn), NOW) == (
         "HEAD was nothing (no commits), now it is aaaaaaaaaaaa",
         "the branch was (detached), now it is main",

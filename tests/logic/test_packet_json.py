@@ -38,6 +38,12 @@ def test_what_is_unknown_is_left_out() -> None:
     assert parse_packet(render_document(build())) == build()
 
 
+def test_a_required_field_stays_even_where_it_is_empty() -> None:
+    """A document we write we can read again: a repository somebody only named has no root."""
+    packet = build(git={"root": "", "branch": "main"}, constraints=[{"text": ""}])
+    assert parse_packet(render_document(packet)) == packet
+
+
 def test_known_fields_keep_their_places_and_lose_their_empty_parts() -> None:
     """The same holds inside of entries."""
     document = render_document(

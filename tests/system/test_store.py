@@ -119,6 +119,7 @@ def test_leftovers_of_a_crash_are_swept_and_its_packet_finished(tmp_path: Path) 
     resume = tmp_path / "resume"
     (resume / "0002-beta.md").write_text("half an attempt")
     (resume / ".tmp-publish-0123-0002-beta.json").write_text("{")
+    (resume / ".tmp-99-abcdef").write_text("an edit cut short")
     assert [row[0] for row in list_packets(str(tmp_path))] == [1]
     publish_packet(str(tmp_path), build(2, packet_id="P2"), "two")
     assert names(tmp_path) == ["0001-beta.json", "0001-beta.md", "0002-beta.json", "0002-beta.md", "beta.md"]
