@@ -122,6 +122,7 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         resting=rest is not None,
         rests_until=rest.until if rest else None,
         scope=rest.scope if rest else "",
+        capabilities=frozenset(loaded.adapter.capabilities),
     )
 
 

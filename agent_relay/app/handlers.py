@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from agent_relay.app.handoffs import build_handoff_handlers, parse_terms
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.errors import WrongUseError
@@ -21,6 +22,7 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "use": handlers.use,
         "session.stop": handlers.stop,
         "session.list": handlers.list,
+        **build_handoff_handlers(sessions),
     }
 
 
@@ -47,6 +49,7 @@ class _Handlers:
             model=request.text("model", ""),
             force=request.flag("yes"),
             launch=not request.flag("no_launch"),
+            terms=parse_terms(request, target=request.text("agent")),
         )
         if wish.launch:
             opened, note = await self._sessions.open(wish)
@@ -65,6 +68,7 @@ class _Handlers:
             request.text("agent"),
             focus=request.text("focus", ""),
             force=request.flag("yes"),
+            terms=parse_terms(request, target=request.text("agent")),
         )
         return self._where(session)
 

@@ -3,12 +3,15 @@
 import json
 import logging
 import os
+from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.ids import is_ulid
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.system.journal import Journal
+from agent_relay.system.project import open_project, session_folder
 
 _log = logging.getLogger(__name__)
 _LIMIT_BYTES = 64 << 10
@@ -20,6 +23,20 @@ def note_session(folders: Folders, created: SessionCreated) -> None:
     index = ensure_private(folders.sessions)
     entry = {"root": created.root, "cwd": created.cwd}
     write_atomic(f"{index}/{created.session}.json", json.dumps(entry).encode(), durable=False)
+
+
+def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> Journal:
+    """The new session's journal with its first line, named by the index. Raises RelayError."""
+    folder = session_folder(open_project(created.root), created.session)
+    journal = Journal(f"{folder}/journal.jsonl")
+    try:
+        event = journal.append(created, at=at, generation=0, durable=True)
+        note_session(folders, created)
+    except RelayError:
+        journal.close()
+        raise
+    journal.events = [event]
+    return journal
 
 
 def read_index(folder: str) -> dict[str, str]:

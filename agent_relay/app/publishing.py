@@ -14,6 +14,7 @@ from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
+from agent_relay.logic.expecting import add_terms
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_packet, redact_text
@@ -50,7 +51,7 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
         if source is None
         else _readdress(ground, session, handoff, source)
     )
-    packet = redact_packet(packet, known=known, allow=get_allow(ground))
+    packet = redact_packet(add_terms(packet, handoff), known=known, allow=get_allow(ground))
     render = build_renderer(target, folder)
     budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)

@@ -7,15 +7,24 @@ from datetime import timedelta, tzinfo
 
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
-from agent_relay.app.index import get_journal_path, note_session, read_index
+from agent_relay.app.index import create_journal, get_journal_path, read_index
 from agent_relay.app.kept import release_legs
 from agent_relay.app.launching import get_program
+from agent_relay.app.legs import Luggage
 from agent_relay.app.room import Room, open_room
-from agent_relay.app.wishes import OpenWish, build_focus, check_adoption, check_use, find_wished_root
+from agent_relay.app.wishes import (
+    OpenWish,
+    build_focus,
+    check_adoption,
+    check_terms,
+    check_use,
+    find_wished_root,
+)
 from agent_relay.domain.effect import Asked, Restarted, StopAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.session import Session, State
+from agent_relay.domain.terms import NO_TERMS, Terms
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.redact import redact_text
@@ -23,7 +32,6 @@ from agent_relay.logic.succession import begin_leg
 from agent_relay.logic.wording import render_resting_note
 from agent_relay.logic.wording import session_folder as build_folder
 from agent_relay.system.journal import Journal, read_events
-from agent_relay.system.project import open_project, session_folder
 from agent_relay.system.secrets import gather_secrets
 
 _log = logging.getLogger(__name__)
@@ -93,11 +101,14 @@ class Sessions:
         """
         note = ""
         check_adoption(wish)
-        self._ground.get_adapter(wish.agent)
+        for name in (wish.agent, wish.terms.rollback or wish.agent):
+            self._ground.get_adapter(name)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
             await self._retire()
             room = await self._find(wish, root)
+            if room is None and wish.source in {"", wish.agent}:
+                check_terms(wish, None)
             if room is None:
                 room = await self._begin(wish, root)
                 note = await self._find_note(wish)
@@ -107,6 +118,7 @@ class Sessions:
                 )
             else:
                 living = room.session.living_leg
+                check_terms(wish, room.session)
                 check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))
             session = await self._go_on(room, wish)
         return (session if session.handoff is not None else await self._started(room)), note
@@ -128,17 +140,31 @@ class Sessions:
                 hint="Name an agent's own session: --from AGENT",
             )
         focus = build_focus(wish, room.session)
-        text_path = await room.stage.save_packet(wish.agent, focus, wish.environ)
+        text_path = await room.stage.save_packet(wish.agent, focus, wish.environ, wish.terms)
         return room.session, f"{build_folder(room.session)}/{text_path}"
 
-    async def use(self, session_id: str, agent: str, *, focus: str = "", force: bool = False) -> Session:
+    async def use(
+        self, session_id: str, agent: str, *, focus: str = "", force: bool = False, terms: Terms = NO_TERMS
+    ) -> Session:
         """The session, a handoff to `agent` begun; without a name to the next one of its order.
 
         Raises RelayError where it cannot be.
         """
-        if agent:
-            self._ground.get_adapter(agent)
-        return await self.get(session_id).host.ask(Asked(agent, focus=redact_text(focus).text, force=force))
+        for name in (agent, terms.rollback):
+            if name:
+                self._ground.get_adapter(name)
+        asked = Asked(agent, focus=redact_text(focus).text, force=force, terms=terms)
+        return await self.get(session_id).host.ask(asked)
+
+    async def take_up(self, session_id: str, luggage: Luggage) -> Room:
+        """The session's room; one that has ended is at work again. Legs begun from now on get `luggage`."""
+        async with self._opening:
+            if session_id not in self._rooms:
+                await self._reopen(session_id)
+            room = self.get(session_id)
+            if room.session.living_leg is None:
+                room.stage.take(luggage)
+            return room
 
     async def stop_session(self, session_id: str) -> Session:
         """The session, its end begun."""
@@ -177,7 +203,8 @@ class Sessions:
         if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
             return session
         room.stage.take(wish.pack(), wish.task)
-        return await room.host.ask(Asked(wish.agent, focus=build_focus(wish, session), force=wish.force))
+        focus = build_focus(wish, session)
+        return await room.host.ask(Asked(wish.agent, focus=focus, force=wish.force, terms=wish.terms))
 
     async def _started(self, room: Room) -> Session:
         """The session once its leg lives. Raises RelayError where it did not start."""
@@ -207,22 +234,10 @@ class Sessions:
         known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
         task = redact_text(wish.task, known=known).text
         body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
-        room = self._add(await asyncio.to_thread(self._create, body))
+        room = self._add(await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now()))
         if native is not None:
             await room.host.ask(Outcome(build_history(ground.create_id(), wish.source, native)))
         return room
-
-    def _create(self, body: SessionCreated) -> Journal:
-        folder = session_folder(open_project(body.root), body.session)
-        journal = Journal(f"{folder}/journal.jsonl")
-        try:
-            event = journal.append(body, at=self._ground.clock.now(), generation=0, durable=True)
-            note_session(self._ground.folders, body)
-        except RelayError:
-            journal.close()
-            raise
-        journal.events = [event]
-        return journal
 
     async def _take_up(self, session_id: str, root: str) -> None:
         """The session is at work again if its journal says that it has not ended."""

@@ -36,6 +36,7 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body, Event, PacketSaved, SignalSeen
 from agent_relay.domain.session import Handoff, Leg, Session, State
+from agent_relay.domain.terms import Terms
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.logic.redact_event import redact_body
 from agent_relay.system.clock import Clock
@@ -161,7 +162,7 @@ class Stage:
         if session.state is State.ENDED:
             self._following.release(session)
 
-    async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str]) -> str:
+    async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str], terms: Terms) -> str:
         """A packet of the session's present state for `agent` is published, and no handoff begun.
 
         Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
@@ -171,7 +172,7 @@ class Stage:
         if leg is None:
             raise RelayError("no agent has worked in this session yet")
         now, packet_id = self._ground.clock.now(), self._ground.create_id()
-        occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus)
+        occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus, terms=terms)
         async with self._publishing:
             done = await asyncio.to_thread(publish, self._ground, session, occasion, environ)
             saved = PacketSaved(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from agent_relay.app.legs import Luggage
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import Session
+from agent_relay.domain.terms import NO_TERMS, Terms
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.git import find_root
 
@@ -33,6 +34,7 @@ class OpenWish:
     model: str = ""
     force: bool = False
     launch: bool = True
+    terms: Terms = NO_TERMS
 
     def pack(self) -> Luggage:
         """What legs started for this wish take along."""
@@ -55,6 +57,22 @@ def check_adoption(wish: OpenWish) -> None:
             f"{wish.agent}'s own session goes on where it was left, so --task would not be used",
             hint="Leave it out and type it there",
         )
+
+
+def check_terms(wish: OpenWish, session: Session | None) -> None:
+    """Raises WrongUseError where nobody hands over, so that what is expected of it would be ignored."""
+    if wish.terms.is_empty:
+        return
+    if session is None:
+        why = f"{wish.agent} would be the first agent of a new session"
+    elif session.leg is not None and session.agent == wish.agent:
+        why = f"{wish.agent} is this session's agent already"
+    else:
+        return
+    raise WrongUseError(
+        f"{why}, so what is expected of a handoff would not be used",
+        hint="Name another agent, or leave it out",
+    )
 
 
 def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:

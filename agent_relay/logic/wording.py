@@ -3,13 +3,22 @@
 import re
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State
+from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State, Step
 from agent_relay.logic.moments import render_moment
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
 _BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
 
 _SAID_LENGTH = 100
+_CANCELLING = {
+    Step.BEGUN: "{0.from_agent} is leaving already; its packet is made all the same.",
+    Step.STOPPED: "{0.from_agent} has left already; its packet is made all the same.",
+    Step.PUBLISHED: "{0.from_agent} has left already; its packet is made.",
+    Step.SPAWNING: "{0.from_agent} has left already and its packet is made; {0.to_agent} is stopped.",
+    Step.SPAWNED: "{0.from_agent} has left already and its packet is made; {0.to_agent} is stopped.",
+    Step.DELIVERED: "{0.to_agent} has its packet.",
+}
+"""What cancelling means at each step: whoever gave way is gone or going."""
 
 
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
@@ -25,13 +34,40 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
 
 def render_rest_line(session: Session, zone: tzinfo) -> str:
-    """Who rests until when, and that nobody can take over."""
+    """Who rests until when, and that nobody can take over; or that somebody called the handoff off."""
+    if session.is_held and session.retriable is not None:
+        return _render_held(session, session.retriable)
     limit = session.limit
     cause = _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
     until = _render_moment(session.rested_until, session.updated_at, zone)
     earliest = f" The first reset is at {until}." if until else ""
     reasons = "; ".join(session.skipped)
     return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}"
+
+
+def _render_held(session: Session, handoff: Handoff) -> str:
+    """That a handoff was called off, where its packet is, and both ways on."""
+    packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
+    back = f"or go back: agent-relay {handoff.from_agent} --session {session.id}"
+    return f"→ The handoff to {handoff.to_agent} was cancelled.{packet} Go on: {_retry(handoff)}, {back}"
+
+
+def render_intervention(session: Session, handoff_id: str) -> str:
+    """What follows from what somebody just did to the handoff `handoff_id`."""
+    current = session.handoff
+    if current is not None and current.id == handoff_id and current.is_cancelled:
+        return (
+            f"→ {_CANCELLING[current.step].format(current)} Then the session rests; go on: {_retry(current)}"
+        )
+    if current is not None:
+        return f"→ Handoff {current.id} to {current.to_agent} is under way."
+    if session.is_held and session.retriable is not None:
+        return _render_held(session, session.retriable)
+    return f"→ Handoff {handoff_id} is closed."
+
+
+def _retry(handoff: Handoff) -> str:
+    return f"agent-relay handoff retry {handoff.id}"
 
 
 def render_end_line(session: Session) -> str:

@@ -21,12 +21,20 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
                   AGENT:ID names one (see: agent-relay sessions --native)
   --focus TEXT    what the successor should look at first
   --model M       the model to use
+  --expect TEXT   what this handoff is to deliver; repeat it, as the next three
+  --accept TEXT   when it counts as done
+  --constraint T  what has to hold meanwhile
+  --needs WORD    what the target's adapter has to declare: edit, shell, resume …
+  --priority P    low, normal, high or urgent
+  --rollback A    the agent that takes over if it fails, and
+  --question T    what that one is to answer first; repeat it
   --no-launch     build the packet, start nobody
   --yes           do not ask; also choose an agent that rests
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
 """
-_TEXTS = ("--task", "--session", "--from", "--focus", "--model")
+_TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
+_LISTS = ("--expect", "--accept", "--constraint", "--needs", "--question")
 _FLAGS = ("--new", "--no-launch", "--yes", "--json")
 
 
@@ -87,10 +95,13 @@ def parse_words(words: list[str]) -> dict[str, object]:
             return {"help": True}
         if word in _FLAGS:
             wish[word[2:].replace("-", "_")] = True
-        elif name in _TEXTS:
+        elif name in {*_TEXTS, *_LISTS}:
             if not equals and not rest:
                 raise WrongUseError(f"{name} needs a value", hint="See: agent-relay AGENT --help")
-            wish[name[2:]] = value if equals else rest.pop(0)
+            text = value if equals else rest.pop(0)
+            before = wish.get(name[2:], [])
+            several = [*before, text] if isinstance(before, list) else [text]
+            wish[name[2:]] = several if name in _LISTS else text
         else:
             raise WrongUseError(
                 f"an agent's session does not know {word!r}", hint="Arguments for the agent stand after --"
@@ -102,7 +113,7 @@ def parse_words(words: list[str]) -> dict[str, object]:
 
 def _may_ask(wish: dict[str, object]) -> bool:
     """Whether nothing says which session is meant, none runs here, and somebody is there to be asked."""
-    if wish.keys() & {"new", "from", "session", "json", "yes", "no_launch", "task"}:
+    if wish.keys() & {"new", "from", "session", "json", "yes", "no_launch", "task", "expect", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False

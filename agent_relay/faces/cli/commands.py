@@ -10,6 +10,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
     "order": ("order", "[AGENT…]", "who is asked first; without agents, shows it"),
+    "handoff": ("handoff", "list|show|history|plan|retry|cancel|…", "handoffs as records, and what to do"),
     "packet": ("packet", "show|diff|edit|verify|export|import|…", "what a successor is told"),
     "replay": ("replay:main", "RECORDING --agent A", "what the detector says about recorded bytes"),
     "adapters": ("adapters", "list|trust", "where agents' adapters come from; trust a project's"),
@@ -22,7 +23,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
 
 AGENT_USAGE = (
     "AGENT [--task TEXT] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
-    " [--no-launch] [--yes] [-- ARGS…]"
+    " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
 
 

@@ -1,0 +1,184 @@
+"""`agent-relay handoff`: handoffs as records, over all sessions of this user, and what can be done to one."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.faces.cli.handoff_records import (
+    build_row,
+    choose_chains,
+    choose_here,
+    find_record,
+    get_now,
+)
+from agent_relay.faces.cli.handoff_show import build_full, print_full
+from agent_relay.faces.cli.handoff_tree import draw_chain
+from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
+from agent_relay.faces.cli.typed import Function, run_group
+from agent_relay.system.folders import get_folders
+
+Handoff = Annotated[str, typer.Argument(help="A handoff's id, or one end of it.")]
+Session = Annotated[str, typer.Option("--session", help="Of that session only: its id, or one end of it.")]
+Note = Annotated[str, typer.Option("--note", help="What the trail should say about it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_LIMIT_S = 60.0
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay handoff`."""
+    return run_group(FUNCTIONS, words, name="handoff", about="Handoffs as records.")
+
+
+def show_open(
+    *,
+    session: Session = "",
+    everything: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The open handoffs: under way, or made and not judged although something is expected of them."""
+    now = get_now()
+    found = [
+        build_row(chain, record, now)
+        for chain in choose_chains(session)
+        for record in chain.registry.records
+        if everything or record.is_open
+    ]
+    found.sort(key=lambda row: str(row["began_at"]), reverse=True)
+    if as_json:
+        print_json({"handoffs": found})
+        return
+    rows = [
+        [
+            str(row["status"]),
+            f"{row['from']} → {row['to']}",
+            str(row["priority"] or "-"),
+            render_moment(row["began_at"]),
+            str(row["handoff"]),
+            _tell_expected(row) or str(row["note"] or row["why"]),
+            str(row["root"]),
+        ]
+        for row in found
+    ]
+    headers = ("status", "from → to", "priority", "began", "handoff", "about", "where")
+    print_table(headers, rows, empty="No handoff is open.")
+
+
+def show(handoff: Handoff, *, as_json: AsJson = False) -> None:
+    """One handoff in full: agents, status, duration, what was transferred and expected, checks, its trail."""
+    chain, record = find_record(handoff)
+    view = build_full(chain, record)
+    if as_json:
+        print_json(view)
+    else:
+        print_full(view)
+
+
+def history(
+    session: Annotated[str, typer.Argument(help="A session's id, or one end; the newest here without.")] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """The chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
+    chain = choose_here(session)
+    if not as_json:
+        print_lines(*draw_chain(chain))
+        return
+    legs = [
+        {
+            "leg": leg.id,
+            "agent": leg.agent,
+            "handoff": leg.handoff,
+            "resumes": leg.resumes,
+            "began_at": leg.began_at.isoformat(),
+            "ended_at": leg.ended_at.isoformat() if leg.ended_at else "",
+            "how": leg.how,
+        }
+        for leg in chain.registry.legs
+    ]
+    now = get_now()
+    handoffs = [
+        {**build_row(chain, record, now), "from_leg": record.from_leg} for record in chain.registry.records
+    ]
+    print_json({"session": chain.session, "root": chain.root, "legs": legs, "handoffs": handoffs})
+
+
+def plan(
+    *,
+    session: Annotated[str, typer.Option("--session", help="Not the newest one here, but that one.")] = "",
+    needs: Annotated[list[str] | None, typer.Option("--needs", help="What it has to be able to do.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Whom a handoff would go to now, and why the others not. Nothing happens."""
+    chain = choose_here(session)
+    view = _request("handoff.plan", session=chain.session, needs=needs or [])
+    if as_json:
+        print_json(view)
+        return
+    agents = view["agents"]
+    assert isinstance(agents, list)  # noqa: S101 - the daemon's own answer
+    rows = [[str(row["place"]), str(row["agent"]), str(row["verdict"]), str(row["why"])] for row in agents]
+    print_table(("place", "agent", "verdict", "because"), rows, empty="Nobody is in the order.")
+    if not view["successor"]:
+        earliest = render_moment(view["earliest"])
+        print_lines(f"Nobody can take over{f' before {earliest}' if earliest else ''}.")
+
+
+def retry(
+    handoff: Handoff,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Also where its target rests.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a handoff that failed or was cancelled go on from where it stopped, with the packet it had."""
+    _act("handoff.retry", handoff, as_json=as_json, yes=yes)
+
+
+def cancel(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Call off a handoff under way. Its predecessor is gone by then: the session rests with its packet."""
+    _act("handoff.cancel", handoff, as_json=as_json, note=note)
+
+
+def complete(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Say that what was expected of a handoff is there."""
+    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="completed")
+
+
+def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
+    """Say that a handoff did not succeed; its rollback agent takes over, with what was achieved."""
+    _act("handoff.close", handoff, as_json=as_json, note=note, verdict="failed")
+
+
+def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> None:
+    chain, record = find_record(handoff)
+    view = _request(operation, session=chain.session, handoff=record.id, **fields)
+    if as_json:
+        print_json(view)
+    else:
+        print_lines(str(view.get("message", "")))
+
+
+def _request(operation: str, **fields: object) -> dict[str, object]:
+    with connect_or_start(get_folders()) as connection:
+        answer = connection.request(operation, limit_s=_LIMIT_S, env=dict(os.environ), **fields)
+    return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+
+
+def _tell_expected(row: dict[str, object]) -> str:
+    expectations = row["expectations"]
+    assert isinstance(expectations, dict)  # noqa: S101 - built by handoff_records
+    return "; ".join([*expectations["deliverables"], *expectations["acceptance_criteria"]])
+
+
+FUNCTIONS: dict[str, Function] = {
+    "list": show_open,
+    "show": show,
+    "history": history,
+    "plan": plan,
+    "retry": retry,
+    "cancel": cancel,
+    "complete": complete,
+    "fail": fail,
+}
+"""By sub-command."""

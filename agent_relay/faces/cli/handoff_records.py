@@ -1,0 +1,152 @@
+"""The handoffs of every session, read from their journals, and what is shown of one."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.logic.registry import Record, Registry
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, list_index, read_all_sessions, read_sessions_at
+from agent_relay.system.journal import read_events
+
+_NAME_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One session's handoffs and legs; `folder` is where its journal and packets stand."""
+
+    session: str
+    root: str
+    registry: Registry
+
+    @property
+    def folder(self) -> str:
+        """Where the session's journal and packets stand."""
+        return build_folder(self.root, self.session)
+
+
+def build_folder(root: str, session: str) -> str:
+    """Where a session's journal and packets stand."""
+    return os.path.join(root, ".agent-relay", "sessions", session)
+
+
+def read_chain(root: str, session: str) -> Chain:
+    """The session's chain. Raises RelayError where its journal cannot be read."""
+    return Chain(session, root, Registry(read_events(f"{build_folder(root, session)}/journal.jsonl")))
+
+
+def choose_chains(session: str = "") -> list[Chain]:
+    """The named session's chain, or those of every session of this user that can be read."""
+    folders = get_folders()
+    if session:
+        view = find_session(session, read_all_sessions(folders.sessions))
+        return [read_chain(str(view["root"]), str(view["session"]))]
+    found = []
+    for root, name in _list_places():
+        try:
+            found.append(read_chain(root, name))
+        except RelayError:
+            continue
+    return found
+
+
+def choose_here(session: str = "") -> Chain:
+    """The named session's chain, or the newest one's here. Raises WrongUseError where there is none."""
+    if session:
+        (chain,) = choose_chains(session)
+        return chain
+    root = find_near_root(os.getcwd())
+    views = read_sessions_at(root)
+    if not views:
+        raise WrongUseError("there is no session here", hint="Name one; see: agent-relay sessions")
+    return read_chain(root, str(views[0]["session"]))
+
+
+def find_record(text: str) -> tuple[Chain, Record]:
+    """The one handoff whose id begins or ends with `text`. Raises WrongUseError for none or several."""
+    wanted = text.upper()
+    found = []
+    for root, session in _list_places():
+        if not wanted or not _mentions(f"{build_folder(root, session)}/journal.jsonl", wanted):
+            continue
+        try:
+            chain = read_chain(root, session)
+        except RelayError:
+            continue
+        found += [(chain, record) for record in chain.registry.records if _is_named(record.id, wanted)]
+    if len(found) == 1:
+        return found[0]
+    what = "no handoff is" if not found else f"{len(found)} handoffs are"
+    raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay handoff history")
+
+
+def build_row(chain: Chain, record: Record, now: datetime) -> dict[str, object]:
+    """One handoff in short: ids, agents, status, when, for how long, what is expected."""
+    terms = record.terms
+    ended = record.closed_at or record.ended_at
+    return {
+        "handoff": record.id,
+        "session": chain.session,
+        "root": chain.root,
+        "from": record.from_agent,
+        "to": record.to_agent,
+        "status": record.status.value,
+        "open": record.is_open,
+        "step": str(record.step),
+        "reason": record.reason,
+        "why": record.why,
+        "began_at": record.began_at.isoformat(),
+        "ended_at": ended.isoformat() if ended else "",
+        "duration_s": round(((record.ended_at or now) - record.began_at).total_seconds(), 3),
+        "priority": terms.priority,
+        "parent": record.parent,
+        "depth": record.depth,
+        "rolls_back": record.rolls_back,
+        "retries": record.retries,
+        "note": record.note,
+        "legs": list(record.legs),
+        "expectations": {
+            "deliverables": list(terms.deliverables),
+            "acceptance_criteria": list(terms.criteria),
+            "constraints": list(terms.constraints),
+            "needs": list(terms.needs),
+        },
+        "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
+    }
+
+
+def get_now() -> datetime:
+    """The moment, for durations of what is still under way."""
+    return datetime.now(UTC)
+
+
+def _list_places() -> list[tuple[str, str]]:
+    """(root, session) of every session of this user, and of this folder should the index not know it."""
+    known = [(root, session) for session, root in list_index(get_folders().sessions)]
+    root = find_near_root(os.getcwd())
+    here = [(root, str(view["session"])) for view in read_sessions_at(root)]
+    return list(dict.fromkeys([*known, *here]))
+
+
+def _mentions(path: str, wanted: str) -> bool:
+    """Whether the journal names it at all: cheaper than building every session there is."""
+    return any(wanted.encode("utf-8", "replace") in block for block in _read_blocks(path, len(wanted)))
+
+
+def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
+    before = b""
+    try:
+        with open(path, "rb") as stream:
+            while block := stream.read(_NAME_BYTES):
+                yield before + block
+                before = block[-overlap * 4 :]
+    except OSError:
+        return
+
+
+def _is_named(handoff: str, wanted: str) -> bool:
+    return handoff.startswith(wanted) or handoff.endswith(wanted)

@@ -1,0 +1,133 @@
+"""Handoffs as records under a real daemon: expected, listed, drawn, called off, tried again, judged."""
+
+import json
+
+import pytest
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.session import Session, State
+from tests.support.at_work import begin, has_taken_over
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import run
+
+TERMS = {
+    "expect": ["doors/front.txt"],
+    "accept": ["it opens"],
+    "constraint": ["no nails"],
+    "priority": "high",
+    "rollback": "demo",
+    "question": ["what is missing?"],
+}
+
+
+def read(world: RelayWorld, *words: str) -> dict[str, object]:
+    done = run(world, "handoff", *words, "--json")
+    assert (done.status, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert isinstance(found, dict)
+    return found
+
+
+def read_packet(world: RelayWorld, session: Session, number: int) -> dict[str, object]:
+    path = f"{world.project}/.agent-relay/sessions/{session.id}/{session.done[number].json_path}"
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorld) -> None:
+    """From the command that asks for a door to the one that says it is missing."""
+    session = begin(world)
+    world.open("understudy", session=session, **TERMS)
+    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    packet = read_packet(world, found, 0)
+    assert packet["expectations"] == {
+        "deliverables": ["doors/front.txt"],
+        "acceptance_criteria": ["it opens"],
+        "constraints": ["no nails"],
+        "priority": "high",
+    }
+    assert packet["rollback"] == {"agent": "demo", "questions": ["what is missing?"]}
+    (row,) = read(world, "list")["handoffs"]
+    assert (row["status"], row["priority"], row["depth"]) == ("working", "high", 1)
+    text = run(world, "handoff", "show", row["handoff"][-8:]).out
+    assert "deliverable doors/front.txt: missing" in text
+    assert "question: what is missing?" in text
+    done = run(world, "handoff", "fail", row["handoff"], "--note", "it does not open")
+    assert (done.status, done.err) == (0, "")
+    assert "is under way" in done.out
+    found = world.wait_for(session, lambda now: len(now.done) == 2, "the rollback agent took over")
+    assert found.agent == "demo"
+    packet = read_packet(world, found, 1)
+    assert packet["rollback"] == {
+        "agent": "demo",
+        "questions": ["what is missing?"],
+        "failed": row["handoff"],
+        "why": "it does not open",
+    }
+    tree = run(world, "handoff", "history").out.splitlines()
+    assert [line.lstrip(" │├└─").split()[0] for line in tree] == ["session", *["leg", "handoff"] * 2, "leg"]
+    assert "failed, depth 1, high priority, it does not open" in tree[2]
+    view = read(world, "history")
+    assert [one["parent"] for one in view["handoffs"]] == ["", row["handoff"]]
+    (row,) = read(world, "list", "--session", session)["handoffs"]
+    done = run(world, "handoff", "complete", row["handoff"], "--json")
+    assert json.loads(done.out)["message"] == f"→ Handoff {row['handoff']} is closed."
+    assert run(world, "handoff", "list").out == "No handoff is open.\n"
+    assert len(read(world, "list", "--all")["handoffs"]) == 2
+    again = run(world, "handoff", "complete", row["handoff"])
+    assert (again.status, again.out) == (2, "")
+    assert "was judged already" in again.err
+
+
+def test_a_plan_changes_nothing(world: RelayWorld) -> None:
+    """People look before they leap; an ended session is looked at as well."""
+    session = begin(world)
+    before = len(world.events(session))
+    view = read(world, "plan")
+    assert (view["successor"], view["agent"]) == ("understudy", "demo")
+    assert [row["verdict"] for row in view["agents"]] == ["at work", "next"]
+    view = read(world, "plan", "--session", session, "--needs", "shell")
+    assert view["successor"] == ""
+    assert view["agents"][1]["why"] == "its adapter does not declare shell"
+    assert "Nobody can take over." in run(world, "handoff", "plan", "--needs", "shell").out
+    assert len(world.events(session)) == before
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    assert read(world, "plan")["agents"][0]["verdict"] == "at work"
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"priority": "now"}, "there is no priority 'now'"),
+        ({"question": ["why?"]}, "nobody would answer the questions"),
+        ({"rollback": "understudy"}, "understudy cannot be its own rollback agent"),
+        ({"rollback": "nobody"}, "there is no agent 'nobody'"),
+        ({"expect": ["x"] * 21}, "--expect takes 20 texts of 2000 characters at most"),
+        ({"needs": ["vision"]}, "understudy: its adapter does not declare vision"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    world: RelayWorld, fields: dict[str, object], complaint: str
+) -> None:
+    """In one sentence, before anybody is stopped."""
+    session = begin(world)
+    with pytest.raises(RelayError, match=complaint):
+        world.open("understudy", session=session, **fields)
+    assert world.session(session).state is State.READY
+    with pytest.raises(RelayError, match=complaint):
+        world.ask("use", session=session, agent="understudy", **fields)
+
+
+def test_what_nobody_would_be_told_is_refused(world: RelayWorld) -> None:
+    """A new session has no handoff, and an agent at work gets none."""
+    with pytest.raises(WrongUseError, match="understudy would be the first agent of a new session"):
+        world.open("understudy", expect=["a door"])
+    session = begin(world)
+    with pytest.raises(WrongUseError, match="demo is this session's agent already"):
+        world.open("demo", session=session, expect=["a door"])
+    done = run(world, "handoff", "show", "nothing")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "agent-relay: no handoff is named 'nothing'\n  See: agent-relay handoff history\n"

@@ -1,0 +1,52 @@
+"""What people read after they called a handoff off, tried it again or judged it."""
+
+from datetime import UTC
+
+import pytest
+
+from agent_relay.domain.effect import CancelAsked, CloseAsked, RetryAsked
+from agent_relay.domain.session import Step
+from agent_relay.domain.terms import NO_TERMS
+from agent_relay.logic.wording import render_intervention, render_message
+from tests.logic.asked_handoff import asked, made, of
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        (Step.BEGUN, "ann is leaving already; its packet is made all the same."),
+        (Step.STOPPED, "ann has left already; its packet is made all the same."),
+        (Step.SPAWNING, "ann has left already and its packet is made; bob is stopped."),
+        (Step.SPAWNED, "ann has left already and its packet is made; bob is stopped."),
+    ],
+)
+def test_a_cancel_says_what_it_means_at_its_step(step: Step, said: str) -> None:
+    """The agent that gave way does not come back by itself, and people must know."""
+    story = asked(step)
+    handoff = of(story).id
+    story.happens(CancelAsked(handoff))
+    expected = f"→ {said} Then the session rests; go on: agent-relay handoff retry {handoff}"
+    assert render_intervention(story.now, handoff) == expected
+
+
+def test_a_session_at_rest_by_a_cancel_says_both_ways_on() -> None:
+    """Every terminal attached reads it too."""
+    story = asked(Step.SPAWNED)
+    handoff = of(story).id
+    story.happens(CancelAsked(handoff)).gone()
+    expected = (
+        "→ The handoff to bob was cancelled. Its packet: /r/.agent-relay/sessions/S/1.md. Go on: agent-relay"
+        f" handoff retry {handoff}, or go back: agent-relay ann --session S"
+    )
+    assert render_message(story.now, UTC) == expected
+    assert render_intervention(story.now, handoff) == expected
+    story.happens(RetryAsked(handoff))
+    assert render_intervention(story.now, handoff) == f"→ Handoff {handoff} to bob is under way."
+
+
+def test_a_verdict_is_said() -> None:
+    """Silence would leave people wondering whether it was heard."""
+    story = made(NO_TERMS)
+    handoff = of(story).id
+    story.happens(CloseAsked(handoff, "completed"))
+    assert render_intervention(story.now, handoff) == f"→ Handoff {handoff} is closed."
