@@ -12,6 +12,7 @@ from itertools import islice
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.facts import Facts, NativeSession
+from agent_relay.logic.packet.quotable import trim_facts
 from agent_relay.logic.transcripts.lines import parse_moment
 from agent_relay.logic.transcripts.registry import READERS
 from agent_relay.logic.transcripts.shape import Ancestor, Fork, Peek, Reader, Source
@@ -44,13 +45,13 @@ def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") 
 
     `path` is a session's file, a database (then `native_id` chooses, else its newest session), or a
     folder under which sessions lie, such as a copied home (then `native_id`, else the newest).
-    `agent` overrides the reader's idea of whose session it is. Raises RelayError where nothing can be
-    read, ConfigurationError for an unknown reader.
+    `agent` overrides the reader's idea of whose session it is. Output that no packet quotes is left out.
+    Raises RelayError where nothing can be read, ConfigurationError for an unknown reader.
     """
     known = get_reader(reader)
     if os.path.isdir(path):
         path = _find_in_folder(known, path, native_id)
-    facts = known.read(_read_source(known, path, native_id))
+    facts = trim_facts(known.read(_read_source(known, path, native_id)))
     return replace(facts, agent=agent) if agent else facts
 
 

@@ -11,7 +11,7 @@ from agent_relay.logic.packet.programs import Kind
 
 _KINDS: tuple[Kind, ...] = ("tests", "lint", "typecheck")
 _TAIL = 1500
-_RUNS = 12
+RUNS = 12
 _FAILED_COMMANDS = 8
 _COMMAND_LENGTH = 300
 # A status other than 0 is these programs' answer, not a failure.
@@ -44,7 +44,7 @@ def build_runs(
                     source=tell_source(agent, run),
                 )
             )
-    return tuple(runs[-_RUNS:])
+    return tuple(runs[-RUNS:])
 
 
 def build_state(runs: Sequence[ValidationRun]) -> ValidationState:
@@ -62,7 +62,7 @@ def build_failures(facts: Facts, agent: str, *, told: Iterable[Blocker] = ()) ->
     places = {blocker.source.transcript for blocker in told if blocker.source}
     for run in facts.commands:
         found.pop(run.command, None)
-        if _has_failed(run) and run.place not in places and not find_checks(run.command):
+        if has_failed(run) and run.place not in places and not find_checks(run.command):
             line = find_telling_line(run.output)
             found[run.command] = Attempt(
                 summary=f"ran `{_shorten(run.command)}`",
@@ -141,12 +141,13 @@ def _find_last_failure(runs: Sequence[CommandRun], turn: int) -> CommandRun | No
     found: dict[str, CommandRun] = {}
     for run in runs:
         found.pop(run.command, None)
-        if run.turn == turn and _has_failed(run) and not find_checks(run.command):
+        if run.turn == turn and has_failed(run) and not find_checks(run.command):
             found[run.command] = run
     return next(reversed(found.values()), None)
 
 
-def _has_failed(run: CommandRun) -> bool:
+def has_failed(run: CommandRun) -> bool:
+    """Whether a command failed; a status that only answers a question is no failure."""
     if not run.exit_code:
         return False
     try:

@@ -36,7 +36,7 @@ _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 _INLINED = re.compile(
     r"^-{2,} (?:Content from referenced files|End of content) -{2,}$|^Content from @.*:$", re.MULTILINE
 )
-_TOLD = "the user said:"
+TOLD = "the user said:"
 _SHORT = 15
 _CORRECTION_LENGTH = 300
 
@@ -147,7 +147,7 @@ def find_constraints(facts: Facts) -> list[Spoken]:
         else:
             found.extend(Spoken(sentence, said) for sentence in split_sentences(text) if is_rule(sentence))
     for error in facts.errors:
-        _, told, words = error.text.partition(_TOLD)
+        _, told, words = error.text.partition(TOLD)
         if told and words.strip():
             said = Said("user", words.strip(), error.turn, error.at, error.place)
             found.append(Spoken(words.strip(), said))

@@ -1,0 +1,52 @@
+"""A packet built of trimmed facts is the same packet."""
+
+from datetime import UTC, datetime
+
+from agent_relay.domain.facts import CommandRun, Facts, Said, ToolError
+from agent_relay.domain.packet import Reason
+from agent_relay.logic.packet.build import Occasion, build_packet
+from agent_relay.logic.packet.quotable import trim_facts
+
+_OCCASION = Occasion("P", "S", 1, datetime(2026, 1, 1, tzinfo=UTC), "a", "b", Reason.MANUAL)
+
+
+def _run(number: int, command: str, exit_code: int) -> CommandRun:
+    return CommandRun(command, f"Error: {number}", exit_code, 1, place=f"t:{number}")
+
+
+def test_what_went_well_loses_its_output_and_what_failed_last_keeps_it() -> None:
+    """Most of a transcript is output nobody will quote."""
+    runs = (
+        _run(1, "make", 2),
+        _run(2, "ls", 0),
+        _run(3, "make", 2),
+        _run(4, "pytest", 0),
+        _run(5, "true", 0),
+    )
+    facts = trim_facts(Facts(agent="a", commands=runs))
+    assert [run.output for run in facts.commands] == ["", "", "Error: 3", "Error: 4", ""]
+
+
+def test_a_command_that_succeeded_in_the_end_is_no_failure() -> None:
+    """What was overcome is not told, so its output is not needed."""
+    facts = trim_facts(Facts(agent="a", commands=(_run(1, "make", 2), _run(2, "make", 0))))
+    assert [run.output for run in facts.commands] == ["", ""]
+
+
+def test_old_errors_go_unless_the_user_spoke_in_them() -> None:
+    """A refusal with words is a rule, however old."""
+    errors = [ToolError("Edit", f"error {number}", 1) for number in range(20)]
+    errors[0] = ToolError("Bash", "the user said: use git rm", 1)
+    assert [one.text for one in trim_facts(Facts(agent="a", errors=tuple(errors))).errors] == [
+        "the user said: use git rm",
+        *(f"error {number}" for number in range(4, 20)),
+    ]
+
+
+def test_the_packet_is_the_same() -> None:
+    """Trimming may cost nothing but memory and time."""
+    commands = [_run(number, f"tool {number % 30}", number % 3) for number in range(90)]
+    commands += [_run(number, "pytest -q", number % 2) for number in range(90, 120)]
+    talk = (Said("user", "go", 1), Said("assistant", "ok", 1))
+    facts = Facts(agent="a", conversation=talk, commands=tuple(commands))
+    assert build_packet(trim_facts(facts), _OCCASION) == build_packet(facts, _OCCASION)
