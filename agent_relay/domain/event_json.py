@@ -32,8 +32,14 @@ def parse_event(line: Mapping[str, object]) -> Event:
     """The event of one journal line.
 
     Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
-    UntrustedDataError where the line is not an event at all or a known one lacks a field.
+    UntrustedDataError where the line is of a newer version, no event at all, or a known one lacks a field.
     """
+    version = line.get("v")
+    if type(version) is int and version > JOURNAL_VERSION:
+        raise UntrustedDataError(
+            f"it has version {version}, this agent-relay reads up to {JOURNAL_VERSION}",
+            hint="Upgrade agent-relay.",
+        )
     number, at, generation, name, data = (line.get(key) for key in ("n", "at", "g", "event", "data"))
     if not (
         isinstance(number, int)

@@ -145,7 +145,7 @@ def _parse_lines(data: bytes, path: str) -> list[Event]:
         except (ValueError, RecursionError):
             raise _untrusted(path, number, "it is not JSON") from None
         except UntrustedDataError as error:
-            raise _untrusted(path, number, error.sentence) from None
+            raise _untrusted(path, number, error.sentence, hint=error.hint) from None
         if event.number != number:
             raise _untrusted(path, number, f"it says it is line {event.number}")
         if event.at.tzinfo is None:
@@ -154,8 +154,8 @@ def _parse_lines(data: bytes, path: str) -> list[Event]:
     return events
 
 
-def _untrusted(path: str, number: int, why: str) -> UntrustedDataError:
+def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
     return UntrustedDataError(
         f"line {number} of {path} cannot be trusted: {why}",
-        hint="Something else changed the file; move the session's folder away to go on without it.",
+        hint=hint or "Something else changed the file; move the session's folder away to go on without it.",
     )

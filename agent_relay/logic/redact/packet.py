@@ -50,8 +50,11 @@ def redact_packet(
         if key not in _OURS:
             document[key] = _redact(value, cleaner, depth=0)
     counts = cleaner.counts | Counter({entry.kind: entry.count for entry in packet.redactions})
-    for name, found in (("redactions", counts), ("spared", cleaner.spared)):
-        document[name] = [{"kind": kind, "count": found[kind]} for kind in sorted(found)]
+    more = {entry.kind: entry.model_extra or {} for entry in packet.redactions}
+    document["redactions"] = [
+        {"kind": kind, "count": counts[kind], **more.get(kind, {})} for kind in sorted(counts)
+    ]
+    document["spared"] = [{"kind": kind, "count": cleaner.spared[kind]} for kind in sorted(cleaner.spared)]
     return parse_packet(document)
 
 

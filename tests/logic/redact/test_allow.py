@@ -48,7 +48,7 @@ def test_a_packet_counts_what_was_spared_apart() -> None:
     packet = build(
         task=f"use {KEY} and {AWS}",
         next_task="pass swordfish99 on",
-        settings={"password": "x9!fjK2lp0"},
+        settings={"password": "x9!fjK2lp0", "api_key": KEY},
     )
     known = frozenset({"swordfish99"})
     redacted = redact_packet(packet, known=known, allow=allow)
@@ -56,13 +56,13 @@ def test_a_packet_counts_what_was_spared_apart() -> None:
     assert redacted.next_task == "pass swordfish99 on"
     assert {one.kind: one.count for one in redacted.redactions} == {"aws-key": 1}
     assert {one.kind: one.count for one in redacted.spared} == {
-        "anthropic-key": 1,
+        "anthropic-key": 2,
         "known-secret": 1,
         "password": 1,
     }
     assert redact_packet(redacted, known=known, allow=allow) == redacted
     assert {one.kind: one.count for one in redact_packet(redacted, known=known).redactions} == {
-        "anthropic-key": 1, "aws-key": 1, "known-secret": 1, "password": 1,
+        "anthropic-key": 2, "aws-key": 1, "known-secret": 1, "password": 1,
     }  # fmt: skip
 
 
