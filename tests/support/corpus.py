@@ -8,7 +8,7 @@ from tests.support.corpus_claude import ClaudeWriter
 from tests.support.corpus_codex import CodexWriter
 from tests.support.corpus_gemini import GeminiWriter
 from tests.support.corpus_opencode import OpencodeWriter
-from tests.support.corpus_story import CORPUS, load_story, plant_secrets, read_facts, tell
+from tests.support.corpus_story import CORPUS, Event, Story, load_story, plant_secrets, read_facts, tell
 
 _WRITERS = {
     "claude": ClaudeWriter,
@@ -50,3 +50,11 @@ def lay_out(name: str, folder: str) -> Sample:
         story = load_story(name)
         path = _WRITERS[story.agent](folder, story.cwd).write(tell(story))
     return Sample(name, planting.agent, path, planting)
+
+
+def lay_out_bulk(agent: str, folder: str, *, turns: int, bulk: int) -> str:
+    """The path of a made-up transcript of `turns` turns, whose tools print about `bulk` characters each."""
+    first = [Event("prompt", "Build the reports. Never touch vendor/."), Event("say", "I'll begin.")]
+    last = [Event("prompt", "go on with the next report"), Event("limit", "Usage limit reached.")]
+    story = Story(agent, "/home/user/bulk", turns, 5, bulk, {1: first, turns: last})
+    return _WRITERS[agent](folder, story.cwd).write(tell(story))

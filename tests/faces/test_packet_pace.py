@@ -1,0 +1,63 @@
+"""A transcript of 50 MB and 500 turns becomes a packet at the pace of reading it, in bounded memory."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.corpus import lay_out_bulk
+
+_MB = 1 << 20
+# Each measures itself in a process of its own: what it takes, then what a plain decoder takes for the file.
+_BUILD = """
+import json, resource, sqlite3, sys, time
+from agent_relay.faces.cli.offline import build_offline
+agent, path, small = sys.argv[1:]
+build_offline(agent, small, "codex")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+times = []
+for _ in range(3):
+    start = time.process_time()
+    _, text = build_offline(agent, path, "codex")
+    times.append(time.process_time() - start)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+peers = []
+for _ in range(3):
+    start = time.process_time()
+    if path.endswith(".db"):
+        rows = sqlite3.connect(path).execute("SELECT data FROM part")
+        count = sum(1 for (data,) in rows if json.loads(data))
+    else:
+        with open(path, "rb") as file:
+            count = sum(1 for line in file if json.loads(line))
+    peers.append(time.process_time() - start)
+print(json.dumps({"build": min(times), "peer": min(peers), "grown": grown * 1024, "characters": len(text)}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("agent", "bulk", "memory"),
+    [("claude", 40_000, 1.0), ("codex", 38_000, 1.5), ("gemini", 39_000, 2.0), ("opencode", 50_000, 3.5)],
+)
+def test_fifty_megabytes_take_a_bounded_time_and_memory(
+    agent: str, bulk: int, memory: float, tmp_path: Path
+) -> None:
+    """The successor waits for it. The peer is the standard library's decoder over all lines or rows.
+
+    `memory` bounds what the process grew by, in sizes of the file.
+    """
+    path = lay_out_bulk(agent, str(tmp_path / "large"), turns=500, bulk=bulk)
+    small = lay_out_bulk(agent, str(tmp_path / "small"), turns=20, bulk=100)
+    size = os.path.getsize(path)
+    assert 45 * _MB < size < 60 * _MB
+    env = {**os.environ, "AGENT_RELAY_HOME": str(tmp_path / "home")}
+    words = [sys.executable, "-c", _BUILD, agent, path, small]
+    told = json.loads(subprocess.run(words, env=env, capture_output=True, check=True).stdout)
+    assert told["build"] <= 20 * told["peer"], told
+    assert told["grown"] <= memory * size, told
+    assert told["characters"] <= 8_000
