@@ -20,7 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Command = Callable[[str], Sequence[str]]
+    from agent_relay.client.attach_prompt import Waiting
+
+    Command = Callable[[str], Sequence[str] | Waiting]
 
 DEFAULT_RELAY_KEY = 0x1D
 DETACH = "/detach"
@@ -53,10 +55,10 @@ def attach(
     """Standard input and output are the leg's until the outcome; the terminal is restored on every way out.
 
     `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
-    returns lines to show, none to go back at once; a RelayError it raises is shown. `terminal` is given by
-    callers who hold it over several legs; `line` is shown over the agent's screen for a while. Raises
-    RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP and
-    SIGINT, or when the terminal is gone.
+    returns lines to show, none to go back at once, or what they come of; a RelayError is shown. `terminal`
+    is given by callers who hold it over several legs; `line` is shown over the agent's screen for a while.
+    Raises RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP
+    and SIGINT, or when the terminal is gone.
     """
     try:
         sock = connect(socket_path, timeout_s=_ANSWER_S)
@@ -243,7 +245,7 @@ class _Attachment:
             return
         if isinstance(line, str):
             try:
-                lines = on_relay_key(line)
+                lines = prompt.wait(on_relay_key(line), lambda: bool(self._events))
             except RelayError as error:
                 lines = [error.sentence, error.hint] if error.hint else [error.sentence]
             if lines:
@@ -276,10 +278,10 @@ class _Attachment:
             self._stream.release(waiting)
         self._say("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
 
-    def _read_key(self, *, wait: bool) -> bytes | None:
-        """The next bytes typed; `None` when there is something more important to see, or without a `wait`."""
+    def _read_key(self, *, wait: bool, limit_s: float = 0.0) -> bytes | None:
+        """The next bytes typed; `None` when there is more important to see, or nothing within `limit_s`."""
         while not self._events:
-            if self._wait(keys=True, limit_s=None if wait else 0.0):
+            if self._wait(keys=True, limit_s=None if wait else limit_s):
                 try:
                     data = os.read(self._terminal.source, READ_BYTES)
                 except OSError:

@@ -1,8 +1,10 @@
 """The one-line prompt behind the relay key, at the bottom of whatever the agent shows."""
 
+import time
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_relay.client.prompt_input import PromptInput, Read
     from agent_relay.client.terminal import Terminal
@@ -20,6 +22,27 @@ _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", 
 _ERASE = b"\x08\x7f"
 _BELL = b"\x07"
 _SPACE = 0x20
+
+
+_TICK_S = 0.1
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class Waiting:
+    """Something that takes a while behind a line: `label` says what."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def poll(self) -> "Sequence[str] | None":
+        """The lines to show once it is over, `None` before. Raises RelayError where it cannot be done."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """It should be over soon; harmless when it is."""
+        raise NotImplementedError
 
 
 class Again:
@@ -108,6 +131,37 @@ class Prompt:
         shown = line[-room:]
         hint = f"\x1b[2m{_HELP[:room]}\x1b[0m\x1b[{rows};{len(LABEL) + 2}H" if not line else ""
         self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}{hint}".encode())
+
+    def wait(self, found: "Sequence[str] | Waiting", is_wanted: "Callable[[], bool]") -> "Sequence[str]":
+        """The lines that come of `found`, a spinner turning meanwhile; none where the terminal `is_wanted`.
+
+        Escape and Ctrl-C cancel it; whatever else is typed is the agent's.
+        """
+        if not isinstance(found, Waiting):
+            return found
+        began, is_cancelled = time.monotonic(), False
+        try:
+            while (lines := found.poll()) is None:
+                if is_wanted():
+                    found.cancel()
+                    return ()
+                self._draw_waiting("cancelling" if is_cancelled else found.label, time.monotonic() - began)
+                typed = self._input.take_within(_TICK_S)
+                if typed.endswith((_ESCAPE, _INTERRUPT)):
+                    typed = typed[:-1]
+                    is_cancelled = True
+                    found.cancel()
+                self.left += typed
+        except BaseException:
+            found.cancel()
+            raise
+        return lines
+
+    def _draw_waiting(self, label: str, past_s: float) -> None:
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        sign = _SPINNER[int(past_s / _TICK_S) % len(_SPINNER)]
+        shown = f"{sign} {label} {past_s:.0f} s   Esc cancels"[: max(1, cols - len(LABEL) - 2)]
+        self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}".encode())
 
     def show(self, lines: "Sequence[str]") -> None:
         """Show what came of the line until a key is pressed; control characters are made harmless."""

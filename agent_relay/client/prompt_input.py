@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Read(Protocol):
-        """More input. Without `wait` only what is there already."""
+        """More input. Without `wait` only what is there already, or comes within `limit_s`."""
 
-        def __call__(self, *, wait: bool) -> bytes | None:
+        def __call__(self, *, wait: bool, limit_s: float = ...) -> bytes | None:
             """The next bytes typed; `None` when the leg ended meanwhile, or nothing is there."""
 
 
@@ -60,6 +60,11 @@ class PromptInput:
 
     def _is_endless(self) -> bool:
         return len(self.pending) > _LONGEST_SEQUENCE
+
+    def take_within(self, limit_s: float) -> bytes:
+        """What was typed and not taken, in whatever state; where nothing was, what comes within `limit_s`."""
+        taken, self.pending = self.pending or self._read(wait=False, limit_s=limit_s) or b"", b""
+        return taken
 
     def take_rest(self) -> bytes:
         """Everything typed so far and not taken, in whatever state."""

@@ -9,13 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_relay.client.attach_prompt import Waiting
     from agent_relay.client.connection import Connection
 
 ASK_LIMIT_S = 30.0
 
 HELP = (
     "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
-    "/handoff [FOCUS]     hand over to the next agent of the order",
+    "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
     "/status              this session in short",
     "/packet              where the newest packet stands",
     "/stop                end the session and its agent",
@@ -23,8 +24,12 @@ HELP = (
 )
 
 
-def obey(line: str, *, session: str, folder: str, connect: "Callable[[], Connection]") -> tuple[str, ...]:
-    """The lines to show for one line typed behind the relay key; none where the agent's screen says it all.
+def obey(
+    line: str, *, session: str, folder: str, connect: "Callable[[], Connection]"
+) -> "tuple[str, ...] | Waiting":
+    """The lines to show for one line typed behind the relay key, or what they will come of.
+
+    None where the agent's screen says it all.
 
     Raises RelayError where it cannot be done.
     """
@@ -41,7 +46,9 @@ def obey(line: str, *, session: str, folder: str, connect: "Callable[[], Connect
             raise WrongUseError("/use needs an agent", hint="/use AGENT [FOCUS]")
         return _request(connect, "use", session=session, agent=agent, focus=focus.strip())
     if word == "/handoff":
-        return _request(connect, "use", session=session, agent="", focus=rest.strip())
+        from agent_relay.client.narration import Narration
+
+        return Narration(connect, session=session, focus=rest.strip())
     if word == "/stop":
         return _request(connect, "session.stop", session=session)
     raise WrongUseError(f"relay does not know {word[:40]!r}", hint="Try /help")

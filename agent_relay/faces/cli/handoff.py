@@ -15,6 +15,7 @@ from agent_relay.faces.cli.handoff_records import (
 )
 from agent_relay.faces.cli.handoff_show import build_full, print_full
 from agent_relay.faces.cli.handoff_tree import draw_chain
+from agent_relay.faces.cli.narrative import narrative
 from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
 from agent_relay.faces.cli.typed import Function, run_group
 from agent_relay.system.folders import get_folders
@@ -28,6 +29,8 @@ _LIMIT_S = 60.0
 
 def run(words: list[str]) -> int:
     """The exit status of `agent-relay handoff`."""
+    if "--narrative" in words:
+        words = ["narrative", *(word for word in words if word != "--narrative")]
     return run_group(FUNCTIONS, words, name="handoff", about="Handoffs as records.")
 
 
@@ -180,5 +183,6 @@ FUNCTIONS: dict[str, Function] = {
     "cancel": cancel,
     "complete": complete,
     "fail": fail,
+    "narrative": narrative,
 }
 """By sub-command."""

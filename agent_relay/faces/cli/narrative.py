@@ -1,0 +1,68 @@
+"""`agent-relay handoff --narrative`: the agent at work writes a handoff document for the next packet."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.system.folders import Folders, get_folders
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+
+WRITING_LIMIT_S = 1900.0
+"""Above what any adapter allows its agent; it is the daemon that gives up."""
+
+
+def narrative(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or one end of it; the one that runs here without.")
+    ] = "",
+    *,
+    focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {session, outcome, message, text}.")
+    ] = False,
+) -> None:
+    """Have the agent write a handoff document, in a fork of its session; the next packet takes it along.
+
+    Nothing is handed over by that. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
+    """
+    folders = get_folders()
+    chosen = _choose(folders, session)
+    if sys.stderr.isatty():
+        sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
+    told = _ask(folders, chosen, focus)
+    written = told.get("outcome") == "written"
+    if as_json:
+        keys = ("outcome", "message", "text")
+        print_json({"session": chosen, **{key: told.get(key, "") for key in keys}})
+    elif written:
+        print_lines(*str(told.get("text", "")).splitlines())
+    if not written and not as_json:
+        raise RelayError(str(told.get("message", "")))
+
+
+def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
+    """The daemon's answer; where the person does not want it any more, that it was cancelled."""
+    try:
+        with connect_or_start(folders) as connection:
+            return connection.request("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=focus)
+    except KeyboardInterrupt:
+        with connect_or_start(folders) as connection:
+            connection.request("narrate.cancel", session=session)
+        raise
+
+
+def _choose(folders: Folders, session: str) -> str:
+    """The session's id. Raises WrongUseError where none or several are meant."""
+    if session:
+        return str(find_session(session, read_all_sessions(folders.sessions))["session"])
+    here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]
+    if len(here) != 1:
+        found = "no session runs" if not here else f"{len(here)} sessions run"
+        raise WrongUseError(f"{found} here", hint="Name one; see: agent-relay sessions")
+    return str(here[0]["session"])

@@ -1,0 +1,112 @@
+"""A person asks for a handoff document behind the relay key, and from the command line."""
+
+import json
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.at_work import working_world
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.seats import run, seat
+from tests.support.writer import add_writer, begin_talk, let_it_write
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine on which one agent writes handoff documents."""
+    with working_world() as made:
+        yield made
+
+
+def test_a_document_is_written_and_the_next_agent_starts_with_it(world: RelayWorld) -> None:
+    """One line behind the relay key is all that a handoff takes."""
+    add_writer(world)
+    let_it_write(world, 'while ! test -e "$HOME/go"; do sleep 0.05; done; echo "## Goal"; echo Paint.')
+    session = begin_talk(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | writer")
+        person.type(b"\x1d/handoff the door\r")
+        person.wait_for("the agent writes a handoff document 1 s   Esc cancels")
+        with open(f"{world.home}/go", "w", encoding="utf-8"):
+            pass
+        found = world.wait_for(session, lambda now: len(now.done) == 1, "the next agent took over")
+        person.wait_for("ready | demo")
+        with open(f"{world.project}/.agent-relay/sessions/{session}/{found.done[0].json_path}", "rb") as file:
+            packet = json.load(file)
+        assert packet["narrative"].endswith("## Goal\nPaint.")
+        assert packet["focus"] == "the door"
+
+
+def test_escape_cancels_the_document_and_the_agent_goes_on(world: RelayWorld) -> None:
+    """Changing one's mind costs nothing: no handoff, no process, the screen as it was, other keys kept."""
+    add_writer(world)
+    let_it_write(world, 'touch "$HOME/begun"; sleep 600')
+    session = begin_talk(world)
+    living = set(world.processes())
+    with seat(world, "attach") as person:
+        person.wait_for("ready | writer")
+        person.type(b"\x1d/handoff\r")
+        wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
+        person.wait_for("Esc cancels")
+        person.type(b"half a line")
+        person.type(b"\x1b")
+        person.wait_for("Handoff cancelled")
+        person.type(b" ")
+        person.wait_for("> half a line")
+        assert world.session(session).handoff is None
+        assert world.session(session).agent == "writer"
+        clients = {pid for pid, line in world.processes().items() if " attach" in line}
+        assert set(world.processes()) - clients <= living
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'no credit left' >&2; exit 3", "Handoff failed: no credit left"),
+        ("echo", "The handoff document is empty"),
+    ],
+)
+def test_a_document_that_is_none_hands_nothing_over(world: RelayWorld, script: str, message: str) -> None:
+    """The person reads why, and may hand over without one."""
+    add_writer(world)
+    let_it_write(world, script)
+    session = begin_talk(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | writer")
+        person.type(b"\x1d/handoff\r")
+        person.wait_for(message)
+        person.type(b" ")
+        person.wait_for("ready | writer")
+    assert world.session(session).handoff is None
+    assert not world.session(session).done
+
+
+def test_an_agent_that_ends_meanwhile_ends_the_waiting(world: RelayWorld) -> None:
+    """Nobody is kept in front of a spinner for an agent that is gone."""
+    add_writer(world)
+    let_it_write(world, 'touch "$HOME/begun"; sleep 600')
+    session = begin_talk(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | writer")
+        person.type(b"\x1d/handoff\r")
+        wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
+        world.ask("session.stop", session=session)
+        person.wait_for_end()
+
+
+def test_a_document_can_be_had_from_the_command_line(world: RelayWorld) -> None:
+    """Scripts ask for it while the agent works; a failure is one sentence and a status."""
+    add_writer(world)
+    let_it_write(world, 'cat > "$HOME/asked"; echo "## Goal"; echo Paint.')
+    session = begin_talk(world)
+    done = run(world, "handoff", "--narrative", "--focus", "the door")
+    assert (done.status, done.out, done.err) == (0, "## Goal\nPaint.\n", "")
+    with open(f"{world.home}/asked", encoding="utf-8") as file:
+        assert "the door" in file.read()
+    told = json.loads(run(world, "handoff", "narrative", session, "--json").out)
+    assert (told["session"], told["outcome"]) == (session, "written")
+    let_it_write(world, "echo 'no credit left' >&2; exit 3")
+    failed = run(world, "handoff", "--narrative")
+    assert (failed.status, failed.out) == (1, "")
+    assert "Handoff failed: no credit left" in failed.err
