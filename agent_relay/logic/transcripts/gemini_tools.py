@@ -9,6 +9,8 @@ from agent_relay.logic.transcripts.lines import get_count, get_list, get_map, ge
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 # The lines the CLI puts after a command's output; the status only where it is not 0.
 _TRAILER = re.compile(r"\n?(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\s*\Z")
+# It stands in the last characters; looking through all of the output takes longer than reading the file.
+_TRAILER_LENGTH = 4000
 _STATUS = re.compile(r"Exit Code: (-?\d+)")
 
 
@@ -79,7 +81,7 @@ def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None
         return
     text = _UNTRUSTED.sub("", output)
     trailer = ""
-    while found := _TRAILER.search(text):
+    while found := _TRAILER.search(text, max(0, len(text) - _TRAILER_LENGTH)):
         trailer = f"{found[0]}{trailer}"
         text = text[: found.start()]
     is_background = get_map(call, "args").get("is_background") is True
