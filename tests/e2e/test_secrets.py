@@ -91,8 +91,11 @@ def test_planted_secrets_are_nowhere_but_with_the_agents_they_were_told_to() -> 
         assert hunt.texts > 20
         assert len(given) == 2
         packets = sorted(name for name in os.listdir(f"{work.folder}/resume") if name.endswith(".json"))
-        assert packets == ["0001-understudy.json", "0002-demo.json"]
-        with open(f"{work.folder}/resume/{packets[0]}", encoding="utf-8") as file:
+        assert packets == [
+            ".0001-understudy.published.json", ".0002-demo.published.json",
+            "0001-understudy.json", "0002-demo.json",
+        ]  # fmt: skip
+        with open(f"{work.folder}/resume/{packets[2]}", encoding="utf-8") as file:
             removed = json.load(file)["redactions"]
         assert sum(one["count"] for one in removed) > 5 * len(TOKENS)
         assert len(removed) > 40
