@@ -122,7 +122,7 @@ class Session:
     had their key refused when last heard of, with what they said. `packets` is the highest packet number,
     `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close.
     `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
-    `closed` are the handoffs a person has judged.
+    `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     """
 
     id: str
@@ -153,6 +153,7 @@ class Session:
     refused: tuple[Limit, ...] = ()
     retriable: Handoff | None = None
     closed: tuple[str, ...] = ()
+    due: Handoff | None = None
 
     @property
     def leg(self) -> Leg | None:

@@ -39,6 +39,7 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.origin import find_due
 
 S = State
 
@@ -148,7 +149,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case LegReady(leg):
             return _with_leg(session, leg, {"was_ready": True})
         case LegBusy(leg) | LegPrompted(leg):
-            return _with_leg(session, leg, {"was_busy": True})
+            return replace(_with_leg(session, leg, {"was_busy": True}), due=None)
         case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
             return replace(session, refused=_leave_out(session.refused, session.agent))
         case SignalSeen() if is_refusal(body):
@@ -165,7 +166,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case HandoffBegun():
             begun = _begin_handoff(body, event)
-            return replace(session, handoff=begun, why="", failure="", skipped=body.skipped, retriable=None)
+            fresh = replace(session, why="", failure="", skipped=body.skipped, retriable=None, due=None)
+            return replace(fresh, handoff=begun)
         case PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
         case PacketPublished():
@@ -191,15 +193,16 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             took_over = body.step == "deliver"
             failed = (session.handoff.to_agent,) if session.handoff else ()
             tried = () if took_over else (*session.tried, *failed)
-            left = session.handoff or session.retriable
-            return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left)
+            left, due = session.handoff or session.retriable, find_due(session, body)
+            return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
         case HandoffCancelled() if session.handoff is not None:
             return replace(session, handoff=replace(session.handoff, is_cancelled=True))
         case HandoffRetried() if session.retriable is not None:
             again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
-            return replace(session, handoff=again, retriable=None, tried=(), failure="", why="")
+            fresh = replace(session, retriable=None, due=None, tried=(), failure="", why="")
+            return replace(fresh, handoff=again)
         case HandoffClosed(handoff):
-            return replace(session, closed=(*session.closed, handoff))
+            return replace(session, closed=(*session.closed, handoff), due=find_due(session, body))
         case LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
         case SessionRested():
@@ -252,6 +255,7 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         offer="",
         refused=_leave_out(session.refused, body.agent),
         retriable=None,
+        due=None,
     )
 
 

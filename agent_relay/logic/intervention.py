@@ -30,7 +30,7 @@ def intervene(session: Session, asked: CancelAsked | RetryAsked | CloseAsked, wo
             return _cancel(session, asked)
         case RetryAsked():
             return _retry(session, asked, world)
-        case CloseAsked():
+        case _:
             return _close(session, asked, world)
 
 

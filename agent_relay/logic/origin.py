@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from agent_relay.domain.handoff_event import HandoffClosed, HandoffFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.domain.terms import NO_TERMS, Terms
 
@@ -20,6 +21,22 @@ def inherit_terms(session: Session) -> Terms:
     if parent is not None and parent.is_cancelled:
         parent = session.done[-1] if session.done else None
     return NO_TERMS if parent is None or parent.id in session.closed else parent.terms
+
+
+def find_due(session: Session, body: HandoffClosed | HandoffFailed) -> Handoff | None:
+    """The handoff whose rollback agent takes over next, if it has one; `why` is why.
+
+    A successor that did not start gives way by the order, in which its rollback agent comes first.
+    """
+    match body:
+        case HandoffClosed(handoff, "failed", note, skipped) if not skipped:
+            failed = next((done for done in session.done if done.id == handoff), None)
+            why = note or (f"{failed.to_agent} did not succeed" if failed is not None else "")
+        case HandoffFailed(_, "deliver", why):
+            failed = session.handoff
+        case _:
+            return None
+    return replace(failed, why=why) if failed is not None and failed.terms.rollback else None
 
 
 def build_rollback_terms(handoff: Handoff) -> Terms:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PredecessorStopped
-from agent_relay.domain.session import Handoff, Leg, Session, State, Step
+from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import (
@@ -15,6 +15,7 @@ from agent_relay.logic.succession import (
     replace_agent,
     rest_cancelled,
     start_successor,
+    try_roll_back,
 )
 
 
@@ -26,6 +27,10 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
     handoff, leg = session.handoff, session.living_leg
     if leg is not None and not leg_lives and not (handoff and handoff.step is Step.SPAWNING):
         return _leg_was_lost(session, leg, world)
+    if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING}:
+        rolled = try_roll_back(session, session.due, world, why=session.due.why)
+        if isinstance(rolled, Outcome):
+            return rolled
     match session.state:
         case State.LIMITED:
             return _give_way(session, world)
@@ -66,10 +71,9 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
             return Outcome((stopped,), (PublishPacket(handoff.id),))
         case Step.STOPPED:
             return Outcome((), (PublishPacket(handoff.id),))
-        case Step.PUBLISHED if handoff.is_cancelled:
-            return rest_cancelled(handoff)
         case _ if handoff.is_cancelled:
-            return Outcome((), (StopLeg(handoff.leg),))
+            lives = session.living_leg is not None
+            return Outcome((), (StopLeg(handoff.leg),)) if lives else rest_cancelled(handoff)
         case Step.PUBLISHED:
             return start_successor(session, handoff, world, packet=handoff.packet)
         case Step.SPAWNING:

@@ -66,6 +66,15 @@ def test_a_cancel_is_finished_by_the_next_daemon() -> None:
     assert is_at_rest(story.refold(story.events[:-1]).happens(Restarted(leg_lives=False)))
 
 
+def test_a_cancel_killed_after_its_successor_ended_still_rests() -> None:
+    """Nobody is left whose end could bring the last line."""
+    for step in (Step.SPAWNING, Step.SPAWNED):
+        story = asked(step)
+        story.happens(CancelAsked(of(story).id)).gone()
+        assert story.names(last=2) == ["leg.ended", "session.rested"]
+        assert is_at_rest(story.refold(story.events[:-1]).happens(Restarted(leg_lives=False)))
+
+
 def test_what_cannot_be_cancelled_says_why() -> None:
     """Each in one sentence with a way on."""
     story = asked(Step.BEGUN)

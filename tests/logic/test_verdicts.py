@@ -8,15 +8,18 @@ from agent_relay.domain.effect import (
     CloseAsked,
     DeliverFailed,
     LegGone,
+    Prompted,
+    Restarted,
     StopAsked,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.event import HandoffClosed
+from agent_relay.domain.event import Event, HandoffClosed
 from agent_relay.domain.session import State, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.fold import fold_event
 from agent_relay.logic.policy import Availability
 from tests.logic.asked_handoff import RESTS, TERMS, asked, begun, made, of
-from tests.logic.story import HERE, Story
+from tests.logic.story import HERE, NOW, Story
 
 
 def test_what_was_expected_is_passed_on_until_somebody_judges_it() -> None:
@@ -131,3 +134,42 @@ def test_capabilities_are_checked_before_anything_happens() -> None:
     story.happens(Asked("", terms=Terms(needs=("shell", "edit"))))
     assert begun(story).to_agent == "cas"
     story.availability["bob"] = HERE
+
+
+def test_a_rollback_is_begun_by_the_next_daemon() -> None:
+    """The verdict was written, and the power went before anybody was called."""
+    story = made()
+    failed = of(story).id
+    before = len(story.events)
+    story.happens(CloseAsked(failed, "failed", "it does not open"))
+    kept = story.events[: before + 1]
+    story.refold(kept).happens(Restarted(leg_lives=True))
+    assert (begun(story).to_agent, begun(story).why, begun(story).rolls_back) == (
+        "cas",
+        "it does not open",
+        failed,
+    )
+    story.availability["cas"] = RESTS
+    story.refold(kept).happens(Restarted(leg_lives=True))
+    assert story.events == kept
+
+
+def test_a_rollback_nobody_began_is_forgotten_once_the_successor_works() -> None:
+    """A restart next week must not take the work away from whoever does it."""
+    story = asked(Step.SPAWNED).says("ready")
+    story.availability["cas"] = RESTS
+    story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
+    assert story.now.due is not None
+    story.happens(Prompted(story.leg))
+    assert story.now.due is None
+    story.availability["cas"] = HERE
+    events = list(story.events)
+    assert story.happens(Restarted(leg_lives=True)).events == events
+
+
+def test_a_verdict_on_what_the_journal_does_not_know_changes_nothing() -> None:
+    """Somebody edited it."""
+    story = made()
+    session = fold_event(story.now, Event(99, NOW, 1, HandoffClosed("H0", "failed")))
+    assert session is not None
+    assert session.due is None
