@@ -16,6 +16,8 @@ LEFTOVER = "leftover"
 _DATABASE = "native.db"
 _SHORTEST_ID = 8
 _BUSY_S = 5.0
+_NOTE_BYTES = 1 << 14
+_HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,29 @@ def fork_session(
 
 
 def remove_fork(folder: str) -> None:
-    """The copy that the run in `folder` made outside it is gone."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
+    """The copy that the run in `folder` made outside it is gone, and what the agent made of it beside it.
+
+    An agent may go on in a file of its own, named after the hour and the copy's id.
+    """
+    try:
         with open(os.path.join(folder, LEFTOVER), "rb") as file:
-            path = os.fsdecode(file.read())
-        if path:
-            os.unlink(path)
+            copy, mark, fresh_id = file.read(_NOTE_BYTES).split(b"\0")
+        names = os.listdir(os.path.dirname(copy))
+    except (OSError, ValueError):
+        return
+    for name in names:
+        path = os.path.join(os.path.dirname(copy), name)
+        if path == copy or (mark in name and _speaks_of(path, fresh_id)):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _speaks_of(path: bytes, fresh_id: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return fresh_id in file.read(_HEAD_BYTES)
+    except OSError:
+        return False
 
 
 def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
@@ -61,7 +80,8 @@ def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
     if os.path.lexists(copy):
         raise RelayError(f"{copy} is in the way")
     # Noted first: whatever happens from here on, somebody knows what is to be removed.
-    write_atomic(os.path.join(folder, LEFTOVER), os.fsencode(copy), durable=False)
+    note = b"\0".join((os.fsencode(copy), fresh_id[:length].encode(), fresh_id.encode()))
+    write_atomic(os.path.join(folder, LEFTOVER), note, durable=False)
     try:
         with open(native.path, "rb") as source, open(_create(copy), "wb") as target:
             for line in source:

@@ -9,11 +9,11 @@ import pytest
 from agent_relay.client.connection import Connection
 from agent_relay.domain.session import Session, State
 from agent_relay.system.folders import get_folders
-from tests.support.provider.steps import call, refuse, say, shell
+from tests.support.provider.steps import call, hang, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
-from tests.support.real_work import order, type_line, wait_prompt, wait_work
+from tests.support.real_work import order, read_work, type_line, wait_heard, wait_prompt, wait_work
 
 pytestmark = pytest.mark.real
 
@@ -124,3 +124,40 @@ def test_nothing_is_asked_of_an_agent_nobody_talked_to(world: World, agent: str)
         told = narrate(world, session)
         assert told["message"] == "Nothing to hand off (no messages yet)"
         assert world.requests(agent) == []
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_escape_while_the_agent_writes_leaves_no_trace(world: World, agent: str) -> None:
+    """The user who changes their mind has the agent back as it was, and no process too many."""
+    with at_work(world, agent, "heliotrope") as (terminal, _):
+        before, living = read_transcripts(world, agent), set(world.find_processes())
+        asked = len(world.requests(agent))
+        world.play(agent, hang(120))
+        terminal.send(f"{RELAY_KEY}/handoff the parser\r")
+        terminal.wait_for(r"the agent writes a handoff document \d+ s   Esc cancels")
+        wait_heard(world, terminal, agent, asked + 1)
+        terminal.send("\x1b")
+        terminal.wait_for("Handoff cancelled")
+        assert set(world.find_processes()) <= living
+        assert list_runs(world) == []
+        assert read_transcripts(world, agent) == before
+        terminal.send(" ")
+        wait_prompt(terminal, agent)
+        work = read_work(world)
+        assert (work.agent, work.handoff, work.done) == (agent, None, ())
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_successor_reads_what_the_agent_wrote(world: World, agent: str) -> None:
+    """One line behind the relay key: the document, the packet that carries it, the next agent at work."""
+    successor = next(other for other in AGENTS if other != agent)
+    with at_work(world, agent, "heliotrope") as (terminal, _):
+        before = read_transcripts(world, agent)
+        world.play(agent, say(DOCUMENT))
+        world.play(successor, say("I go on."))
+        terminal.send(f"{RELAY_KEY}/handoff\r")
+        assert "Know the word heliotrope." in wait_heard(world, terminal, successor)
+        if agent != "opencode":
+            # One of them notes its last prompt when it leaves: behind what stood there, nothing in it.
+            now = read_transcripts(world, agent)
+            assert all(str(now[path])[:-1].startswith(str(before[path])[:-1]) for path in before)

@@ -36,8 +36,14 @@ def test_a_copy_carries_the_new_id_wherever_the_old_one_stood_and_no_half_line(t
     with open(fork.copy, "rb") as file:
         assert file.read() == b'{"id":"%s"}\n{"x":1}\n' % NEW.encode()
     assert os.stat(fork.copy).st_mode & 0o777 == 0o600
+    make_session(f"{tmp_path}/session-later-9f8e7d6c.jsonl", b'{"id":"%s"}\n' % NEW.encode())
+    make_session(f"{tmp_path}/session-theirs-9f8e7d6c.jsonl", b'{"id":"another one"}\n')
     remove_fork(folder)
-    assert sorted(os.listdir(f"{tmp_path}")) == ["run", "session-at-0a1b2c3d.jsonl"]
+    assert sorted(os.listdir(f"{tmp_path}")) == [
+        "run",
+        "session-at-0a1b2c3d.jsonl",
+        "session-theirs-9f8e7d6c.jsonl",
+    ]
     remove_fork(folder)
 
 
