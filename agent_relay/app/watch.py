@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _NEW_S = 10.0
-"""How long a leg that announces its state is not believed to be ready by its screen alone; measured: 0.4 s."""
+"""How long a leg that announces its state is not believed by its screen alone; measured: 0.4 s."""
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
 """A machine that sleeps stops the loop's clock, not the agent's: the wall clock is asked this often."""

@@ -90,15 +90,11 @@ def test_an_agent_without_an_input_line_hides_it() -> None:
     assert read_input(Rules(), show("> text")) == "hidden"
 
 
-@pytest.mark.parametrize(
-    ("agent_state", "is_new", "expected"),
-    [("", True, "unknown"), ("state=error", True, "ready"), ("", False, "ready")],
-)
-def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alone(
-    agent_state: str, is_new: bool, expected: str
-) -> None:
+def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alone() -> None:
     """A return typed into the question that comes up over that prompt would trust a folder for the user."""
     rules = Rules.model_validate(
         {"states": [{"id": "prompt", "state": "ready", "pattern": "^>", "announced": True}]}
     )
-    assert read_state(rules, show(">", agent_state=agent_state), is_new=is_new) == expected
+    assert read_state(rules, show(">"), is_new=True) == "unknown"
+    assert read_state(rules, show(">", agent_state="state=error"), is_new=True) == "ready"
+    assert read_state(rules, show(">"), is_new=False) == "ready"
