@@ -1,0 +1,110 @@
+"""Handoffs as records without a daemon: read off journals, hostile and damaged ones included."""
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agent_relay.domain import event as words
+from agent_relay.domain.ids import build_ulid
+from agent_relay.faces.cli.handoff_tree import Node, draw
+from agent_relay.system.journal import Journal
+from agent_relay.system.project import open_project, session_folder
+from tests.faces.cli_run import World, create_world
+
+AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
+SESSION = build_ulid(1_795_000_000_000, b"0123456789")
+HANDOFF = build_ulid(1_795_000_000_001, b"0123456789")
+
+
+@pytest.fixture
+def world(tmp_path: os.PathLike[str]) -> World:
+    """A user without a daemon."""
+    return create_world(f"{tmp_path}")
+
+
+def _plant(world: World, *, said: str = "a door") -> str:
+    """A session whose handoff waits for a verdict; its packet is gone."""
+    journal = Journal(f"{session_folder(open_project(world.cwd), SESSION)}/journal.jsonl")
+    bodies = (
+        words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
+        words.LegStarting("L1", "demo", 1),
+        words.HandoffBegun(HANDOFF, "L1", "demo", "understudy", "manual", deliverables=(said, "../x/y")),
+        words.LegEnded("L1", "stopped"),
+        words.PredecessorStopped(HANDOFF, "L1"),
+        words.PacketPublished(HANDOFF, "P", 1, "understudy", "resume/0001-u.json", "resume/0001-u.md", "f"),
+        words.LegStarting("L2", "understudy", 2, handoff=HANDOFF),
+        words.HandoffConfirmed(HANDOFF, "L2"),
+    )
+    for seconds, body in enumerate(bodies):
+        journal.append(body, at=AT + timedelta(seconds=seconds), generation=1, durable=False)
+    journal.close()
+    return journal.path
+
+
+def test_records_are_read_without_a_daemon(world: World) -> None:
+    """Looking must work where nothing runs, and start nothing."""
+    _plant(world, said="doors/front.txt")
+    (row,) = json.loads(world.run("handoff", "list", "--json").out)["handoffs"]
+    assert (row["handoff"], row["status"], row["duration_s"]) == (HANDOFF, "working", 5.0)
+    view = json.loads(world.run("handoff", "show", HANDOFF[-6:].lower(), "--json").out)
+    assert view["deliverables"] == [
+        {"text": "doors/front.txt", "exists": False},
+        {"text": "../x/y", "exists": None},
+    ]
+    assert view["transferred"]["counts"]["decisions"] == 0
+    assert view["transferred"]["problem"]
+    assert world.run("handoff", "history").out.splitlines() == [
+        f"session {SESSION}",
+        "└─ leg 1 demo (Nov 20, 18:20-Nov 20, 18:20, stopped)",
+        f"   └─ handoff {HANDOFF} → understudy (manual): working, depth 1",
+        "      └─ leg 2 understudy (Nov 20, 18:20-, runs)",
+    ]
+    assert not os.path.exists(f"{world.home}/run")
+
+
+def test_hostile_words_stay_words(world: World) -> None:
+    """Whoever wrote them may not move the cursor of whoever reads them."""
+    _plant(world, said="\x1b[2J\u202edoor")
+    for line in (("list",), ("show", HANDOFF), ("history",)):
+        assert world.run("handoff", *line).out.replace("\n", "").isprintable()
+    assert "\\x1b[2J\\u202edoor" in world.run("handoff", "show", HANDOFF).out
+
+
+def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: World) -> None:
+    """One broken session must not cost the list of all."""
+    path = _plant(world)
+    other = build_ulid(1_795_000_000_002, b"0123456789")
+    broken = session_folder(open_project(world.cwd), other)
+    with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as file:
+        file.write(f'{{"no event": "{HANDOFF}"}}\n')
+    assert len(json.loads(world.run("handoff", "list", "--json").out)["handoffs"]) == 1
+    assert world.run("handoff", "show", HANDOFF).status == 0
+    os.unlink(path)
+    done = world.run("handoff", "show", HANDOFF)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"agent-relay: no handoff is named '{HANDOFF}'")
+
+
+def test_where_nothing_is_that_is_said(world: World) -> None:
+    """Each in one sentence with a hint."""
+    assert world.run("handoff", "list").out == "No handoff is open.\n"
+    done = world.run("handoff", "history")
+    assert (done.status, done.err) == (
+        2,
+        "agent-relay: there is no session here\n  Name one; see: agent-relay sessions\n",
+    )
+    for words_ in (("cancel",), ("list", "--nope"), ("show", "A", "B"), ("plan",), ("retry", "")):
+        done = world.run("handoff", *words_)
+        assert (done.status, done.out, done.err.count("\n")) == (2, "", 2)
+
+
+def test_a_tree_may_be_deeper_than_any_stack() -> None:
+    """A year of failovers is one chain."""
+    top = deepest = Node("top")
+    for number in range(3000):
+        deepest.below.append(Node(str(number)))
+        deepest = deepest.below[0]
+    lines = draw(top)
+    assert (len(lines), lines[1], lines[2]) == (3001, "└─ 0", "   └─ 1")
