@@ -14,7 +14,7 @@ from agent_relay.system.journal import read_events
 from tests.support.provider.steps import refuse
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS
-from tests.support.real_terminal import Terminal
+from tests.support.real_terminal import Terminal, WaitedError
 
 LIMITS = {
     "claude": refuse("claude-limit"),
@@ -84,10 +84,30 @@ def wait_taken_over(world: World, terminal: Terminal, agent: str) -> Session:
 
 def wait_heard(world: World, terminal: Terminal, agent: str, count: int = 1) -> str:
     """The words of the `count`-th request of `agent`'s conversation, once it came."""
-    terminal.wait_until(
-        lambda: len(world.requests(agent)) >= count, f"request {count} of {agent}", limit_s=HANDOFF_LIMIT_S
-    )
+    try:
+        terminal.wait_until(
+            lambda: len(world.requests(agent)) >= count,
+            f"request {count} of {agent}",
+            limit_s=HANDOFF_LIMIT_S,
+        )
+    except WaitedError as error:
+        raise WaitedError(f"{error}\n{describe(world)}") from None
     return str(world.requests(agent)[count - 1]["text"])
+
+
+def describe(world: World) -> str:
+    """What relay knew, for whoever reads a failure: journals, the daemon's log, the legs' evidence."""
+    state = world.env()["AGENT_RELAY_HOME"]
+    paths = [*find_journals(world), f"{state}/state/daemon.log", *glob.glob(f"{state}/run/legs/*/*.jsonl")]
+    parts = []
+    for path in [*paths, *glob.glob(f"{state}/state/crashes/*")]:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines = [line[:400].rstrip() for line in file.readlines()[-25:]]
+        except OSError as error:
+            lines = [str(error)]
+        parts += [f"-- {path}", *lines]
+    return "\n".join(parts)
 
 
 def find_daemon(world: World) -> int:
