@@ -1,10 +1,9 @@
 """One terminal, emulated exactly: bytes in; screen, modes, repaint and the terminal's answers out."""
 
 import ctypes
-import re
 from ctypes import byref
 
-from agent_relay.logic import ghostty, repaint
+from agent_relay.logic import alternate_screen, ghostty, repaint
 from agent_relay.logic.ghostty import EmulatorError, check
 
 FOREGROUND = (0xD8, 0xD8, 0xD8)
@@ -15,10 +14,6 @@ CELL_HEIGHT_PX = 16
 # A sequence cut off by the end of a read is repeated after a repaint; the longest we keep is one OSC 52 copy.
 _CONTINUATION_MAX_BYTES = 1 << 20
 _SCROLLED_MAX_ROWS = 1000
-_ENTER_ALTERNATE = re.compile(rb"\x1b\[\?(?:1049|1047|47)h")
-_ENTER_BEGUN = frozenset(
-    switch[:end] for switch in (b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h") for end in range(1, len(switch))
-)
 _MODES = (1, 5, 6, 7, 9, 12, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2026, 2027, 2031)
 _ANSI = 0x8000
 _DEFAULT_SHAPE = 2
@@ -99,21 +94,22 @@ class Emulator:
 
     def feed(self, data: bytes) -> None:
         """Take what the program wrote, cut anywhere."""
-        if self._held:
-            data = self._held + data
-            self._held = b""
-        escape = data.rfind(b"\x1b", -7)
-        if escape >= 0 and data[escape:] in _ENTER_BEGUN:
-            self._held = data[escape:]
-            data = data[:escape]
-        while (switch := _ENTER_ALTERNATE.search(data)) is not None:
+        data, self._held = alternate_screen.cut_begun(self._held + data)
+        if alternate_screen.may_enter(data):
+            data = self._feed_switches(data)
+        self._write(self._handle, data, len(data))
+
+    def _feed_switches(self, data: bytes) -> bytes:
+        """Take everything up to the last switch to the alternate screen; what follows it is returned."""
+        fed = 0
+        for begin, end in alternate_screen.find_switches(data):
             # The formatter shows the active screen only: what lies beneath is kept before it is covered.
-            self._write(self._handle, data, switch.start())
+            self._write(self._handle, data[fed:begin], begin - fed)
             if not self.alternate():
                 self._primary = self._paint()
-            self._write(self._handle, switch.group(), switch.end() - switch.start())
-            data = data[switch.end() :]
-        self._write(self._handle, data, len(data))
+            self._write(self._handle, data[begin:end], end - begin)
+            fed = end
+        return data[fed:]
 
     def resize(self, cols: int, rows: int, *, width_px: int = 0, height_px: int = 0) -> None:
         """Change the size in cells; `width_px`, `height_px` are the whole terminal's pixels, 0 if unknown."""

@@ -1,5 +1,7 @@
 """What the child wrote: the emulated screen, the tail by byte offset, the states it announced."""
 
+from collections import deque
+
 from agent_relay.logic.agent_state import AgentStateScanner
 
 TYPE_CHECKING = False
@@ -7,36 +9,48 @@ if TYPE_CHECKING:
     from agent_relay.logic.emulator import Emulator
 
 TAIL_BYTES = 1 << 20
-_SLACK_BYTES = 512 << 10
+# Small enough to come from the allocator's own store: one large buffer costs a read five times as much.
+_BLOCK_BYTES = 64 << 10
 # Without an emulator the last bytes are replayed and the program is nudged to repaint, as dtach does.
 _REPLAYED_BYTES = 64 << 10
 
 
 class Tail:
-    """The last MiB written (a little more, between two cuts), addressed by the bytes written before it."""
+    """The last MiB written (up to two blocks more), addressed by the bytes written before it."""
 
-    __slots__ = ("_data", "total")
+    __slots__ = ("_blocks", "_closed", "_open", "total")
 
     def __init__(self) -> None:
-        self._data = bytearray()
+        self._blocks: deque[bytearray] = deque()
+        self._closed = 0
+        self._open = bytearray()
         self.total = 0
 
     def append(self, data: bytes) -> None:
         """Take the next bytes; what no longer fits is forgotten."""
-        self._data += data
+        self._open += data
         self.total += len(data)
-        if len(self._data) > TAIL_BYTES + _SLACK_BYTES:
-            del self._data[:-TAIL_BYTES]
+        if len(self._open) >= _BLOCK_BYTES:
+            self._blocks.append(self._open)
+            self._closed += len(self._open)
+            self._open = bytearray()
+            while self._closed - len(self._blocks[0]) >= TAIL_BYTES:
+                self._closed -= len(self._blocks.popleft())
 
     @property
     def start(self) -> int:
         """The offset of the oldest byte kept."""
-        return self.total - len(self._data)
+        return self.total - self._closed - len(self._open)
 
     def read(self, offset: int, limit: int) -> tuple[int, bytes]:
         """At most `limit` bytes from `offset` or the oldest byte kept, with the offset they begin at."""
-        begin = min(max(offset, self.start), self.total)
-        return begin, bytes(self._data[begin - self.start : begin - self.start + limit])
+        at = self.start
+        begin = min(max(offset, at), self.total)
+        parts = []
+        for block in (*self._blocks, self._open):
+            parts.append(block[max(0, begin - at) : max(0, begin + limit - at)])
+            at += len(block)
+        return begin, b"".join(parts)
 
 
 class Output:
