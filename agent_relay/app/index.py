@@ -7,7 +7,7 @@ from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import SessionCreated
-from agent_relay.domain.ids import is_ulid
+from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.journal import Journal

@@ -1,6 +1,6 @@
 """A connection to the daemon: ask, be told, and never wait without a limit.
 
-Hot commands import this module: what it loads beyond Python itself is json and the C socket.
+Hot commands import this module: what it loads beyond Python itself is the C socket.
 """
 
 import os

@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
-from agent_relay.domain.ids import build_ulid
+from agent_relay.domain.ulid import build_ulid
 
 
 class Clock(Protocol):

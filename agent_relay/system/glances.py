@@ -1,10 +1,10 @@
 """Sessions and resting agents as short views from files, for commands that need no daemon and start fast."""
 
-import json
 import os
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.ids import is_ulid
+from agent_relay.domain.quick_json import parse_json
+from agent_relay.domain.ulid import is_ulid
 from agent_relay.logic.glance import glance
 from agent_relay.system.files import read_bounded
 
@@ -83,8 +83,8 @@ def list_index(index: str) -> list[tuple[str, str]]:
         if not is_ulid(session):
             continue
         try:
-            entry = json.loads(read_bounded(os.path.join(index, name), limit_bytes=_INDEX_BYTES))
-        except (RelayError, OSError, ValueError):
+            entry = parse_json(read_bounded(os.path.join(index, name), limit_bytes=_INDEX_BYTES))
+        except (RelayError, OSError, ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and isinstance(entry.get("root"), str):
             found.append((session, entry["root"]))
@@ -94,7 +94,7 @@ def list_index(index: str) -> list[tuple[str, str]]:
 def read_resting(ledger: str) -> "list[dict[str, object]]":
     """The rests that last now: agent, model, scope, until (ISO 8601, empty where unknown) and evidence."""
     try:
-        data = json.loads(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
+        data = parse_json(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
     except (RelayError, OSError, ValueError, RecursionError):
         return []
     rows = data.get("rests") if isinstance(data, dict) else None
@@ -122,7 +122,7 @@ def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
     """The lines that were written whole; one that is no object is history somebody damaged, and skipped."""
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         try:
-            row = json.loads(line)
+            row = parse_json(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):

@@ -6,7 +6,8 @@ import shutil
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.ids import LegId, is_ulid
+from agent_relay.domain.ids import LegId
+from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.files import cannot_write
 from agent_relay.system.folders import PRIVATE_MODE, Folders, ensure_private
 

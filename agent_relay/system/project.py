@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.ids import is_ulid
+from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.files import cannot_write, read_bounded, sync_folder, write_atomic
 
 FOLDER = ".agent-relay"

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.event import LegReady, LegStarting, SessionCreated
-from agent_relay.domain.ids import build_ulid
 from agent_relay.domain.ledger import Rest
+from agent_relay.domain.ulid import build_ulid
 from agent_relay.system.journal import Journal
 from agent_relay.system.ledger import update_ledger
 from agent_relay.system.project import open_project, session_folder

@@ -13,7 +13,9 @@ def test_every_switch_is_found_wherever_it_stands(switch: bytes) -> None:
     assert list(find_switches(twice)) == [(1, 1 + len(switch)), (3 + len(switch), len(twice))]
 
 
-@pytest.mark.parametrize("text", [b"?1049h", b"[?1049h", b"x?47h", b"\x1b[?1049l", b"\x1b[?25h", b"plain", b""])
+@pytest.mark.parametrize(
+    "text", [b"?1049h", b"[?1049h", b"x?47h", b"\x1b[?1049l", b"\x1b[?25h", b"plain", b""]
+)
 def test_text_that_only_looks_like_one_is_none(text: bytes) -> None:
     """A file shown by the agent may hold the letters; without the escape they are text."""
     assert list(find_switches(text)) == []

@@ -1,6 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.ids import is_ulid
+from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.clock import SystemClock, create_ulid
 
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.errors import ConfigurationError, WrongUseError
 from agent_relay.domain.facts import Facts
-from agent_relay.domain.ids import AgentName, build_ulid
+from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import Reason, ResumePacket
+from agent_relay.domain.ulid import build_ulid
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import build_allow, redact_facts, redact_packet

@@ -1,6 +1,5 @@
 """One view, two forms: JSON for programs, a table for people; names reach no terminal raw."""
 
-import json
 import os
 import sys
 
@@ -15,6 +14,8 @@ _GAP = "  "
 
 def print_json(view: "Mapping[str, object]") -> None:
     """`view` as JSON on standard output, ASCII so that any pipe can carry it."""
+    import json
+
     sys.stdout.write(json.dumps(view, indent=2) + "\n")
 
 

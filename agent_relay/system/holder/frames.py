@@ -1,6 +1,6 @@
 """Frames of the holder's socket: four bytes of length, big end first, and one JSON object."""
 
-import json
+from agent_relay.domain.quick_json import parse_json, render_json
 
 # The largest message is a user's environment as luggage; Linux limits it to some 2 MiB.
 LONGEST = 4 << 20
@@ -13,7 +13,7 @@ class FrameError(ValueError):
 
 def render_frame(message: dict[str, object]) -> bytes:
     """The message as one frame. Raises FrameError where it is longer than a frame may be."""
-    body = json.dumps(message, separators=(",", ":")).encode()
+    body = render_json(message).encode()
     if len(body) > LONGEST:
         raise FrameError(f"a message of {len(body)} bytes does not fit a frame")
     return len(body).to_bytes(_HEAD, "big") + body
@@ -44,7 +44,7 @@ class FrameReader:
 
 def _parse(body: bytes) -> dict[str, object]:
     try:
-        message = json.loads(body)
+        message = parse_json(body)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"a frame is not JSON: {error}") from error
     if not isinstance(message, dict):

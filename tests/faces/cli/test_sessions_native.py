@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.event import LegNamed, LegStarting, SessionCreated
-from agent_relay.domain.ids import build_ulid
+from agent_relay.domain.ulid import build_ulid
 from agent_relay.faces.cli.sessions_native import render_age
 from agent_relay.system.journal import Journal
 from agent_relay.system.project import open_project, session_folder

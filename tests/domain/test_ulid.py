@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.ids import build_ulid, is_ulid
+from agent_relay.domain.ulid import build_ulid, is_ulid
 
 
 def test_an_identifier_says_its_time_first() -> None:
