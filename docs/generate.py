@@ -16,7 +16,7 @@ from typer.models import OptionInfo
 from agent_relay.domain.session import State
 from agent_relay.faces.cli import agent, attach, status
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
-from agent_relay.logic.fold import TRANSITIONS
+from agent_relay.logic.transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOTE = "<!-- Written by docs/generate.py; change the code instead, then run: make docs -->\n"

@@ -1,14 +1,12 @@
-"""From a journal's events to the session they describe: the one table of state changes."""
+"""From a journal's events to the session they describe."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from agent_relay.domain.event import (
     Body,
     Event,
     LegAnswered,
-    LegAsking,
     LegBusy,
     LegEnded,
     LegNamed,
@@ -21,7 +19,6 @@ from agent_relay.domain.event import (
     SessionEnded,
     SessionRested,
     SessionStopping,
-    SessionWoke,
     SignalSeen,
     Unknown,
 )
@@ -40,49 +37,7 @@ from agent_relay.domain.handoff_event import (
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.origin import find_due
-
-S = State
-
-
-def _to(target: State, *sources: State) -> dict[State, State]:
-    return dict.fromkeys(sources, target)
-
-
-def _stay(*sources: State) -> dict[State, State]:
-    return {source: source for source in sources}
-
-
-TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
-    {
-        LegStarting: _to(S.STARTING, S.STARTING, S.HANDING_OFF, S.RESTING, S.ENDED),
-        LegStarted: _stay(*S),
-        LegNamed: _stay(*S),
-        LegReady: _to(S.READY, *LIVE),
-        LegBusy: _to(S.BUSY, *LIVE),
-        LegPrompted: _stay(*S),
-        LegAnswered: _stay(*S),
-        LegAsking: _to(S.ASKING, *LIVE),
-        SignalSeen: _stay(*S),
-        HandoffBegun: _to(S.HANDING_OFF, *LIVE, S.LIMITED, S.RESTING, S.ENDED),
-        PredecessorStopped: _stay(S.HANDING_OFF),
-        PacketPublished: _stay(S.HANDING_OFF),
-        PacketSaved: _stay(*S),
-        PacketDelivered: _stay(*LIVE),
-        HandoffConfirmed: _stay(*LIVE),
-        HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
-        HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),
-        HandoffRetried: _stay(*LIVE) | _to(S.HANDING_OFF, S.LIMITED, S.RESTING, S.ENDED),
-        HandoffClosed: _stay(*S),
-        LegEnded: _to(S.STOPPING, *LIVE, S.STOPPING) | _stay(S.LIMITED, S.HANDING_OFF, S.RESTING, S.ENDED),
-        SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
-        SessionWoke: _to(S.READY, S.RESTING),
-        ReturnOffered: _stay(*S),
-        SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
-        SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
-        Unknown: _stay(*S),
-    }
-)
-"""Where each event leads from each state; a deciding limit also leads from a live state to limited."""
+from agent_relay.logic.transitions import TRANSITIONS
 
 
 class ImpossibleEventError(AssertionError):
@@ -119,7 +74,7 @@ def fold_event(session: Session | None, event: Event) -> Session | None:
     if target is None:
         raise ImpossibleEventError(f"{body.name} while {session.state}")
     if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
-        target = S.LIMITED
+        target = State.LIMITED
     changed = replace(session, state=target, updated_at=event.at, number=event.number)
     return _apply(changed, body, event)
 

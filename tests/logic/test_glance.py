@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from agent_relay.domain import event as words
 from agent_relay.domain.event import Event
 from agent_relay.domain.event_json import render_event
-from agent_relay.logic.fold import TRANSITIONS, fold_event
+from agent_relay.logic.fold import fold_event
 from agent_relay.logic.glance import glance
+from agent_relay.logic.transitions import TRANSITIONS
 
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 BODIES = (
