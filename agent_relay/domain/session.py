@@ -120,7 +120,8 @@ class Session:
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
     `returns` whether it comes by itself at the turn's end. `refused` are the agents that were signed out or
     had their key refused when last heard of, with what they said. `packets` is the highest packet number,
-    `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close.
+    `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close,
+    `warned` those of each window the user was told of.
     `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
     """
@@ -141,6 +142,7 @@ class Session:
     packets: int = 0
     saved: tuple[int, ...] = ()
     near: Limit | None = None
+    warned: tuple[Limit, ...] = ()
     tried: tuple[str, ...] = ()
     limit: Limit | None = None
     rested_until: str = ""

@@ -36,6 +36,7 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.nearing import forget_leg, is_warning, note_warning
 from agent_relay.logic.origin import find_due
 from agent_relay.logic.transitions import TRANSITIONS
 
@@ -110,8 +111,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case SignalSeen() if is_refusal(body):
             others = _leave_out(session.refused, body.agent)
             return replace(session, refused=(*others, _build_limit(body, event)))
-        case SignalSeen() if body.scope == "warning":
-            return replace(session, near=_build_limit(body, event))
+        case SignalSeen() if is_warning(body):
+            return note_warning(session, _build_limit(body, event))
         case SignalSeen() if body.decides and is_limit(body):
             limit = _build_limit(body, event)
             if session.offered == body.agent:
@@ -201,12 +202,11 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
     return replace(
-        session,
+        forget_leg(session, event.at),
         legs=legs,
         generation=body.generation,
         handoff=handoff,
         rested_until="",
-        near=None,
         offer="",
         refused=_leave_out(session.refused, body.agent),
         retriable=None,

@@ -84,7 +84,7 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
     elif name == "signal.seen" and data.get("scope") == "auth":
         if data.get("decides") and data.get("agent") == view["agent"]:
             view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}
-    elif name == "signal.seen" and data.get("scope") == "warning":
+    elif name == "signal.seen" and data.get("decides") and data.get("scope") == "warning":
         view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
     elif name in {"packet.published", "packet.saved"}:
         view["packet"] = data.get("text_path", "")

@@ -45,6 +45,7 @@ from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.intervention import intervene
 from agent_relay.logic.ledger import find_rest
+from agent_relay.logic.nearing import is_told, is_warning
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
@@ -165,6 +166,9 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     if is_refusal(seen):
         # Another agent would hide what the user has to mend; who was told once is not told again.
         is_new = session.refusal is None and session.state in (*LIVE, State.RESTING)
+        return Outcome((seen,), (Say(leg),) if is_new else ())
+    if is_warning(seen):
+        is_new = session.state in LIVE and not is_told(session, seen, world.now)
         return Outcome((seen,), (Say(leg),) if is_new else ())
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:

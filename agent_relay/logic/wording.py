@@ -96,6 +96,14 @@ def render_offer_line(session: Session) -> str:
     return f"{back}. Go back to it: agent-relay {session.offer}, or /use {session.offer} behind the relay key"
 
 
+def render_near_line(near: Limit, zone: tzinfo) -> str:
+    """Which limit an agent is near, in its own words, and that nothing need be done."""
+    until = _render_moment(near.until, near.at, zone)
+    said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
+    go_on = "It goes on; to hand over sooner: agent-relay <agent>"
+    return f"→ {near.agent} is near {_name_limit(near)} ({said}). {go_on}"
+
+
 def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
     """That an agent was started although it rests, and how to say that it does not."""
     when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
@@ -111,12 +119,20 @@ def render_message(session: Session, zone: tzinfo) -> str:
         return render_refusal_line(session.refusal)
     if session.state is State.RESTING:
         return render_rest_line(session, zone)
-    if session.failure and session.handoff is None:
-        return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
-    if session.offer and session.handoff is None:
-        return render_offer_line(session)
+    standing = _render_standing(session, zone) if session.handoff is None else ""
     handoff = session.handoff or (session.done[-1] if session.done else None)
-    return render_handoff_line(session, handoff, zone) if handoff else ""
+    return standing or (render_handoff_line(session, handoff, zone) if handoff else "")
+
+
+def _render_standing(session: Session, zone: tzinfo) -> str:
+    """What the agent at work is to be told of, while no handoff is under way."""
+    offer = render_offer_line(session) if session.offer else ""
+    if session.near is not None:
+        lines = (render_near_line(session.near, zone), offer.removeprefix("→ "))
+        return ". ".join(line for line in lines if line)
+    if session.failure:
+        return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
+    return offer
 
 
 def session_folder(session: Session) -> str:
@@ -134,15 +150,23 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
 
 
 def _render_refusal(refusal: Limit) -> str:
-    said = " ".join(refusal.text.split())[:_SAID_LENGTH].rstrip(". ")
+    said = _shorten(refusal.text)
     return f"{refusal.agent} is signed out or its key is refused{f' ({said})' if said else ''}"
 
 
 def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
-    named = _NAMED_LIMIT.search(limit.text)
-    what = f"its {named[1]}" if named else _BY_SCOPE.get(limit.scope, "a limit")
     until = _render_moment(limit.until, now, zone)
-    return f"{limit.agent} hit {what}{f' (resets {until})' if until else ''}"
+    return f"{limit.agent} hit {_name_limit(limit)}{f' (resets {until})' if until else ''}"
+
+
+def _name_limit(limit: Limit) -> str:
+    named = _NAMED_LIMIT.search(limit.text)
+    return f"its {named[1]}" if named else _BY_SCOPE.get(limit.scope, "a limit")
+
+
+def _shorten(text: str) -> str:
+    """An agent's words in one line, cut."""
+    return " ".join(text.split())[:_SAID_LENGTH].rstrip(". ")
 
 
 def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:

@@ -15,7 +15,9 @@ from tests.support.seats import assert_given_back, seat, seated_world
 
 REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
 SOON = {"limit": "You've hit your session limit", "resets_in_s": 4}
+WARNING = {"warn": "You've used 92% of your session limit"}
 SCENES = [
+    {"when": "near", "again": True, "do": [WARNING, {"say": "demo goes on"}]},
     {"when": "refuse", "do": [REFUSED]},
     {"when": "limit", "do": [SOON]},
     {"again": True, "do": [{"say": "demo heard you"}]},
@@ -51,6 +53,28 @@ def test_a_signed_out_agent_is_told_where_the_person_looks_and_ends_with_a_failu
         person.type(b"\x04")
         assert person.wait_for_end() == 1
         reads(person, "Sign in, then go on: agent-relay demo --session")
+        assert_given_back(person)
+
+
+@pytest.mark.slow
+def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is_whole_again(
+    world: RelayWorld,
+) -> None:
+    """The person learns it in time to hand over, and the agent's lines stand where they stood."""
+    told = "demo is near its session limit (You've used 92% of your session limit)"
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"near\r")
+        reads(person, f"{told}. It goes on; to hand over sooner: agent-relay <agent>")
+        person.wait_until(lambda: "is near its" not in person.text(), "the agent's screen")
+        assert "demo goes on" in person.text()
+        person.type(b"near\r")
+        person.wait_until(lambda: person.text().count("demo goes on") == 2, "the second turn")
+        person.type(b"hello\r")
+        person.wait_for("demo heard you")
+        assert "is near its" not in person.text()
+        person.type(b"\x04")
+        assert person.wait_for_end() == 0
         assert_given_back(person)
 
 

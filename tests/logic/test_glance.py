@@ -28,6 +28,7 @@ BODIES = (
     words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until=""),
     words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "hook", "92%", decides=True),
+    words.SignalSeen("L1", "ada", "near-limit", "warning", "screen", "95%", decides=False),
     words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     words.PredecessorStopped("H1", "L1"),
     words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),

@@ -14,6 +14,7 @@ from agent_relay.domain.effect import (
     PublishFailed,
     PublishPacket,
     ResetPassed,
+    Say,
     SpawnLeg,
     StopAsked,
     StopLeg,
@@ -47,12 +48,12 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     assert [handoff.to_agent for handoff in story.now.done] == ["bob"]
 
 
-@pytest.mark.parametrize("scope", [Scope.TRANSIENT, Scope.WARNING])
-def test_only_limits_that_last_hand_the_session_over(scope: Scope) -> None:
+@pytest.mark.parametrize(("scope", "said"), [(Scope.TRANSIENT, []), (Scope.WARNING, [Say("L1")])])
+def test_only_limits_that_last_hand_the_session_over(scope: Scope, said: list[Say]) -> None:
     """A retry or a warning must never start another agent by itself."""
     story = Story().start().says("busy").limit(scope)
     assert story.now.state is State.BUSY
-    assert story.effects == []
+    assert story.effects == said
 
 
 def test_a_signal_that_does_not_decide_is_journalled_and_nothing_else() -> None:

@@ -163,3 +163,36 @@ def test_a_session_begun_under_a_resting_agent_is_told_so() -> None:
     assert render_resting_note("ann", None, NOW, UTC).startswith(
         "→ ann rests until you say otherwise, as far"
     )
+
+
+NEAR = Limit(
+    "ann",
+    "warning",
+    "2026-11-21T21:00:00+00:00",
+    "You've used 92% of your session limit · resets 9pm (UTC) · /upgrade",
+    "hook",
+    NOW,
+)
+
+
+def test_a_limit_that_is_near_is_told_with_its_reset_and_the_way_to_hand_over_sooner() -> None:
+    """The agent's own words once, without what it advertises behind them."""
+    near = replace(SESSION, state=State.BUSY, near=NEAR, done=(HANDOFF,), failure="bob did not take it")
+    assert render_message(near, UTC) == (
+        "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
+        "It goes on; to hand over sooner: agent-relay <agent>"
+    )
+    window = replace(near, near=replace(NEAR, text="seven_day: 92% used", until=""))
+    assert render_message(window, UTC).startswith("→ ann is near a limit (seven_day: 92% used). It goes on")
+    under_way = replace(near, handoff=replace(HANDOFF, reason="manual", text_path=""))
+    assert render_message(under_way, UTC) == "→ ann hands over. Continuing with bob."
+
+
+def test_a_limit_that_is_near_and_an_agent_that_can_be_had_back_are_told_together() -> None:
+    """The one is the way out of the other."""
+    both = replace(SESSION, state=State.READY, near=NEAR, offer="cas")
+    assert render_message(both, UTC) == (
+        "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
+        "It goes on; to hand over sooner: agent-relay <agent>. "
+        "cas can be had again. Go back to it: agent-relay cas, or /use cas behind the relay key"
+    )

@@ -1,5 +1,6 @@
 """What a leg's detector has said already, so that one limit is one signal and a better one replaces it."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -9,6 +10,8 @@ from agent_relay.logic.detector.findings import Finding
 
 # Countdowns on a screen move the reset they imply by their own rounding, at most an hour's minutes.
 _SAME_MOMENT = timedelta(minutes=10)
+# Agents have two or three windows at a time.
+_MOST_WARNINGS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +22,11 @@ class _Told:
 
 
 class Memory:
-    """The newest signal of each limit, by kind, scope and model."""
+    """The newest signal of each limit, by kind, scope and model, and the newest warnings."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[str, str, str], _Told] = {}
+        self._warnings: deque[Signal] = deque(maxlen=_MOST_WARNINGS)
 
     def admit(self, signal: Signal, *, exact: bool, window: str = "") -> tuple[Signal, ...]:
         """The signal, unless it adds nothing to what was said about its limit.
@@ -30,6 +34,8 @@ class Memory:
         It adds something when it decides and the earlier one did not, when it brings a reset where
         there was none or an exact one where it was rounded, or when its reset is another one.
         """
+        if signal.kind is Kind.NEAR_LIMIT:
+            return self._admit_warning(signal)
         key = _key(signal)
         before = self._find_decided(signal) or self._told.get(key)
         if before is not None:
@@ -38,6 +44,18 @@ class Memory:
             if not _adds(before, signal, exact=exact):
                 return ()
         self._told[key] = _Told(signal, exact, window)
+        return (signal,)
+
+    def _admit_warning(self, signal: Signal) -> tuple[Signal, ...]:
+        """The warning, unless one at least as sure was of the same window: their resets tell windows apart.
+
+        That the agent answers does not end it.
+        """
+        for known in self._warnings:
+            is_as_sure = known.decides or not signal.decides
+            if is_as_sure and known.model == signal.model and _covers(known, signal):
+                return ()
+        self._warnings.append(signal)
         return (signal,)
 
     def _find_decided(self, signal: Signal) -> _Told | None:
@@ -87,6 +105,12 @@ def _adds(before: _Told, signal: Signal, *, exact: bool) -> bool:
     if exact and not before.exact:
         return old != new
     return abs(old - new) > _SAME_MOMENT
+
+
+def _covers(known: Signal, signal: Signal) -> bool:
+    if signal.resets_at is None or known.resets_at is None:
+        return signal.resets_at is None
+    return abs(known.resets_at - signal.resets_at) <= _SAME_MOMENT
 
 
 def _key(signal: Signal) -> tuple[str, str, str]:

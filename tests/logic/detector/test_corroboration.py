@@ -119,6 +119,33 @@ def test_a_window_that_fills_is_a_near_limit_once() -> None:
     assert status(detector, 4, 100, at(3661).timestamp()) == ()
 
 
+def test_two_windows_that_fill_are_two_near_limits_each_once() -> None:
+    """One status line reports both, turn after turn: a journal must not grow by that."""
+    detector = build()
+    weekly = at(90000).timestamp()
+    heard = [status(detector, seconds, 92, at(3661).timestamp()) for seconds in (1, 3, 5)]
+    heard += [status(detector, seconds, 91, weekly) for seconds in (6, 7)]
+    say(detector, 8, "agent", "done")
+    heard += [status(detector, 9, 93, at(3661).timestamp()), status(detector, 10, 93, weekly)]
+    assert [len(signals) for signals in heard] == [1, 0, 0, 1, 0, 0, 0]
+
+
+def test_a_near_limit_on_the_screen_is_the_one_a_window_reported() -> None:
+    """The words bring nothing the exact record did not; the other way round the reset is new."""
+    detector = build()
+    say(detector, 1, "agent", "done")
+    status(detector, 2, 92, at(3661).timestamp())
+    assert look(detector, 3, "! nearly there") == ()
+    assert detector.tick(now=at(9)) == ()
+    other = build()
+    say(other, 1, "agent", "done")
+    assert render(look(other, 2, "! nearly there")) == ["near-limit warning - screen no"]
+    assert render(other.tick(now=at(5))) == ["near-limit warning - screen acts"]
+    assert render(status(other, 6, 92, at(3661).timestamp())) == [
+        "near-limit warning 11:01:01 status-line acts"
+    ]
+
+
 @pytest.mark.parametrize(
     ("used", "reset"), [(None, 1795177936), (True, 1795177936), ("92", 1795177936), (92, None)]
 )
