@@ -149,6 +149,15 @@ def test_rows_that_scrolled_away_are_handed_out_once_and_in_order() -> None:
     assert emulator.take_scrolled() == ("3",)
 
 
+def test_rows_of_the_alternate_screen_are_never_handed_out() -> None:
+    """Every terminal forgets them; those of the main screen wait until it is shown again."""
+    emulator = Emulator(LIBRARY, 10, 3)
+    emulator.feed(b"1\r\n2\r\n3\r\n4\x1b[?1049ha\r\nb\r\nc\r\nd")
+    assert emulator.take_scrolled() == ()
+    emulator.feed(b"\x1b[?1049l")
+    assert emulator.take_scrolled() == ("1",)
+
+
 def test_a_flood_hands_out_its_last_rows_only() -> None:
     """Memory is bounded whatever the agent prints."""
     emulator = Emulator(LIBRARY, 10, 3)
