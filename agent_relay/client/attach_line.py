@@ -1,7 +1,6 @@
 """What relay says while an agent has the screen: lines at the bottom, for as long as reading them takes."""
 
-from agent_relay.client.attach_prompt import LABEL, clean
-
+LABEL = " relay "
 SHORTEST_S = 2.0
 """Who types at that moment should see it, too; their keys wait, and reach the agent."""
 LONGEST_S = 10.0
@@ -21,3 +20,8 @@ def render_line(text: str, rows: int, cols: int) -> bytes:
         for at, part in enumerate(parts)
     )
     return _PAINTING + painted.encode()
+
+
+def clean(text: str) -> str:
+    """The text without control characters, which could move the cursor or worse."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -2,6 +2,8 @@
 
 import time
 
+from agent_relay.client.attach_line import LABEL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,8 +17,7 @@ _PLAIN = (
     b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?2004h\x1b[4l\x1b[0 q\x1b[?25h"
 )
-LABEL = " relay "
-_HELP = "/use AGENT  /handoff  /status  /detach   Esc leaves"
+_HELP = "/use AGENT  /handoff  /status  /help  /detach   Esc leaves"
 _LONGEST = 4096
 _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
 _ERASE = b"\x08\x7f"
@@ -43,6 +44,10 @@ class Waiting:
     def cancel(self) -> None:
         """It should be over soon; harmless when it is."""
         raise NotImplementedError
+
+    def leave(self) -> None:
+        """Nobody waits for it any more, because the agent or its terminal is gone."""
+        self.cancel()
 
 
 class Again:
@@ -143,7 +148,7 @@ class Prompt:
         try:
             while (lines := found.poll()) is None:
                 if is_wanted():
-                    found.cancel()
+                    found.leave()
                     return ()
                 self._draw_waiting("cancelling" if is_cancelled else found.label, time.monotonic() - began)
                 typed = self._input.take_within(_TICK_S)
@@ -153,7 +158,7 @@ class Prompt:
                     found.cancel()
                 self.left += typed
         except BaseException:
-            found.cancel()
+            found.leave()
             raise
         return lines
 
@@ -164,20 +169,10 @@ class Prompt:
         self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}".encode())
 
     def show(self, lines: "Sequence[str]") -> None:
-        """Show what came of the line until a key is pressed; control characters are made harmless."""
-        # What was typed before there was anything to see does not end it.
-        self.left += self._input.take_rest()
-        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
-        shown = [clean(line)[: cols - 1] for line in lines][-(rows - 1) :]
-        first = rows - len(shown)
-        painted = "".join(f"\x1b[{first + at};1H\x1b[2K{line}" for at, line in enumerate(shown))
-        self._terminal.write(f"\x1b[0m{painted}\x1b[{rows};1H\x1b[2K\x1b[7m any key \x1b[0m".encode())
-        while (unit := self._input.take()) is not None and _is_answer(unit):
-            self.left += unit
-        # The first mark of a paste is no key: the paste is for the agent, and whole.
-        if unit is not None and self._input.in_paste:
-            self.left += unit
-        self.left += self._input.take_rest()
+        """Show what came of the line until a key is pressed, page by page where it is long."""
+        from agent_relay.client.attach_view import show
+
+        self.left += show(self._terminal, self._input, lines)
 
 
 def _open_input(read: "Read") -> "PromptInput":
@@ -191,8 +186,3 @@ def _is_answer(unit: bytes) -> bool:
     from agent_relay.logic.answers import is_answer
 
     return is_answer(unit)
-
-
-def clean(text: str) -> str:
-    """The text without control characters, which could move the cursor or worse."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)

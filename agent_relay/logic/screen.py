@@ -1,11 +1,11 @@
 """The text grid an agent is showing, as a value: what detection looks at."""
 
-import unicodedata
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.logic.agent_state import AgentStateScanner
 from agent_relay.logic.capture import snapshot
+from agent_relay.logic.columns import count_columns
 from agent_relay.logic.emulator import Emulator
 
 
@@ -46,7 +46,7 @@ class Screen:
         open_line = ""
         for row in self.rows:
             if row.wrapped:
-                open_line += row.text + " " * (self.cols - _width(row.text))
+                open_line += row.text + " " * (self.cols - count_columns(row.text))
                 continue
             lines.append((open_line + row.text).rstrip())
             open_line = ""
@@ -57,15 +57,6 @@ class Screen:
     def text(self) -> str:
         """All rows, a newline between each two."""
         return "\n".join(row.text for row in self.rows)
-
-
-def _width(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(sign) else 2 if unicodedata.east_asian_width(sign) in "WF" else 1
-        for sign in text
-    )
 
 
 def capture(emulator: Emulator, scanner: AgentStateScanner | None = None) -> Screen:

@@ -17,7 +17,7 @@ WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
 
 def heard(wire: Wire) -> bytes:
     """What the agent has read so far."""
-    parts = wire.output().split(b"<")[1:]
+    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
     return b"".join(bytes.fromhex(part.split(b">")[0].decode()) for part in parts)
 
 

@@ -3,10 +3,10 @@ import os
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.agent import parse_words
 from agent_relay.faces.cli.dispatch import report_bug
 from agent_relay.faces.cli.plain_log import PlainLog
 from agent_relay.faces.cli.printing import plain, render_table
+from agent_relay.faces.cli.wish_words import parse_words
 
 
 def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:

@@ -21,6 +21,8 @@ sys.path.insert(0, sys.argv[1])
 from agent_relay.client.attach import attach
 from agent_relay.client.terminal import Terminal
 def obey(line):
+    if line == "/long":
+        return [f"row {number} of the long answer" for number in range(1, 101)]
     return [] if line == "/quiet" else ["said " + line, "\\x1b[31mharmless"]
 terminal = Terminal()
 if sys.argv[3] == "socket":

@@ -5,6 +5,7 @@ import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS
+from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S, parse_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
 """
-_TEXTS = ("--task", "--session", "--from", "--focus", "--model", "--priority", "--rollback")
-_LISTS = ("--expect", "--accept", "--constraint", "--needs", "--question")
-_FLAGS = ("--new", "--no-launch", "--yes", "--json")
 
 
 def run_agent(name: str, words: list[str]) -> int:
@@ -72,43 +70,6 @@ def run_agent(name: str, words: list[str]) -> int:
             print_lines(str(view.get("message") or view.get("folder") or ""))
         return ExitCode.DONE
     return follow(folders, connection, answer, note=str(answer.get("note") or ""))
-
-
-OPEN_LIMIT_S = 120.0
-"""How long the daemon may take to find, hand over or start a session before we stop waiting."""
-
-
-def parse_words(words: list[str]) -> dict[str, object]:
-    """The wish in the daemon's words: texts by option, flags as true, `args` after `--`.
-
-    Raises WrongUseError for an unknown word, a missing value, or wishes that exclude each other.
-    """
-    wish: dict[str, object] = {}
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if word == "--":
-            wish["args"] = rest
-            break
-        if word in {"--help", "-h"}:
-            return {"help": True}
-        if word in _FLAGS:
-            wish[word[2:].replace("-", "_")] = True
-        elif name in {*_TEXTS, *_LISTS}:
-            if not equals and not rest:
-                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay AGENT --help")
-            text = value if equals else rest.pop(0)
-            before = wish.get(name[2:], [])
-            several = [*before, text] if isinstance(before, list) else [text]
-            wish[name[2:]] = several if name in _LISTS else text
-        else:
-            raise WrongUseError(
-                f"an agent's session does not know {word!r}", hint="Arguments for the agent stand after --"
-            )
-    if wish.get("new") and wish.get("session"):
-        raise WrongUseError("--new and --session exclude each other")
-    return wish
 
 
 def _may_ask(wish: dict[str, object]) -> bool:

@@ -10,7 +10,10 @@ from agent_relay.system.glances import find_near_root, list_index, read_session,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_relay.client.attach import AttachOutcome
+    from agent_relay.client.attach_prompt import Waiting
     from agent_relay.client.connection import Connection
     from agent_relay.client.session_loop import Place
     from agent_relay.system.folders import Folders
@@ -49,8 +52,8 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.relay_key import read_relay_key
-    from agent_relay.client.relay_prompt import obey
     from agent_relay.client.session_loop import SessionLoop
+    from agent_relay.faces.cli.relay_prompt import obey
 
     relay_key = read_relay_key(folders.config)
     reconnect = partial(connect_or_start, folders)
@@ -58,7 +61,9 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     notes = [note] if note else []
 
     def show(place: "Place") -> "AttachOutcome":
-        command = partial(obey, session=place.session, folder=place.folder, connect=reconnect)
+        def command(text: str) -> "Sequence[str] | Waiting":
+            return obey(text, session=place.session, folder=place.folder, connect=reconnect, size=measure())
+
         line = notes.pop() if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 

@@ -1,11 +1,13 @@
 """`agent-relay handoff`: handoffs as records, over all sessions of this user, and what can be done to one."""
 
 import os
+import sys
 from typing import Annotated
 
 import typer
 
 from agent_relay.client.autostart import connect_or_start
+from agent_relay.faces.cli.attach import follow
 from agent_relay.faces.cli.handoff_records import (
     build_row,
     choose_chains,
@@ -134,8 +136,16 @@ def retry(
     yes: Annotated[bool, typer.Option("--yes", help="Also where its target rests.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Let a handoff that failed or was cancelled go on from where it stopped, with the packet it had."""
-    _act("handoff.retry", handoff, as_json=as_json, yes=yes)
+    """Let a handoff that failed or was cancelled go on from where it stopped, with the packet it had.
+
+    On a terminal, its successor is attached to then.
+    """
+    session = _act("handoff.retry", handoff, as_json=as_json, yes=yes)
+    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    folders = get_folders()
+    connection = connect_or_start(folders)
+    raise typer.Exit(follow(folders, connection, connection.request("where", session=session)))
 
 
 def cancel(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
@@ -153,13 +163,15 @@ def fail(handoff: Handoff, *, note: Note = "", as_json: AsJson = False) -> None:
     _act("handoff.close", handoff, as_json=as_json, note=note, verdict="failed")
 
 
-def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> None:
+def _act(operation: str, handoff: str, *, as_json: bool, **fields: object) -> str:
+    """The session of the handoff, once the daemon has done it and the person was told."""
     chain, record = find_record(handoff)
     view = _request(operation, session=chain.session, handoff=record.id, **fields)
     if as_json:
         print_json(view)
     else:
         print_lines(str(view.get("message", "")))
+    return chain.session
 
 
 def _request(operation: str, **fields: object) -> dict[str, object]:

@@ -1,0 +1,79 @@
+"""A plain command run for a terminal that an agent has: in a process of its own, its words as lines."""
+
+import os
+import subprocess
+import sys
+import threading
+
+from agent_relay.client.attach_prompt import Waiting
+from agent_relay.domain.errors import RelayError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST_BYTES = 1 << 20
+"""More than anybody reads behind a key; the rest is named as left out."""
+# Isolated Python runs our own package by its path, whatever folder and variables this terminal has.
+_RUN = (
+    "import importlib, sys; root = sys.argv.pop(1); sys.path.insert(0, root); "
+    "importlib.import_module('agent_relay'); sys.path.remove(root); sys.path.append(root); "
+    "from agent_relay.__main__ import main; sys.exit(main())"
+)
+
+
+class PlainCommand(Waiting):
+    """`agent-relay` with `words`, run in `folder`, with no terminal and nothing on its standard input.
+
+    Escape ends it. Where only the terminal is wanted, it does what it was asked for by itself.
+    """
+
+    __slots__ = ("_is_cut", "_is_unwanted", "_output", "_process", "_thread")
+
+    def __init__(self, words: "Sequence[str]", *, folder: str) -> None:
+        """The command has begun. Raises RelayError where it cannot be started."""
+        super().__init__(f"agent-relay {words[0]}")
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-c", _RUN, root, *words],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise RelayError(f"agent-relay {words[0]} cannot be started: {error}") from error
+        self._output = b""
+        self._is_cut = self._is_unwanted = False
+        self._thread = threading.Thread(target=self._read, name="plain-command", daemon=True)
+        self._thread.start()
+
+    def poll(self) -> "tuple[str, ...] | None":
+        """Its lines once it is over."""
+        if self._thread.is_alive():
+            return None
+        if self._is_unwanted:
+            return ("Cancelled",)
+        lines = self._output.decode("utf-8", "replace").splitlines()
+        return (*lines, "… and more: run it in another terminal") if self._is_cut else tuple(lines)
+
+    def cancel(self) -> None:
+        """It ends now; what it has asked the daemon for already goes on."""
+        if self._process.poll() is None:
+            self._is_unwanted = True
+            self._process.kill()
+
+    def leave(self) -> None:
+        """It ends by itself, and nobody reads what it says."""
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None  # noqa: S101 - asked for above
+        with stream:
+            self._output = stream.read(LONGEST_BYTES)
+            self._is_cut = bool(stream.read(1))
+            while stream.read(LONGEST_BYTES):
+                continue
+        self._process.wait()

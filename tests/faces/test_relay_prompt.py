@@ -1,0 +1,169 @@
+"""Behind the relay key the plain commands answer, about the session one is in, without leaving it."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.client.connection import find_daemon_pid
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import State
+from agent_relay.faces.cli.relay_prompt import HELP, RECORDS, find_plain, obey
+from tests.support.at_work import begin, has_taken_over, working_world
+from tests.support.person import Person
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import seat
+
+SESSION = "01K0000000000000000000000A"
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents."""
+    with working_world() as made:
+        yield made
+
+
+def ask(person: Person, line: str, answer: str) -> None:
+    """The person types a line behind the relay key, reads the answer and goes back to the agent."""
+    person.type(b"\x1d")
+    person.wait_for("/use AGENT")
+    person.type(f"{line}\r".encode())
+    person.wait_until(lambda: answer in person.text() and " any " in person.text(), answer)
+    person.type(b"q")
+    person.wait_until(lambda: "ready | " in person.text() and " any " not in person.text(), "the agent")
+
+
+def hand_over(world: RelayWorld, person: Person, session: str) -> str:
+    """The id of a handoff made behind the relay key with options."""
+    person.wait_for("ready | demo")
+    person.type(b"\x1d/use understudy --focus 'the \"red\" door' --expect doors.txt --priority high\r")
+    found = world.wait_for(session, has_taken_over, "the next agent took over")
+    person.wait_for("ready | understudy")
+    return found.done[0].id
+
+
+def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(world: RelayWorld) -> None:
+    """Looking something up must cost neither the screen nor the session."""
+    session = begin(world, task="paint the shed")
+    with seat(world, "attach", rows=24) as person:
+        handoff = hand_over(world, person, session)
+        ask(person, "/handoff list", "doors.txt")
+        ask(person, f"/handoff show {handoff[-8:]}", "demo → understudy (manual): working")
+        ask(person, "/handoff history", f"session {session}")
+        ask(person, "/handoff plan", "because")
+        ask(person, f"/handoff complete {handoff} --note 'looks good'", f"Handoff {handoff} is closed.")
+        ask(person, "/handoff list", "No handoff is open.")
+        ask(person, "/packet", "<handoff-context")
+        ask(person, "/packet path", "/resume/0001-")
+        ask(person, "/limits", "Nobody rests.")
+        ask(person, "/sessions", session)
+        ask(person, "/agents", "understudy")
+        ask(person, "/order", "demo understudy")
+        ask(person, "/help", "/handoff list | show ID")
+
+
+def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
+    """An error is the command's own sentence, and the agent goes on."""
+    begin(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | demo")
+        ask(person, "/handoff show NOBODY", "no handoff is named 'NOBODY'")
+        ask(person, "/handoff retry", "missing argument")
+        ask(person, "/handoff show 'open", "a quote has no end")
+        ask(person, "/use demo --focus door", "demo is at work here already")
+        ask(person, "/use understudy --new", "/use does not take '--new'")
+        ask(person, "/use understudy --model", "--model needs a value")
+        ask(person, "/use nobody --model x", "there is no agent 'nobody'")
+        ask(person, "/frobnicate", "relay does not know '/frobnicate'")
+        ask(person, "/packet edit", "an editor needs a terminal of its own")
+
+
+def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: RelayWorld) -> None:
+    """The prompt takes what the plain command takes: nobody has to leave for an option."""
+    session = begin(world)
+    with seat(world, "attach") as person:
+        handoff = hand_over(world, person, session)
+    (done,) = world.session(session).done
+    assert (done.id, done.focus, done.terms.deliverables) == (handoff, 'the "red" door', ("doors.txt",))
+    assert done.terms.priority == "high"
+
+
+def test_a_packet_alone_is_built_behind_the_relay_key(world: RelayWorld) -> None:
+    """`--no-launch` is for whoever wants to edit first; the agent stays."""
+    session = begin(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | demo")
+        ask(person, "/use understudy --no-launch --task 'paint it'", "Packet for understudy:")
+    assert world.session(session).agent == "demo"
+    assert os.path.exists(
+        f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md",
+    )
+
+
+def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
+    """A command that hangs must not keep anybody from the agent; no process of it stays."""
+    session = begin(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | demo")
+        living = set(world.processes())
+        daemon = find_daemon_pid(world.folders)
+        assert daemon is not None
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            person.type(b"\x1d/handoff plan\r")
+            person.wait_for("agent-relay handoff 1 s   Esc cancels")
+            person.type(b"\x1b")
+            person.wait_for("Cancelled")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        person.type(b"q")
+        person.wait_for("ready | demo")
+        assert set(world.processes()) <= living
+    assert world.session(session).state is State.READY
+
+
+def test_everything_the_help_names_is_known() -> None:
+    """A prompt that offers what it does not know is a liar."""
+    named = {word for line in HELP for word in line.replace("|", " ").split() if word.startswith("/")}
+    plain = {word for word in named if find_plain(word, "", SESSION)}
+    assert plain == {"/agents", "/handoff", "/limits", "/order", "/packet", "/sessions", "/status"}
+    assert named - plain == {"/use", "/stop", "/detach"}
+    assert all(f"{word}" in " ".join(HELP) for word in RECORDS)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("/packet", "packet show S"),
+        ("/packet show", "packet show S"),
+        ("/packet show --number 1", "packet show S --number 1"),
+        ("/packet show OTHER", "packet show OTHER"),
+        ("/packet diff --json", "packet diff S --json"),
+        ("/packet schema", "packet schema"),
+        ("/handoff history", "handoff history S"),
+        ("/handoff history OTHER", "handoff history OTHER"),
+        ("/handoff plan --needs edit", "handoff plan --needs edit --session S"),
+        ("/handoff plan --session OTHER", "handoff plan --session OTHER"),
+        ("/handoff retry ID --yes", "handoff retry ID --yes"),
+        ("/limits clear demo", "limits clear demo"),
+        ("/status --all", "status --all"),
+        ("/daemon stop", ""),
+        ("packet", ""),
+    ],
+)
+def test_a_line_is_the_plain_command_about_this_session(line: str, words: str) -> None:
+    """Two sessions in one repository: behind the key the one on the screen is meant."""
+    word, _, rest = line.partition(" ")
+    assert " ".join(find_plain(word, rest, SESSION)).replace(SESSION, "S") == words
+
+
+def test_a_focus_that_is_no_command_is_a_focus() -> None:
+    """`/handoff the tests first` says what to look at; a use without an agent is refused."""
+
+    def connect() -> None:
+        raise AssertionError("nothing is asked")
+
+    with pytest.raises(WrongUseError, match="needs an agent"):
+        obey("/use --model x", session=SESSION, folder="/nowhere", connect=connect, size=(24, 80))  # type: ignore[arg-type]
