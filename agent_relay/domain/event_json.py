@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
+from typing import TypeVar
 
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.domain.event import KNOWN, Body, Event, Unknown
 
 JOURNAL_VERSION = 1
 _BY_NAME = {kind.name: kind for kind in KNOWN}
+_B = TypeVar("_B")
 
 
 def render_event(event: Event) -> dict[str, object]:
@@ -34,26 +36,36 @@ def parse_event(line: Mapping[str, object]) -> Event:
     Fields a newer version added to a known event are dropped on reading and stay in the file. Raises
     UntrustedDataError where the line is of a newer version, no event at all, or a known one lacks a field.
     """
-    version = line.get("v")
-    if type(version) is int and version > JOURNAL_VERSION:
+    number, at, name, data = parse_head(line, version=JOURNAL_VERSION)
+    generation = line.get("g")
+    if not isinstance(generation, int):
+        raise UntrustedDataError("a journal line is not an event")
+    kind = _BY_NAME.get(name)
+    body: Body = Unknown(name, data) if kind is None else build_body(kind, name, data)
+    return Event(number, at, generation, body)
+
+
+def parse_head(line: Mapping[str, object], *, version: int) -> tuple[int, datetime, str, dict[str, object]]:
+    """Number, moment, name and data of a journal line of any kind of journal.
+
+    Raises UntrustedDataError where its format is newer than `version`, or it is no event.
+    """
+    found = line.get("v")
+    if type(found) is int and found > version:
         raise UntrustedDataError(
-            f"it has version {version}, this agent-relay reads up to {JOURNAL_VERSION}",
+            f"it has version {found}, this agent-relay reads up to {version}",
             hint="Upgrade agent-relay.",
         )
-    number, at, generation, name, data = (line.get(key) for key in ("n", "at", "g", "event", "data"))
+    number, at, name, data = (line.get(key) for key in ("n", "at", "event", "data"))
     if not (
-        isinstance(number, int)
-        and isinstance(at, str)
-        and isinstance(generation, int)
-        and isinstance(name, str)
-        and isinstance(data, dict)
+        isinstance(number, int) and isinstance(at, str) and isinstance(name, str) and isinstance(data, dict)
     ):
         raise UntrustedDataError("a journal line is not an event")
     try:
         moment = datetime.fromisoformat(at)
     except ValueError:
         raise UntrustedDataError("a journal line carries no valid time") from None
-    return Event(number, moment, generation, _parse_body(name, data))
+    return number, moment, name, data
 
 
 def _is_texts(value: object) -> bool:
@@ -61,12 +73,13 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
 
 
-def _parse_body(name: str, data: Mapping[str, object]) -> Body:
-    kind = _BY_NAME.get(name)
-    if kind is None:
-        return Unknown(name, dict(data))
+def build_body(kind: Callable[..., _B], name: str, data: Mapping[str, object]) -> _B:
+    """The `kind` of event `data` describes; what it does not know of is dropped.
+
+    Raises UntrustedDataError where a field is missing or of the wrong type.
+    """
     values: dict[str, object] = {}
-    for field in fields(kind):
+    for field in fields(kind):  # type: ignore[arg-type]  # every event is a dataclass
         if field.name not in data:
             continue
         value = data[field.name]
@@ -75,8 +88,7 @@ def _parse_body(name: str, data: Mapping[str, object]) -> Body:
         if not isinstance(value, wanted) or (wanted is tuple and not _is_texts(value)):
             raise UntrustedDataError(f"the journal's {name} event has a {field.name} of the wrong type")
         values[field.name] = value
-    build: Callable[..., Body] = kind
     try:
-        return build(**values)
+        return kind(**values)
     except TypeError:
         raise UntrustedDataError(f"the journal's {name} event lacks a field") from None

@@ -1,0 +1,144 @@
+"""A race's journal is its truth: every line leads from one state to the next, and nothing else does."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.event import Unknown
+from agent_relay.domain.race import Overlap, RaceState, RunnerState, Verdict
+from agent_relay.domain.race_event import (
+    OverlapSeen,
+    RaceApplied,
+    RaceApplying,
+    RaceBody,
+    RaceCleaning,
+    RaceEvent,
+    RaceNotApplied,
+    RaceResumed,
+    RaceScored,
+    RaceStopped,
+    RunnerPlaced,
+    RunnerStarted,
+    RunnerStarting,
+    RunnerStopped,
+    parse_race_event,
+    render_race_event,
+)
+from agent_relay.logic.race.fold import fold_race
+from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell
+
+SCORED = RaceScored(1, ("1", "2"), ("first", "second"))
+
+
+def test_an_empty_journal_is_no_race() -> None:
+    """A crash before the first line leaves a folder and nothing to resume."""
+    assert fold_race([]) is None
+
+
+def test_a_race_is_what_its_lines_say() -> None:
+    """Whoever takes it up after a crash has nothing else to go by."""
+    race = tell(*begin("ann", "bob"), *settle(1), *start(2), OverlapSeen(1, 2, "a.py", "both add it"))
+    one, two = race.runners
+    assert (race.id, race.root, race.task, race.head) == ("R", "/work", "paint the shed", "c0ffee")
+    assert (race.state, race.carried, race.notes, race.base) == (RaceState.RUNNING, 3, ("a note",), "ba5e")
+    assert race.overlaps == (Overlap(1, 2, "a.py", "both add it"),)
+    assert (one.name, one.state, one.how, one.lines) == ("1-ann", RunnerState.TESTED, "finished", 10)
+    assert (one.branch, one.tree, one.result, one.test_ms) == ("branch-1", "/trees/1", "e4d1", 1500)
+    assert (one.spent_ms, one.since) == (40_000, None)
+    assert (two.name, two.state, two.session) == ("2-bob", RunnerState.RUNNING, "S2")
+    assert two.since == BEGAN + timedelta(seconds=12)
+    assert race.updated_at == BEGAN + timedelta(seconds=14)
+
+
+def test_a_stopped_race_goes_on_where_it_was() -> None:
+    """The time a runner had before counts; it is started again in its own session."""
+    stopped = [*begin("ann", "bob"), *start(1), RunnerStopped(1, 7000), RaceStopped("Ctrl-C")]
+    race = tell(*stopped)
+    assert (race.state, race.why, race.get_runner(1).spent_ms) == (RaceState.STOPPED, "Ctrl-C", 7000)
+    race = tell(*stopped, RaceResumed(), RunnerStarting(1), RunnerStarted(1, "S1"))
+    assert (race.state, race.why) == (RaceState.RUNNING, "")
+    assert (race.get_runner(1).state, race.get_runner(1).spent_ms) == (RunnerState.RUNNING, 7000)
+
+
+def test_a_race_interrupted_while_it_was_prepared_is_prepared_again() -> None:
+    """Nothing was carried yet, so no runner may be placed."""
+    race = tell(begin("ann", "bob")[0], RaceStopped("the daemon ended"), RaceResumed())
+    assert (race.state, race.base) == (RaceState.PREPARING, "")
+
+
+def test_a_verdict_an_application_and_a_refusal_are_kept() -> None:
+    """`race show` tells them long afterwards."""
+    over = [*begin("ann", "bob"), *settle(1), *settle(2), SCORED]
+    race = tell(*over)
+    assert (race.state, race.verdict) == (RaceState.SCORED, Verdict(1, (1, 2), ("first", "second")))
+    refused = tell(*over, RaceApplying(1), RaceNotApplied(1, "a.py was changed meanwhile"))
+    assert (refused.state, refused.failure) == (RaceState.SCORED, "a.py was changed meanwhile")
+    applied = tell(*over, RaceApplying(2), RaceApplied(2, 4))
+    assert (applied.state, applied.applied, applied.applied_files) == (RaceState.APPLIED, 2, 4)
+    assert tell(*over, RaceCleaning()).state is RaceState.CLEANING
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        [RaceCleaning()],
+        [*begin("ann", "bob"), begin("ann", "bob")[0]],
+        [*begin("ann", "bob"), RaceApplying(1)],
+        [*begin("ann", "bob"), RunnerPlaced(1, "ba5e")],
+        [*begin("ann", "bob"), *place(1), RunnerStarting(3)],
+        [*begin("ann", "bob"), *place(1), RunnerStarting(0)],
+    ],
+)
+def test_a_line_that_cannot_follow_is_refused(bodies: list[RaceBody]) -> None:
+    """Going on from a journal that somebody else wrote would remove or apply the wrong thing."""
+    with pytest.raises(UntrustedDataError):
+        fold_race(number_events(*bodies))
+
+
+def test_a_line_of_a_newer_version_is_carried() -> None:
+    """An older agent-relay may look at a race of a newer one."""
+    race = tell(*begin("ann", "bob"), Unknown("race.photographed", {"by": "somebody"}))
+    assert race.state is RaceState.RUNNING
+    assert race.number == 3
+
+
+def test_every_line_survives_the_journal() -> None:
+    """What is read back is what was written, names that are not UTF-8 included."""
+    bodies = [
+        *begin("ann", "bob"),
+        *settle(1),
+        OverlapSeen(1, 2, "caf\udce9\n.py", "both add it"),
+        SCORED,
+        Unknown("race.photographed", {"by": "somebody"}),
+    ]
+    for event in number_events(*bodies):
+        assert parse_race_event(json.loads(json.dumps(render_race_event(event)))) == event
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {},
+        {"v": 2, "n": 1, "at": "2026-11-21T18:20:00+00:00", "event": "race.stopped", "data": {}},
+        {"v": 1, "n": 1, "at": "2026-11-21T18:20:00+00:00", "event": "race.applying", "data": {}},
+        {
+            "v": 1,
+            "n": 1,
+            "at": "2026-11-21T18:20:00+00:00",
+            "event": "race.applying",
+            "data": {"runner": "1"},
+        },
+    ],
+)
+def test_a_line_that_is_no_event_is_refused(line: dict[str, object]) -> None:
+    """Half a line must not become half a race."""
+    with pytest.raises(UntrustedDataError):
+        parse_race_event(line)
+
+
+def test_an_event_knows_its_number_and_moment() -> None:
+    """Lines are told apart by number, and shown by time."""
+    line = {"v": 1, "n": 4, "at": BEGAN.isoformat(), "event": "race.stopped", "data": {"why": "x", "new": 1}}
+    assert parse_race_event(line) == RaceEvent(4, BEGAN, RaceStopped("x"))
