@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 
 from agent_relay.domain.document import Document
 from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.packet.cutting import Step, drop, drop_field, shorten, shorten_field
+from agent_relay.logic.packet.cutting import (
+    Step,
+    drop,
+    drop_field,
+    drop_terms,
+    shorten,
+    shorten_field,
+    shorten_terms,
+)
 from agent_relay.logic.packet.speech import weigh, weigh_rule
 
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
@@ -176,6 +184,9 @@ _STEPS: tuple[Step, ...] = (
     shorten("blockers", "evidence", to=120),
     drop("decisions", keep=5, rank=_weigh),
     drop("blockers", keep=3),
+    shorten_terms("expectations", to=300),
+    shorten_terms("rollback", to=300),
+    drop_terms("rollback", "questions", keep=5),
     drop_field("expectations"),
     shorten_field("limit", "evidence", to=200),
     drop("plan", keep=3, newest_first=True),
@@ -184,11 +195,13 @@ _STEPS: tuple[Step, ...] = (
     drop("decisions"),
     drop("blockers", keep=1),
     drop("validation_runs"),
+    drop_terms("rollback", "questions", keep=1),
     shorten_field("focus", to=300),
     shorten("constraints", "text", to=300),
     shorten_field("next_task", to=600),
     shorten_field("unprocessed_prompt", "text", to=2000),
     shorten_field("task", to=1000),
+    drop_field("rollback"),
     drop("constraints", keep=5),
     shorten_field("unprocessed_prompt", "text", to=400),
     shorten_field("task", to=300),

@@ -98,9 +98,56 @@ def drop_field(field: str) -> Step:
     """A whole optional field."""
 
     def cut(packet: ResumePacket, _: int) -> ResumePacket:
-        return _note(packet.model_copy(update={field: None}), field, 1, "")
+        # That its texts or parts went before is of no interest now.
+        cuts = tuple(one for one in packet.cuts if one.section.partition(" ")[0] != field)
+        return _note(packet.model_copy(update={field: None, "cuts": cuts}), field, 1, "")
 
     return Step(lambda packet: 1 if getattr(packet, field) else 0, cut)
+
+
+def shorten_terms(field: str, *, to: int) -> Step:
+    """The texts of `field`, a document of named texts and lists of them: their middles go."""
+
+    def most(packet: ResumePacket) -> int:
+        return max((_find_excess(text, to) for text in _list_texts(getattr(packet, field))), default=0)
+
+    def cut(packet: ResumePacket, amount: int) -> ResumePacket:
+        terms: dict[str, object] = getattr(packet, field)
+        limit = max(to, max(map(len, _list_texts(terms))) - amount)
+        left = {name: _shorten_texts(value, limit) for name, value in terms.items()}
+        omitted = sum(max(0, len(text) - limit) for text in _list_texts(terms) if _find_excess(text, limit))
+        return _note(packet.model_copy(update={field: left}), f"{field} text", omitted, "")
+
+    return Step(most, cut)
+
+
+def drop_terms(field: str, part: str, *, keep: int) -> Step:
+    """The last texts of the list `part` of such a document."""
+
+    def read(packet: ResumePacket) -> list[object]:
+        terms: dict[str, object] | None = getattr(packet, field)
+        found = terms.get(part) if terms else None
+        return found if isinstance(found, list) else []
+
+    def cut(packet: ResumePacket, amount: int) -> ResumePacket:
+        terms: dict[str, object] = getattr(packet, field)
+        left = read(packet)[:-amount]
+        return _note(packet.model_copy(update={field: {**terms, part: left}}), f"{field} {part}", amount, "")
+
+    return Step(lambda packet: max(0, len(read(packet)) - keep), cut)
+
+
+def _list_texts(terms: dict[str, object] | None) -> list[str]:
+    found: list[str] = []
+    for value in (terms or {}).values():
+        found += [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+    return found
+
+
+def _shorten_texts(value: object, limit: int) -> object:
+    if isinstance(value, list):
+        return [_shorten_texts(one, limit) for one in value]
+    return _cut_middle(value, limit) if isinstance(value, str) else value
 
 
 def _entries(packet: ResumePacket, field: str) -> tuple[Document, ...]:
