@@ -49,8 +49,8 @@ class Luggage:
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-Known = frozenset[tuple[str, str, str]]
-"""(rule, text, until) of the signals a journal holds."""
+Known = frozenset[tuple[str, str, str, bool]]
+"""(rule, text, until, decides) of the signals a journal holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,7 +292,7 @@ async def sleep_until(clock: Clock, at: datetime) -> None:
 def _find_known(events: Sequence[Event], leg_id: str) -> Known:
     """What the journal holds of this leg's signals."""
     return frozenset(
-        (event.body.rule, event.body.text, event.body.until)
+        (event.body.rule, event.body.text, event.body.until, event.body.decides)
         for event in events
         if isinstance(event.body, SignalSeen) and event.body.leg == leg_id
     )

@@ -37,14 +37,15 @@ _LONGEST_TICK_S = 30.0
 class Senses:
     """How a leg's evidence is to be read.
 
-    `known` are (rule, text, until) of signals already in the journal: a new daemon hears old records again.
+    `known` are (rule, text, until, decides) of signals already in the journal: a new daemon hears old
+    records again.
     """
 
     rules: Rules
     sources: Sequence[SourceSpec]
     zone: tzinfo
     patience_s: float
-    known: frozenset[tuple[str, str, str]] = frozenset()
+    known: frozenset[tuple[str, str, str, bool]] = frozenset()
 
 
 class LegWatch:
@@ -208,9 +209,10 @@ class LegWatch:
         for signal in signals:
             until = signal.resets_at.isoformat() if signal.resets_at else ""
             text = redact_text(signal.evidence.text).text
-            key = (signal.rule, text, until)
-            if key not in self._known:
-                self._known.add(key)
+            said = (signal.rule, text, until)
+            # What a screen showed first in the same words must not keep the record that decides from acting.
+            if (*said, True) not in self._known and (*said, signal.decides) not in self._known:
+                self._known.add((*said, signal.decides))
                 evidence = replace(signal.evidence, text=text)
                 self.tell(Heard(self.leg.id, replace(signal, evidence=evidence)))
         self._plan_tick(self._clock.now())

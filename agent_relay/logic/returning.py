@@ -28,7 +28,7 @@ def reset_passed(session: Session, world: World) -> Outcome:
 def answered(session: Session, answered: Answered) -> Outcome:
     """An agent that works again ends its session's rest, whatever the ledger believed, and is signed in.
 
-    Sources tell at different speeds: an answer from before the refusal does not end it.
+    Sources tell at different speeds: an answer from before the refusal or the limit does not end it.
     """
     living, refusal = session.living_leg, session.refusal
     if living is None or living.id != answered.leg:
@@ -36,7 +36,9 @@ def answered(session: Session, answered: Answered) -> Outcome:
     bodies: tuple[Body, ...] = ()
     if refusal is not None and (answered.at is None or answered.at > refusal.at):
         bodies = (LegAnswered(living.id),)
-    if session.state is State.RESTING:
+    limit = session.limit
+    is_later = limit is None or answered.at is None or answered.at > limit.at
+    if session.state is State.RESTING and is_later:
         bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
     return Outcome(bodies)
 

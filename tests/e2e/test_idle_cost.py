@@ -11,7 +11,7 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import seat, seated_world
 
 IDLE_S = 5.0
-QUIET_S = 1.0
+QUIET_S = 5.0  # after a screen settled, late records are looked for twice, four seconds apart
 Spent = dict[str, tuple[int, int]]
 
 
@@ -34,7 +34,7 @@ def _read_wakeups(task: str) -> int:
 
 
 def is_quiet(world: RelayWorld) -> bool:
-    """Whether nobody woke up for a second."""
+    """Whether nobody woke up for `QUIET_S` seconds."""
     before = read_spent(world)
     time.sleep(QUIET_S)
     return read_spent(world) == before

@@ -1,5 +1,7 @@
 """The way back: the preferred agent is offered its session when its window resets."""
 
+from datetime import timedelta
+
 from agent_relay.domain.effect import (
     Answered,
     Asked,
@@ -88,6 +90,13 @@ def test_an_agent_that_answers_again_ends_the_rest_of_its_session() -> None:
     assert story.happens(Answered(story.leg)).now.state is State.READY
     count = len(story.events)
     assert len(story.happens(Answered(story.leg)).events) == count
+
+
+def test_an_answer_from_before_the_limit_does_not_end_the_rest() -> None:
+    """A hook tells of the limit at once; the transcript with the turn's earlier answers follows."""
+    story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
+    assert story.happens(Answered(story.leg, NOW - timedelta(seconds=1))).now.state is State.RESTING
+    assert story.happens(Answered(story.leg, NOW + timedelta(hours=1))).now.state is State.READY
 
 
 def test_unattended_work_goes_on_with_the_agent_whose_window_it_was() -> None:

@@ -84,6 +84,7 @@ class Detector:
         self._streak: _Streak | None = None
         self._held: dict[str, _Held] = {}
         self._unseen: _Unseen | None = None
+        self._decided_at: datetime | None = None
 
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
@@ -115,10 +116,11 @@ class Detector:
         signals = list(self._hear_windows(record, at))
         means = self._said.hear(record)
         if means:
-            self._held.clear()
+            # What was first seen later than this was said is as good as if this had been heard in time.
+            self._held = {key: held for key, held in self._held.items() if held.since > at}
             if self._streak is not None and at >= self._streak.since:
                 self._streak = None
-        if "answer" in means:
+        if "answer" in means and (self._decided_at is None or at > self._decided_at):
             self._memory.close()
         for feed in self._feeds:
             if feed.source is not record.source or not is_meant(feed.where, record.data):
@@ -238,4 +240,6 @@ class Detector:
             rule=rule.id,
             model=finding.model,
         )
+        if signal.decides and signal.kind in _LIMITS:
+            self._decided_at = max(at, self._decided_at or at)
         return self._memory.admit(signal, exact=exact, window=rule.window)

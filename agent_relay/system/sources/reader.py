@@ -73,13 +73,16 @@ class SourceReader:
         return any(cursor.is_waiting for cursor in self._cursors.values())
 
     def update(self, place: LegPlace) -> None:
-        """Use values learnt since; files the pattern no longer means are let go."""
+        """Use values learnt since; files the pattern no longer means are let go.
+
+        One that is meant again later (a conversation that was left and resumed) is read from where it was
+        left: what it said before is not said anew.
+        """
         self._place = place
         self._pattern = expand_path(self.spec.path, place)
-        pattern = self._pattern
-        self._cursors = {
-            path: cursor for path, cursor in self._cursors.items() if pattern and pattern.matches(path)
-        }
+        for path in list(self._cursors):
+            if self._pattern is None or not self._pattern.matches(path):
+                self._kept[path] = self._cursors.pop(path).keep()
 
     def resolve(self) -> None:
         """Look for files that have appeared; the newest ones count."""

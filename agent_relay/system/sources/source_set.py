@@ -19,6 +19,8 @@ OnRecords = Callable[[str, list[Record]], None]
 QUIET_S = 0.05
 # Walking an agent's folders for new files is the only costly look; screens settle ten times a second.
 WALK_EVERY_S = 1.0
+# What belongs to a settled screen may be written after it, and its event be lost or never come.
+LATE_S = (1.0, 4.0)
 _ARM_TRIES = 8
 
 
@@ -72,7 +74,11 @@ class SourceSet:
         self._look(place.leg_id, is_walking=True)
 
     def update(self, leg_id: str, **values: str) -> None:
-        """Take in what was learnt of a leg (its native id, its pid); values that are known stay."""
+        """Take in what was learnt of a leg (its native id, its pid); values that are known stay.
+
+        Files that are let go for it are read to their ends first.
+        """
+        self._look(leg_id)
         leg = self._legs.get(leg_id)
         if leg is None:
             return
@@ -91,6 +97,22 @@ class SourceSet:
         for stream in leg.streams:
             stream.nudge()
         self._look(leg_id, is_walking=self._may_walk(leg))
+        self._look_late(leg_id, LATE_S)
+
+    def _look_late(self, leg_id: str, waits: tuple[float, ...]) -> None:
+        """Look again after each of `waits`, counted from the newest poke; then all is left to events."""
+        leg = self._legs.get(leg_id)
+        if leg is None:
+            return
+        if timer := leg.timers.pop("late", None):
+            timer.cancel()
+        if waits:
+
+            def look() -> None:
+                self._look(leg_id, is_walking=self._may_walk(leg))
+                self._look_late(leg_id, waits[1:])
+
+            self._later(leg, "late", waits[0], look)
 
     def state(self, leg_id: str) -> dict[str, object]:
         """What `add` needs to go on from here; plain JSON values, file names with surrogate escapes."""

@@ -17,6 +17,25 @@ def test_a_dialog_over_an_unanswered_prompt_acts_once_it_stands() -> None:
     assert detector.wakes_at() is None
 
 
+@pytest.mark.parametrize("means", ["user", "agent"])
+def test_a_row_from_before_the_dialog_that_is_heard_after_it_changes_nothing(means: str) -> None:
+    """Sources tell at different speeds, and a dialog that waits for an answer is painted only once."""
+    detector = build()
+    say(detector, 1, "user", "fix it")
+    look(detector, 2, "! nearly there")
+    detector.hear(row(1.5, means, "as you say"), now=at(3))
+    assert render(detector.tick(now=at(4))) == ["near-limit warning - screen acts"]
+
+
+def test_a_row_from_after_the_dialog_begins_its_time_anew() -> None:
+    """Whether it still stands is for the next look to say."""
+    detector = build()
+    say(detector, 1, "user", "fix it")
+    look(detector, 2, "! nearly there")
+    say(detector, 3, "agent", "done")
+    assert detector.wakes_at() is None
+
+
 def test_a_dialog_that_goes_away_never_acts() -> None:
     """It was repainted, or somebody chose."""
     detector = build()

@@ -96,6 +96,16 @@ def test_the_same_limit_can_be_hit_again_after_an_answer() -> None:
     assert render(say(detector, 4, "error", "limit reached")) == ["limit account - transcript acts"]
 
 
+def test_an_answer_from_before_the_limit_that_is_heard_after_it_does_not_end_it() -> None:
+    """A hook tells of the limit at once; the transcript's rows, the answer before it among them, follow."""
+    detector = build()
+    detector.hear(Record(Source.HOOK, {"event": "fail", "text": "limit reached"}, at(5)), now=at(5))
+    say(detector, 3, "agent", "almost there")
+    assert say(detector, 4, "error", "limit reached") == ()
+    say(detector, 6, "agent", "working again")
+    assert render(say(detector, 7, "error", "limit reached")) == ["limit account - transcript acts"]
+
+
 def test_a_planned_wait_longer_than_patience_is_a_silent_limit() -> None:
     """The agent says nothing to anybody and sleeps for hours."""
     detector = build()

@@ -136,6 +136,44 @@ def test_a_poke_finds_what_no_event_told(tmp_path: Path) -> None:
     run(main())
 
 
+def test_what_is_written_after_a_settled_screen_is_found_without_any_event(tmp_path: Path) -> None:
+    """A hook may write after the last paint, and where events were lost nothing else would ever look."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        sources.add(build_place(leg_folder=str(tmp_path)), [HOOKS])
+        sources.poke("leg")
+        append(tmp_path / "hooks.jsonl", 1)
+        await heard.wait(1)
+        append(tmp_path / "hooks.jsonl", 2)
+        await heard.wait(2)
+        await sources.remove("leg")
+        await sources.close()
+
+    run(main())
+
+
+def test_what_was_written_before_a_file_is_let_go_is_handed_on(tmp_path: Path) -> None:
+    """The last row of a conversation and the news that another one began are written at the same time."""
+
+    async def main() -> None:
+        heard = Heard()
+        sources = SourceSet(heard, is_watching=False)
+        append(tmp_path / "s/a/b/r-one.jsonl")
+        sources.add(build_place(home=str(tmp_path), native_id="one"), [DEEP])
+        append(tmp_path / "s/a/b/r-one.jsonl", 1)
+        append(tmp_path / "s/a/b/r-two.jsonl", 2)
+        sources.update("leg", native_id="two")
+        append(tmp_path / "s/a/b/r-one.jsonl", 3)
+        sources.poke("leg")
+        sources.update("leg", native_id="one")
+        assert heard.numbers() == [1, 2, 3]
+        await sources.close()
+
+    run(main())
+
+
 def test_a_last_log_entry_is_handed_on_once_the_log_is_quiet(tmp_path: Path) -> None:
     """The entry that announces a wait of seven hours is the last one for seven hours."""
 
