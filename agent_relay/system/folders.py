@@ -58,6 +58,11 @@ class Folders:
         return f"{self.state}/sessions"
 
     @property
+    def races(self) -> str:
+        """Holds one folder per race: its journal, its worktrees, its store of objects."""
+        return f"{self.state}/races"
+
+    @property
     def daemon_log(self) -> str:
         """The daemon's log; `.1` behind the name is the one before it."""
         return f"{self.state}/daemon.log"

@@ -6,8 +6,9 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 TIMEOUT_S = 10.0
 LIMIT_BYTES = 16 << 20
@@ -39,6 +40,9 @@ _FORCED = {
 }
 
 
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+
 class GitMissingError(Exception):
     """There is no git program to run, or no such folder to run it in."""
 
@@ -64,16 +68,18 @@ def ask_git(
     *commands: Sequence[str],
     limit_bytes: int = LIMIT_BYTES,
     timeout_s: float = TIMEOUT_S,
+    environ: Mapping[str, str] = NO_VARIABLES,
 ) -> list[Answer]:
     """The answers of `commands`, which run at the same time in `cwd`; a failing command is an answer too.
 
+    `environ` is added to what git sees: another index, another store of objects.
     Output beyond `limit_bytes` ends its command. Raises GitMissingError where git cannot be started.
     """
     running: list[subprocess.Popen[bytes]] = []
     answers = [Answer() for _ in commands]
     try:
         for command in commands:
-            running.append(_start(cwd, command))  # noqa: PERF401 - what started must be known when one fails
+            running.append(_start(cwd, command, environ))  # noqa: PERF401 - what started must be known when one fails
         _drain(running, answers, limit_bytes=limit_bytes, deadline=time.monotonic() + timeout_s)
     finally:
         for process, answer in zip(running, answers, strict=False):
@@ -81,7 +87,7 @@ def ask_git(
     return answers
 
 
-def _start(cwd: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(cwd: str, command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
     flags = [part for pair in _OVERRIDES for part in ("-c", pair)]
     environment = {
         name: value
@@ -92,7 +98,7 @@ def _start(cwd: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             ["git", "--no-pager", "--literal-pathspecs", *flags, *command],
             cwd=cwd,
-            env=environment | _FORCED,
+            env=environment | _FORCED | dict(environ),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

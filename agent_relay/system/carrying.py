@@ -1,0 +1,174 @@
+"""Carries what is not committed from one working tree to others, byte for byte, modes and links too."""
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.tree import render_path
+from agent_relay.system.files import cannot_write
+from agent_relay.system.race_git import copy_index, read_line, run_git, try_git
+from agent_relay.system.removing import remove_tree
+
+_INDEX, _FILES, _LIST = "index", "files", "list"
+_SUBMODULE = b"160000"
+_UNMERGED = b"U"
+_TOLD = 5
+_STATES = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply", "rebase"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Luggage:
+    """What was taken along: how many files, and in words what was not."""
+
+    files: int
+    notes: tuple[str, ...] = ()
+
+
+def pack_changes(root: str, folder: str) -> Luggage:
+    """Private `folder` holds all that `root` has beyond its commit: index, changed and untracked files.
+
+    One copy for all runners, so that they start alike whatever the user types meanwhile. What git ignores
+    stays behind. Raises RelayError where the tree has conflicts or cannot be read; run again, it starts over.
+    """
+    remove_tree(folder)
+    try:
+        os.makedirs(os.path.join(folder, _FILES), mode=0o700)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    index = os.path.join(folder, _INDEX)
+    copy_index(root, index)
+    if os.path.exists(index):
+        # Written anew: it may lean on a shared index that only the user's tree has.
+        run_git(root, "update-index", "--force-write-index", environ={"GIT_INDEX_FILE": index})
+    notes = list(_list_notes(root))
+    changed, submodules = _list_changed(root)
+    untracked = run_git(root, "ls-files", "--others", "--exclude-standard", "-z").split(b"\0")[:-1]
+    inner = [path for path in untracked if path.endswith(b"/")]
+    paths = changed + [path for path in untracked if not path.endswith(b"/")]
+    carried, unread = _copy_all(os.fsencode(root), paths, folder)
+    notes += _render_paths("submodules are empty in the runners' trees", submodules)
+    notes += _render_paths("repositories within this one are not carried", inner)
+    notes += _render_paths("files that cannot be read are not carried", unread)
+    return Luggage(carried, tuple(notes))
+
+
+def unpack_changes(folder: str, tree: str) -> None:
+    """The new working tree `tree` has the user's index and files, as `pack_changes` found them.
+
+    Raises RelayError where git or the disk refuses.
+    """
+    index = read_line(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
+    packed = os.path.join(folder, _INDEX)
+    try:
+        if os.path.exists(packed):
+            shutil.copyfile(packed, index)
+            run_git(tree, "checkout-index", "--all", "--force", "--index", "--quiet")
+        with open(os.path.join(folder, _LIST), "rb") as file:
+            entries = file.read().split(b"\0")[:-1]
+        files = os.fsencode(os.path.join(folder, _FILES))
+        for number, path in enumerate(entries):
+            _put(os.path.join(files, b"%d" % number), os.path.join(os.fsencode(tree), path))
+    except OSError as error:
+        raise cannot_write(tree, error) from error
+    # So that the first `git status` in it need not read every file.
+    try_git(tree, "update-index", "-q", "--refresh")
+
+
+def _list_changed(root: str) -> tuple[list[bytes], list[bytes]]:
+    """Paths whose file differs from the index, git-hidden ones included; and the submodules.
+
+    Raises RelayError where a path has conflicts.
+    """
+    fields = run_git(root, "diff-files", "--raw", "-z", "--no-renames").split(b"\0")[:-1]
+    changed: dict[bytes, None] = {}
+    conflicts: dict[bytes, None] = {}
+    for head, path in zip(fields[::2], fields[1::2], strict=False):
+        if head.endswith(_UNMERGED):
+            conflicts[path] = None
+        elif _SUBMODULE not in head:
+            changed[path] = None
+    if conflicts:
+        (note, *_) = _render_paths("files have conflicts", list(conflicts))
+        raise RelayError(f"a race cannot start in {root}: {note}", hint="Resolve them first.")
+    # `assume-unchanged` (lower case) and `skip-worktree` (S) hide a file's changes from every other command.
+    for entry in run_git(root, "ls-files", "-v", "-z").split(b"\0")[:-1]:
+        if (entry[:1].islower() or entry[:1] == b"S") and os.path.lexists(
+            os.path.join(os.fsencode(root), entry[2:])
+        ):
+            changed[entry[2:]] = None
+    staged = run_git(root, "ls-files", "--stage", "-z").split(b"\0")[:-1]
+    return list(changed), [entry.partition(b"\t")[2] for entry in staged if entry.startswith(_SUBMODULE)]
+
+
+def _list_notes(root: str) -> Iterator[str]:
+    git_dir = read_line(root, "rev-parse", "--absolute-git-dir")
+    under_way = [word for name, word in _STATES if os.path.exists(os.path.join(git_dir, name))]
+    if under_way:
+        yield f"a {under_way[0]} is in progress here; the runners' trees do not know of it"
+
+
+def _copy_all(root: bytes, paths: list[bytes], folder: str) -> tuple[int, list[bytes]]:
+    """How many were copied below `folder`, with their list; and those that could not be read.
+
+    A path that is gone is in the list, without a copy.
+    """
+    files = os.fsencode(os.path.join(folder, _FILES))
+    taken: list[bytes] = []
+    unread: list[bytes] = []
+    for path in paths:
+        source, copy = os.path.join(root, path), os.path.join(files, b"%d" % len(taken))
+        try:
+            mode = os.lstat(source).st_mode if os.path.lexists(source) else 0
+            if stat.S_ISLNK(mode) or not mode or stat.S_ISDIR(mode):
+                readable = True
+            else:
+                readable = stat.S_ISREG(mode) and os.access(source, os.R_OK)
+        except OSError:
+            readable = False
+        if not readable:
+            unread.append(path)
+            continue
+        try:
+            _put(source, copy)
+        except OSError as error:
+            raise cannot_write(os.fsdecode(copy), error) from error
+        taken.append(path)
+    try:
+        with open(os.path.join(folder, _LIST), "wb") as file:
+            file.writelines(path + b"\0" for path in taken)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    return len(taken), unread
+
+
+def _put(source: bytes, target: bytes) -> None:
+    """`target` is what `source` is: the same bytes and mode, the same link, or nothing. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.isdir(target) and not os.path.islink(target):
+            remove_tree(os.fsdecode(target))
+        else:
+            os.unlink(target)
+    if not os.path.lexists(source) or (os.path.isdir(source) and not os.path.islink(source)):
+        return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _render_paths(what: str, paths: list[bytes]) -> list[str]:
+    """`what: a, b, …`, in a list; an empty one for no paths."""
+    if not paths:
+        return []
+    names = ", ".join(render_path(os.fsdecode(path)) for path in paths[:_TOLD])
+    more = f" and {len(paths) - _TOLD} more" if len(paths) > _TOLD else ""
+    return [f"{what}: {names}{more}"]

@@ -1,0 +1,70 @@
+"""A runner's branch and worktree: made, after a crash made again, and removed without a trace."""
+
+import os
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.carrying import unpack_changes
+from agent_relay.system.race_git import read_line, run_git, try_git
+from agent_relay.system.removing import remove_tree
+
+
+def make_worktree(root: str, tree: str, *, branch: str, head: str, reason: str, luggage: str) -> None:
+    """Folder `tree` is a worktree of `root` on `branch`, a new branch at `head`, with `luggage` unpacked.
+
+    What an earlier try left is removed first, so it may be called again after a crash; the name of the
+    branch must be the race's own. Raises RelayError.
+    """
+    remove_worktree(root, tree, branch=branch)
+    run_git(root, "update-ref", f"refs/heads/{branch}", head, "0" * len(head))
+    run_git(root, "worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason", reason, tree, branch)
+    unpack_changes(luggage, tree)
+
+
+def remove_worktree(root: str, tree: str, *, branch: str) -> str:
+    """Nothing is left of the worktree and its branch; says what had to stay, empty for nothing.
+
+    Works whatever was removed by hand before, the repository included. Raises RelayError.
+    """
+    remove_tree(tree)
+    if not os.path.isdir(root) or not read_line(root, "rev-parse", "--absolute-git-dir"):
+        return ""
+    worktrees = list_worktrees(root)
+    if tree in worktrees:
+        run_git(root, "worktree", "remove", "--force", "--force", tree)
+    reference = f"refs/heads/{branch}"
+    if not read_line(root, "rev-parse", "--verify", "--quiet", reference):
+        return ""
+    where = next((path for path, there in worktrees.items() if there == reference and path != tree), "")
+    if where:
+        return f"the branch {branch} stays: it is checked out in {where}"
+    # Not `git branch --delete`, which leaves a new file of packed references behind.
+    run_git(root, "update-ref", "--no-deref", "-d", reference)
+    try_git(root, "config", "--local", "--remove-section", f"branch.{branch}")
+    return ""
+
+
+def list_worktrees(root: str) -> dict[str, str]:
+    """The folders of all worktrees of the repository `root` lies in, there or not, and what they are on."""
+    found: dict[str, str] = {}
+    path = ""
+    for field in run_git(root, "worktree", "list", "--porcelain", "-z").split(b"\0"):
+        word, _, value = field.partition(b" ")
+        if word == b"worktree":
+            path = os.fsdecode(value)
+            found[path] = ""
+        elif word == b"branch":
+            found[path] = os.fsdecode(value)
+    return found
+
+
+def check_repository(root: str) -> str:
+    """The commit `root` stands on. Raises RelayError where no worktree can be made from it."""
+    if not read_line(root, "rev-parse", "--absolute-git-dir"):
+        raise RelayError(f"{root} is not in a git repository, and a race needs one", hint="Run: git init")
+    head = read_line(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if not head:
+        raise RelayError(
+            f"the repository {root} has no commits yet, so no worktree can be made from it",
+            hint="Commit something first, be it empty: git commit --allow-empty -m start",
+        )
+    return head
