@@ -14,6 +14,8 @@ from agent_relay.system.worktrees import check_repository, list_worktrees, remov
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
 
+IS_ROOT = os.geteuid() == 0
+
 
 @pytest.fixture
 def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
@@ -157,7 +159,7 @@ def test_submodules_and_repositories_within_are_said_in_words(root: Path, tmp_pa
     assert os.listdir(Path(tree, "vendored")) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.skipif(IS_ROOT, reason="root reads everything")
 def test_files_that_cannot_be_read_are_said_in_words(root: Path, tmp_path: Path) -> None:
     """One such file is no reason to refuse."""
     (root / "secret").write_text("x")
