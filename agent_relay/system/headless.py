@@ -3,18 +3,23 @@
 import asyncio
 import contextlib
 import os
+import socket
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.system import headless_parent
 from agent_relay.system.files import cannot_write, write_atomic
+from agent_relay.system.headless_parent import ENDED, REFUSED
 from agent_relay.system.processes import born, end_session
 
 OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
 _REQUEST, _OUTPUT, _ERRORS = "request", "output", "errors"
 _LOOK_S = 1.0
+_ANSWER_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +37,25 @@ async def run_headless(
     """What became of `argv`, given `text` on standard input, in a Unix session of its own.
 
     Its streams are files in the private `folder`: what outlives it may keep them open. The whole session is
-    gone when this returns, raises or is cancelled. Raises RelayError where the program cannot be started, is
-    not done within `limit_s`, or says more than a bound allows.
+    gone when this returns, raises or is cancelled, and soon after this process is gone, however it ended.
+    Raises RelayError where the program cannot be started, is not done within `limit_s`, or says more than a
+    bound allows.
     """
     write_atomic(os.path.join(folder, _REQUEST), text.encode("utf-8", "replace"), durable=False)
     before = _read_ticks()
-    process = await _start(argv, env=env, cwd=cwd, folder=folder)
-    # One that is gone already may have left others in its session, none of them older than that.
-    began = born(process.pid) or before
-    try:
-        async with asyncio.timeout(limit_s):
-            status = await _wait(process, os.path.join(folder, _OUTPUT))
-    except TimeoutError:
-        raise RelayError(f"no answer came within {limit_s:g} s") from None
-    finally:
-        await _end(process, began)
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            process = await _start(argv, theirs, env=env, cwd=cwd, folder=folder)
+        # One that is gone already may have left others in its session, none of them older than that.
+        began = born(process.pid) or before
+        try:
+            async with asyncio.timeout(limit_s):
+                status = await _wait(ours, os.path.join(folder, _OUTPUT), name=os.path.basename(argv[0]))
+        except TimeoutError:
+            raise RelayError(f"no answer came within {limit_s:g} s") from None
+        finally:
+            await _end(process, began)
     return Ran(
         status if status >= 0 else 128 - status,
         _read_end(os.path.join(folder, _OUTPUT), OUTPUT_BYTES),
@@ -55,7 +64,7 @@ async def run_headless(
 
 
 async def _start(
-    argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str
+    argv: Sequence[str], told: socket.socket, *, env: Mapping[str, str], cwd: str, folder: str
 ) -> asyncio.subprocess.Process:
     create = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_APPEND
     with contextlib.ExitStack() as opened:
@@ -67,6 +76,11 @@ async def _start(
 
         try:
             return await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-S",
+                headless_parent.__file__,
+                str(told.fileno()),
                 *argv,
                 env=dict(env),
                 cwd=cwd,
@@ -74,21 +88,30 @@ async def _start(
                 stdout=open_stream(_OUTPUT, create),
                 stderr=open_stream(_ERRORS, create),
                 start_new_session=True,
+                pass_fds=(told.fileno(),),
             )
         except (OSError, ValueError) as error:
             raise RelayError(f"{os.path.basename(argv[0])} cannot be started: {error}") from error
 
 
-async def _wait(process: asyncio.subprocess.Process, output: str) -> int:
-    """The status once it ended. Raises RelayError for one that fills the disk."""
-    waiting = asyncio.ensure_future(process.wait())
+async def _wait(told: socket.socket, output: str, *, name: str) -> int:
+    """The status its parent tells. Raises RelayError for one that does not start, or fills the disk."""
+    told.setblocking(False)
+    waiting = asyncio.ensure_future(asyncio.get_running_loop().sock_recv(told, _ANSWER_BYTES))
     try:
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
             if os.stat(output).st_size > OUTPUT_BYTES:
                 raise RelayError(f"it said more than {OUTPUT_BYTES >> 20} MiB")
-        return waiting.result()
+        what, _, more = waiting.result().partition(b" ")
+    except OSError as error:
+        raise RelayError(f"how {name} ended cannot be told: {error}") from error
     finally:
         waiting.cancel()
+    if what == REFUSED:
+        raise RelayError(f"{name} cannot be started: {more.decode('utf-8', 'replace')}")
+    if what != ENDED:
+        raise RelayError(f"{name} was ended from outside")
+    return int(more)
 
 
 async def _end(process: asyncio.subprocess.Process, began: int) -> None:

@@ -70,20 +70,26 @@ def end_session(
     others: Collection[tuple[int, int]] = (),
     polite_s: float = 2.0,
     firm_s: float = 2.0,
+    spare: int = 0,
 ) -> list[int]:
     """Every process of session `sid` got SIGTERM, and after `polite_s` SIGKILL; waits for their end.
 
     So did `others`, as (pid, born), and what descends from any of them: agents run shells in sessions of
     their own. Returns the pids that still live after `firm_s` more (normally none). Where `sid` now names
     a process born at another time than `leader_born`, the session is gone and nobody of it is touched.
-    Members born while this runs are found by looking again. Blocks for at most `polite_s + firm_s`: call
+    Members born while this runs are found by looking again. `spare` is the caller's pid where it is of the
+    session itself. Blocks for at most `polite_s + firm_s`: call
     it in a thread.
     """
     known = set(others)
+
+    def find_members() -> list[tuple[int, int]]:
+        return [member for member in _find_members(sid, leader_born, known) if member[0] != spare]
+
     for number, limit_s in ((signal.SIGTERM, polite_s), (signal.SIGKILL, firm_s)):
         deadline = time.monotonic() + limit_s
         told: set[tuple[int, int]] = set()
-        while members := _find_members(sid, leader_born, known):
+        while members := find_members():
             new = [member for member in members if member not in told]
             for pid, pid_born in new:
                 send_signal(pid, pid_born, number)
@@ -94,7 +100,7 @@ def end_session(
             if left_s <= 0:
                 break
             wait_for_end(members, limit_s=min(left_s, _ROUND_S))
-    return [pid for pid, _ in _find_members(sid, leader_born, known)]
+    return [pid for pid, _ in find_members()]
 
 
 def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import signal
 import threading
 
 import pytest
@@ -196,13 +195,48 @@ def test_a_copy_a_killed_daemon_left_is_removed_by_the_next_one(world: RelayWorl
         wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
         world.kill_daemons()
         asking.join()
-    for pid in set(world.processes()) - living:
-        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: set(world.processes()) <= living, "the agent ended with its daemon")
     assert read_all(world) != before
     world.start_daemon()
     let_it_write(world, "echo again")
     assert world.ask("narrate", session=session)["text"] == "again"
     assert read_all(world) == before
+
+
+def test_nothing_outlives_a_daemon_that_was_killed(world: RelayWorld) -> None:
+    """An agent nobody waits for would go on spending; its shells, and what ignores SIGTERM, end as well."""
+    add_writer(world)
+    let_it_write(
+        world,
+        """(trap "" TERM; sleep 601) &
+setsid sh -c 'trap "" TERM; sleep 602' &
+touch "$HOME/begun"; sleep 603""",
+    )
+    session = begin_talk(world)
+    living = set(world.processes())
+    with world.connect() as connection:
+        asking = threading.Thread(target=lambda: _ask_in_vain(connection, session))
+        asking.start()
+        sleeps = ("sleep 601", "sleep 602", "sleep 603")
+        wait_until(lambda: all(one in " ".join(world.processes().values()) for one in sleeps), "it works")
+        world.kill_daemons()
+        asking.join()
+    wait_until(lambda: set(world.processes()) <= living, "everything of it has ended")
+    world.start_daemon()
+    let_it_write(world, "echo again")
+    assert world.ask("narrate", session=session)["text"] == "again"
+
+
+def test_a_program_that_cannot_be_started_is_named(world: RelayWorld) -> None:
+    """It was there when the session began."""
+    add_writer(world)
+    session = begin_talk(world)
+    program = f"{world.folders.config}/adapters/writer/writer"
+    with open(program, "w", encoding="utf-8") as file:
+        file.write("#!/nowhere/sh\n")
+    message = str(world.ask("narrate", session=session)["message"])
+    assert message.startswith("Handoff failed: writer cannot be started:")
+    assert list_runs(world) == []
 
 
 def _ask_in_vain(connection: Connection, session: str) -> None:

@@ -1,0 +1,71 @@
+"""The parent of one headless program, run with `-I -S` by path: the program does not outlive the daemon.
+
+Words: the descriptor of a socket whose other end only the daemon holds, then the program and its arguments.
+It leads a Unix session, and its standard streams are the program's. One line goes to the daemon: `ended
+STATUS`, or `refused` and why. After that, SIGTERM ends it.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+
+ENDED, REFUSED = b"ended", b"refused"
+
+
+class Parent:
+    """Starts the program and tells of its end. `is_over` is whether its end was told."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self.is_over = False
+
+    def run(self, argv: list[str]) -> None:
+        """The program has ended and the daemon has been told, or the daemon is gone and so is the program."""
+        signal.signal(signal.SIGTERM, self._leave)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
+        try:
+            pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=[], setsigdef=defaults)
+        except (OSError, ValueError) as error:
+            self._tell(REFUSED, str(error).encode("utf-8", "replace")[:1000])
+        else:
+            threading.Thread(target=self._collect, args=(pid,), daemon=True).start()
+        while self._sock.recv(1):
+            continue
+        _end_all()
+
+    def _collect(self, pid: int) -> None:
+        _, status = os.waitpid(pid, 0)
+        self._tell(ENDED, b"%d" % os.waitstatus_to_exitcode(status))
+
+    def _tell(self, what: bytes, more: bytes) -> None:
+        self.is_over = True
+        try:
+            self._sock.sendall(what + b" " + more)
+        except OSError:
+            return
+
+    def _leave(self, _number: int, _frame: object) -> None:
+        # Before the program's end this is for the program: its parent stays until it is collected.
+        if self.is_over:
+            os._exit(0)
+
+
+def _end_all() -> None:
+    """Nothing of the session lives but this process, nor what descends from it."""
+    # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
+    sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 3)[0])
+    from agent_relay.system.processes import born, end_session
+
+    end_session(os.getpid(), born(os.getpid()) or 0, spare=os.getpid())
+
+
+if __name__ == "__main__":
+    handle = int(sys.argv[1])
+    # The program gets its words and its streams, nothing of ours.
+    os.set_inheritable(handle, False)
+    with socket.socket(fileno=handle) as told:
+        Parent(told).run(sys.argv[2:])
