@@ -1,12 +1,13 @@
 """An agent that writes handoff documents by a script of the test's: the demo agent with a headless side."""
 
+import glob
 import os
 import shutil
 
 from agent_relay.domain.session import State
 from tests.house import tree
 from tests.support.at_work import restart, say
-from tests.support.relay_world import RelayWorld
+from tests.support.relay_world import RelayWorld, wait_until
 
 PROGRAM = """#!/bin/sh
 if [ "$1" = --write ]; then
@@ -58,4 +59,14 @@ def begin_talk(world: RelayWorld, *, prompts: int = 1) -> str:
         say(world, session, f"prompt {number}")
         world.wait_for(session, lambda found: found.leg is not None and found.leg.was_busy, "a turn began")
         world.wait_for(session, lambda found: found.state is State.READY, "the turn is over")
+        wait_until(lambda: _count_turns(world) == number + 1, "the turn is written down")  # noqa: B023 - called at once
     return session
+
+
+def _count_turns(world: RelayWorld) -> int:
+    """How many turns the writer's transcripts hold whole."""
+    found = 0
+    for path in glob.glob(f"{world.home}/.demo-agent/writer/*"):
+        with open(path, encoding="utf-8") as file:
+            found += file.read().count('"type": "done"')
+    return found
