@@ -62,6 +62,7 @@ from agent_relay.logic.succession import (
     remedy_limit,
     try_roll_back,
 )
+from agent_relay.logic.unpublished import publish_failed
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
 _UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING})
@@ -95,9 +96,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return _spawned(session, happened)
         case Published():
             return published(session, happened, world)
-        case PublishFailed(handoff, why) if session.handoff and session.handoff.id == handoff:
-            end = Outcome((HandoffFailed(handoff, session.handoff.step, why), SessionEnded(why)))
-            return end if session.living_leg is None else Outcome(end.bodies[:1])
+        case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
+            return publish_failed(session, happened, session.handoff, world)
         case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
             works = session.living_leg is not None and session.living_leg.was_busy
             confirmed = (HandoffConfirmed(handoff, leg),) if works else ()

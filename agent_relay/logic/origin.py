@@ -32,7 +32,7 @@ def find_due(session: Session, body: HandoffClosed | HandoffFailed) -> Handoff |
         case HandoffClosed(handoff, "failed", note, skipped) if not skipped:
             failed = next((done for done in session.done if done.id == handoff), None)
             why = note or (f"{failed.to_agent} did not succeed" if failed is not None else "")
-        case HandoffFailed(_, "deliver", why):
+        case HandoffFailed(_, "deliver" | "publish", why):
             failed = session.handoff
         case _:
             return None

@@ -27,7 +27,7 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
     handoff, leg = session.handoff, session.living_leg
     if leg is not None and not leg_lives and not (handoff and handoff.step is Step.SPAWNING):
         return _leg_was_lost(session, leg, world)
-    if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING}:
+    if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING, State.LIMITED}:
         rolled = try_roll_back(session, session.due, world, why=session.due.why)
         if isinstance(rolled, Outcome):
             return rolled

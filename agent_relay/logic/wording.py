@@ -130,6 +130,8 @@ def _render_standing(session: Session, zone: tzinfo) -> str:
     if session.near is not None:
         lines = (render_near_line(session.near, zone), offer.removeprefix("→ "))
         return ". ".join(line for line in lines if line)
+    if session.failure and session.leg is not None and not session.leg.handoff:
+        return f"→ The handoff failed: {session.failure}. {session.agent} goes on in its own session"
     if session.failure:
         return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
     return offer

@@ -1,12 +1,13 @@
 """Handoffs as records under a real daemon: expected, listed, drawn, called off, tried again, judged."""
 
 import json
+import os
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import Session, State
-from tests.support.at_work import begin, has_taken_over
+from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run
 
@@ -79,6 +80,40 @@ def test_a_failed_handoff_is_rolled_back_with_what_was_expected(world: RelayWorl
     again = run(world, "handoff", "complete", row["handoff"])
     assert (again.status, again.out) == (2, "")
     assert "was judged already" in again.err
+
+
+def test_a_packet_that_cannot_be_written_lets_the_rollback_agent_go_on(world: RelayWorld) -> None:
+    """The disk refuses every packet: the predecessor has its own session back, and nothing was lost."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    before = world.session(session).legs[0]
+    resume = f"{world.project}/.agent-relay/sessions/{session}/resume"
+    if os.path.isdir(resume):
+        os.rmdir(resume)
+    with open(resume, "wb"):
+        pass
+    world.open("understudy", session=session, rollback="demo", question=["what is missing?"])
+
+    def is_back(found: Session) -> bool:
+        return found.state is State.READY and found.agent == "demo" and len(found.legs) == 2
+
+    found = world.wait_for(session, is_back, "the predecessor goes on")
+    leg = found.legs[1]
+    assert (leg.resumes, leg.native_id, found.handoff, found.done) == (True, before.native_id, None, ())
+    assert [leg.agent for leg in found.legs if not leg.is_over] == ["demo"]
+    message = str(world.ask("where", session=session)["message"])
+    assert message.startswith(f"→ The handoff failed: {resume} is a file")
+    assert message.endswith(". demo goes on in its own session")
+    rows = read(world, "list", "--all")["handoffs"]
+    assert isinstance(rows, list)
+    assert {(row["to"], row["status"]) for row in rows} == {("understudy", "failed"), ("demo", "failed")}
+    os.unlink(resume)
+    world.open("understudy", session=session)
+    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    turns = read_packet(world, found, 0)["recent_turns"]
+    assert isinstance(turns, list)
+    assert turns[0]["text"] == "paint the shed"
 
 
 def test_a_plan_changes_nothing(world: RelayWorld) -> None:

@@ -123,7 +123,7 @@ def test_a_cancelled_handoff_goes_on_from_its_packet() -> None:
 
 def test_a_handoff_without_a_packet_goes_on_by_making_it() -> None:
     """A full disk was the reason, and is no more."""
-    story = asked(Step.STOPPED)
+    story = asked(Step.STOPPED, Terms())
     handoff = of(story).id
     story.happens(PublishFailed(handoff, "the disk is full"))
     assert (story.now.state, of(story).id) == (State.ENDED, handoff)
@@ -138,7 +138,7 @@ def test_a_handoff_without_a_packet_goes_on_by_making_it() -> None:
 def test_a_retry_survives_a_crash_at_any_line() -> None:
     """Its first line alone is enough for the next daemon to go on."""
     for step, effect in ((Step.SPAWNED, SpawnLeg), (Step.STOPPED, PublishPacket)):
-        story = asked(step)
+        story = asked(step, Terms())
         handoff = of(story).id
         if step is Step.SPAWNED:
             story.happens(CancelAsked(handoff)).gone()

@@ -106,9 +106,20 @@ def test_a_session_with_one_agent_has_nothing_to_say() -> None:
 
 def test_a_packet_nobody_took_is_told_with_the_way_to_read_it() -> None:
     """The successor works on without it: only the user can say what it should have known."""
-    session = replace(SESSION, state=State.READY, failure="bob did not take its packet")
+    leg = Leg("L2", "bob", 2, NOW, handoff="H")
+    session = replace(SESSION, state=State.READY, failure="bob did not take its packet", legs=(leg,))
     assert render_message(session, UTC) == (
         "→ bob did not take its packet. What it should have read: agent-relay packet show S"
+    )
+
+
+def test_an_agent_that_went_on_without_a_packet_is_told_as_that() -> None:
+    """The disk was full: the user knows what it has not read."""
+    session = replace(
+        SESSION, state=State.READY, failure="the disk is full", legs=(Leg("L3", "ann", 3, NOW),)
+    )
+    assert render_message(session, UTC) == (
+        "→ The handoff failed: the disk is full. ann goes on in its own session"
     )
 
 
