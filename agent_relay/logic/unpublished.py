@@ -15,11 +15,11 @@ def publish_failed(session: Session, failed: PublishFailed, handoff: Handoff, wo
     """Its rollback agent takes over, with a packet of its own, or else in the session it had here.
 
     Without one the session ends; its journal and what packets there are stay, and the handoff can be
-    retried. A predecessor that lives after all stays in charge.
+    retried. Whoever lives after all stays in charge.
     """
-    told = Outcome((HandoffFailed(failed.handoff, "publish", failed.why),))
     if session.living_leg is not None:
-        return told
+        return Outcome((HandoffFailed(failed.handoff, handoff.step, failed.why),))
+    told = Outcome((HandoffFailed(failed.handoff, "publish", failed.why),))
     why_not = ""
     if not handoff.is_cancelled:
         after = replace(session, handoff=None, retriable=handoff, state=State.LIMITED)

@@ -100,6 +100,14 @@ def test_without_a_rollback_agent_or_cancelled_it_ends_as_ever() -> None:
     assert (story.now.state, story.effects) == (State.ENDED, [])
 
 
+def test_a_failure_told_late_takes_nothing_from_an_agent_that_lives() -> None:
+    """A packet written twice after a crash may fail the second time."""
+    story = fail(asked(Step.SPAWNED))
+    assert story.names(last=1) == ["handoff.failed"]
+    assert story.now.living_leg is not None
+    assert (story.now.due, story.effects) == (None, [])
+
+
 def _hand_over(story: Story) -> Story:
     """A handoff to bob, of which ann is the rollback agent, whose predecessor has stopped."""
     return story.happens(Asked("bob", terms=BACK)).gone()
