@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 from tests.house import tree
+from tests.support.measured import measured
 
 LIMIT_S = 60
 
@@ -46,7 +47,7 @@ class World:
         done = subprocess.run(
             [sys.executable, "-m", "agent_relay", *words],
             cwd=self.cwd,
-            env=self.environ() | variables,
+            env=self.environ() | measured() | variables,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=LIMIT_S,

@@ -7,6 +7,7 @@ import sys
 import pexpect
 
 from tests.faces.cli_run import World
+from tests.support.measured import measured
 
 PLAYS = {
     "demo": [
@@ -66,7 +67,7 @@ class Terminals:
             sys.executable,
             list(words),
             cwd=self.world.cwd,
-            env=self.environ(),
+            env=self.environ() | measured(),
             encoding="utf-8",
             timeout=30,
             dimensions=(24, 90),

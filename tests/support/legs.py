@@ -18,6 +18,7 @@ from agent_relay.system.holder.frames import FrameReader, render_frame
 from agent_relay.system.holder.spec import HolderSpec
 from agent_relay.system.holder_client import Started, start_holder
 from agent_relay.system.processes import end_session, is_alive
+from tests.support.measured import find_holder_python, is_measured
 
 LIMIT_S = 20.0
 Found = TypeVar("Found")
@@ -42,6 +43,9 @@ class Wire:
         directory = os.open(folder, os.O_PATH)
         try:
             self.sock.connect(f"/proc/self/fd/{directory}/sock")
+        except OSError:
+            self.sock.close()
+            raise
         finally:
             os.close(directory)
         self.frames = FrameReader()
@@ -162,7 +166,7 @@ def hold(folder: str, argv: list[str], **more: object) -> Iterator[Held]:
     }
     try:
         spec = HolderSpec(argv=argv, leg_folder=folder, lock_fd=lock_fd, **fields)  # type: ignore[arg-type]
-        started = start_holder(spec)
+        started = start_holder(spec, python=find_holder_python(folder))
     finally:
         os.close(lock_fd)
     held = Held(folder, started)
@@ -170,11 +174,21 @@ def hold(folder: str, argv: list[str], **more: object) -> Iterator[Held]:
         yield held
     finally:
         end_session(started.child_pid, started.child_born, polite_s=0.0)
+        if is_measured():
+            _let_leave(held)
         if held.is_locked():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(started.holder_pid, signal.SIGKILL)
         wait_until(lambda: not held.is_locked(), "the holder's end")
         assert not is_alive(started.child_pid, started.child_born)
+
+
+def _let_leave(held: Held) -> None:
+    """The holder has left in order, which is when coverage writes what it saw, or would not."""
+    with contextlib.suppress(OSError, EOFError, AssertionError):
+        with Wire(held.folder) as wire:
+            wire.ask("leave")
+        wait_until(lambda: not held.is_locked(), "the holder to leave", limit_s=5)
 
 
 def python(code: str) -> list[str]:

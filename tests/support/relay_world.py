@@ -18,6 +18,7 @@ from agent_relay.logic.fold import fold_events
 from agent_relay.system.folders import Folders, get_folders
 from agent_relay.system.journal import read_events
 from agent_relay.system.pause import VARIABLE
+from tests.support.measured import is_measured, measured
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROOMY = "/var/tmp"  # noqa: S108 - agents refuse to work in /tmp; the folder made below is private
@@ -48,7 +49,7 @@ class RelayWorld:
 
     def start_daemon(self, *, pause_at: str = "") -> subprocess.Popen[bytes]:
         """A daemon that answers requests, or has frozen itself at `pause_at`."""
-        environ = {**self.environ, VARIABLE: pause_at} if pause_at else self.environ
+        environ = self.environ | measured() | ({VARIABLE: pause_at} if pause_at else {})
         daemon = subprocess.Popen(
             [sys.executable, "-I", os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")],
             env=environ,
@@ -127,6 +128,10 @@ class RelayWorld:
     def close(self) -> None:
         """Whatever is left is killed, whatever was written is gone."""
         for daemon in self._daemons:
+            if is_measured():
+                daemon.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    daemon.wait(timeout=10)
             daemon.kill()
             daemon.wait()
         for pid in self.processes():

@@ -15,6 +15,7 @@ from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.session import State
 from agent_relay.logic.emulator import Emulator
 from agent_relay.system.emulator_library import find_library
+from tests.support.measured import measured
 from tests.support.person import Person, at_terminal
 from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until
 
@@ -55,7 +56,7 @@ def seated_world(*, order: tuple[str, ...] = AGENTS) -> Iterator[RelayWorld]:
 
 def relay(world: RelayWorld, *words: str, **extra: str) -> list[str]:
     """The arguments that run `agent-relay` with `words` in the project, with nothing of our environment."""
-    environ = {**world.environ, "PYTHONPATH": CHECKOUT, **extra}
+    environ = {**world.environ, "PYTHONPATH": CHECKOUT, **measured(), **extra}
     variables = [f"{name}={value}" for name, value in environ.items()]
     return ["env", "-i", "-C", world.project, *variables, sys.executable, "-m", "agent_relay", *words]
 
