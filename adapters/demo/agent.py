@@ -5,8 +5,8 @@
 
 It plays `<name>.json` of the folder in `DEMO_AGENT_SCREENPLAYS`, else `../<name>/screenplay.json`, and
 keeps its transcripts in `$DEMO_AGENT_HOME/<name>/` (default `~/.demo-agent`). Keys: Enter submits,
-Ctrl-C interrupts a turn or clears the prompt, Ctrl-D on an empty prompt quits, `/quit` quits. Pastes are
-bracketed; a paste of several lines is one prompt.
+Ctrl-C interrupts a turn or clears the prompt, Ctrl-D on an empty prompt quits, `/quit` quits, `/compact`
+makes what it says of its context a tenth. Pastes are bracketed; one of several lines is one prompt.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ def serve(terminal: Terminal, stage: Stage) -> int:
         if prompt is None or prompt.strip() in {"/quit", "/exit"}:
             return 0
         if not prompt.strip():
+            continue
+        if prompt.strip() == "/compact":
+            stage.compact()
             continue
         try:
             stage.play(prompt)

@@ -63,6 +63,7 @@ class Stage:
         self._played = played
         self._limit: Row = {}
         self._words = ""
+        self._context: Row = {}
 
     def open(self, native_id: str, options: argparse.Namespace) -> None:
         """The banner, and on a resume everything that was said before, as agents repaint it."""
@@ -96,6 +97,12 @@ class Stage:
                 return
         self._transcript.write("done")
 
+    def compact(self) -> None:
+        """The conversation is shorter: what its record says of it is a tenth of before."""
+        self._transcript.write("compacted")
+        self._fill(max(1, int(str(self._context.get("used", 0))) // 10))
+        self._terminal.say("* compacted", "dim")
+
     def note_interrupt(self) -> None:
         """The turn was given up."""
         self._transcript.write("interrupted")
@@ -111,7 +118,7 @@ class Stage:
                 return steps
         return [{"say": "My screenplay has nothing for this prompt."}]
 
-    def _perform(self, step: Row) -> None:  # noqa: C901 - one arm a step
+    def _perform(self, step: Row) -> None:  # noqa: C901, PLR0912 - one arm a step
         if "wait_s" in step:
             self._terminal.wait(float(str(step["wait_s"])))
         if "say" in step:
@@ -130,6 +137,9 @@ class Stage:
         if "warn" in step:
             self._transcript.write("warning", text=step["warn"])
             self._terminal.say(f"! {step['warn']}", "red")
+        if "context" in step:
+            self._context |= {"window": step.get("window", 1000), "model": step.get("model", "scripted")}
+            self._fill(step["context"])
         if "retry" in step:
             self._retry(step)
         if "print" in step:
@@ -145,6 +155,10 @@ class Stage:
             )
         if "exit" in step:
             raise Ended(int(str(step["exit"])))
+
+    def _fill(self, used: object) -> None:
+        self._context["used"] = used
+        self._transcript.write("context", **self._context)
 
     def _say(self, text: str) -> None:
         self._transcript.write("say", text=text)

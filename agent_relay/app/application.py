@@ -21,8 +21,8 @@ class Application:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self._sessions = Sessions(ground)
         self._narrating = Narrating(ground)
+        self._sessions = Sessions(ground, self._narrating)
 
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""

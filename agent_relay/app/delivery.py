@@ -45,6 +45,16 @@ async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt
     watch.say_working()
 
 
+async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
+    """`line` was typed and submitted as one of the agent's own commands; nothing, where somebody types.
+
+    Raises HolderError where somebody is in the middle of a line, or the holder is gone.
+    """
+    await watch.holder.type(line.encode(), unless_typed=True)
+    await asyncio.sleep(deliver.submit_delay_ms / 1000)
+    await watch.holder.type(deliver.submit.encode())
+
+
 async def _paste(watch: LegWatch, text: str) -> None:
     """The text stands in the input line of an agent that waited for a prompt, while nobody was typing one."""
 

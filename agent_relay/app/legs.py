@@ -251,7 +251,10 @@ def _build_watch(
     ground: Ground, leg: Leg, loaded: LoadedAdapter, env: Mapping[str, str], known: Known = frozenset()
 ) -> LegWatch:
     sources = loaded.adapter.sources
-    senses = Senses(load_rules(loaded), sources, ground.find_zone(env), ground.config.patience_s, known)
+    wishes = ground.config.context.build_wishes()
+    senses = Senses(
+        load_rules(loaded), sources, ground.find_zone(env), ground.config.patience_s, known, wishes
+    )
     return LegWatch(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
 
 

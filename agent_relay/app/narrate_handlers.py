@@ -12,7 +12,10 @@ def build_narrate_handlers(sessions: Sessions, narrating: Narrating) -> Mapping[
 
     async def narrate(request: Request, _peer: Peer) -> Mapping[str, object]:
         """What came of it: `outcome`, the `message` for the user, and the document as `text`."""
-        told = await narrating.narrate(sessions.get(request.text("session")), request.text("focus", ""))
+        room = sessions.get(request.text("session"))
+        leg = room.session.leg
+        luggage = room.stage.get_luggage(leg.id if leg is not None else "")
+        told = await narrating.narrate(room.session, luggage, request.text("focus", ""))
         return {"outcome": told.kind.value, "message": told.message, "text": told.text}
 
     async def cancel(request: Request, _peer: Peer) -> Mapping[str, object]:

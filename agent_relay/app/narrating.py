@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.launching import Start, prepare_launch
+from agent_relay.app.legs import Luggage
 from agent_relay.app.publishing import find_native, get_allow
-from agent_relay.app.room import Room
 from agent_relay.domain.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession
@@ -54,24 +54,49 @@ class Narrating:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._runs: dict[str, asyncio.Task[Narrated]] = {}
+        self._drafts: set[str] = set()
         self._is_swept = False
 
-    async def narrate(self, room: Room, focus: str = "") -> Narrated:
-        """What came of asking the room's newest agent; a document is kept for the session's next packet.
+    async def narrate(self, session: Session, luggage: Luggage, focus: str = "") -> Narrated:
+        """What came of asking the session's newest agent; a document is kept for the next packet.
 
-        Raises WrongUseError where this session's agent is writing one already.
+        A draft that is being written gives way. Raises WrongUseError where somebody asked for one already.
         """
-        leg, session = room.session.leg, room.session.id
+        if session.id in self._drafts:
+            self.drop_draft(session.id)
+            await self.wait_for_draft(session.id)
+        return await self._begin(session, luggage, focus)
+
+    async def draft(self, session: Session, luggage: Luggage) -> Narrated:
+        """The same ahead of time, on nobody's behalf: whoever asks for a document comes first."""
+        self._drafts.add(session.id)
+        try:
+            return await self._begin(session, luggage, "")
+        finally:
+            self._drafts.discard(session.id)
+
+    async def wait_for_draft(self, session: str) -> None:
+        """No draft of the session's is being written any more."""
+        run = self._runs.get(session)
+        if run is not None and session in self._drafts:
+            await asyncio.wait({run})
+
+    def drop_draft(self, session: str) -> None:
+        """A draft of the session's that is being written is given up."""
+        if session in self._drafts:
+            self.cancel(session)
+
+    async def _begin(self, session: Session, luggage: Luggage, focus: str) -> Narrated:
+        leg = session.leg
         if leg is None:
             return Narrated(Kind.NOTHING)
-        luggage = room.stage.get_luggage(leg.id)
         own = luggage.model if luggage.agent == leg.agent else ""
         model = leg.model or own or self._ground.config.get_agent(leg.agent).model
-        occasion = Occasion(room.session, leg, luggage.environ, model, focus)
-        if session in self._runs:
+        occasion = Occasion(session, leg, luggage.environ, model, focus)
+        if session.id in self._runs:
             raise WrongUseError("a handoff document of this session is being written already")
         run = asyncio.create_task(self._run(occasion), name="narrate")
-        self._runs[session] = run
+        self._runs[session.id] = run
         try:
             await asyncio.wait({run})
         except asyncio.CancelledError:
@@ -79,7 +104,7 @@ class Narrating:
             await asyncio.wait({run})
             raise
         finally:
-            del self._runs[session]
+            del self._runs[session.id]
         return Narrated(Kind.CANCELLED) if run.cancelled() else run.result()
 
     def cancel(self, session: str) -> bool:
@@ -176,7 +201,8 @@ class Narrating:
         focus = redact_text(occasion.focus, known=known, allow=allow).text
         folder = session_folder(open_project(session.root), session.id)
         at = now.astimezone(UTC)
-        write_narrative(folder, Kept(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text))
+        kept = Kept(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text, at.isoformat())
+        write_narrative(folder, kept)
         if self._ground.config.handoff.save_to_disk:
             try:
                 save_beside_packets(folder, text, at)

@@ -1,8 +1,9 @@
 """The packet of a handoff: facts gathered, redacted, fitted, published. Runs in a worker thread."""
 
+import logging
 import os
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.waiting import find_source, find_waiting, list_saved
@@ -16,13 +17,14 @@ from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.expecting import add_terms
 from agent_relay.logic.freshness import verify_freshness
+from agent_relay.logic.narrative import render_narrative
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_packet, redact_text
 from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
-from agent_relay.system.narratives import read_narrative
+from agent_relay.system.narratives import read_narrative, save_beside_packets
 from agent_relay.system.project import open_project
 from agent_relay.system.project import session_folder as make_folder
 from agent_relay.system.secrets import gather_secrets
@@ -31,6 +33,9 @@ from agent_relay.system.store_edits import read_as_left
 from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
 from agent_relay.system.templates import build_renderer
 from agent_relay.system.transcripts import find_transcript, read_facts
+
+_log = logging.getLogger(__name__)
+_AUTOMATIC = frozenset({"rate_limit", "context", "failure"})
 
 
 def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping[str, str]) -> Published:
@@ -55,10 +60,22 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
     render = build_renderer(target, folder)
     budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
     packet = fit_packet(packet, tokens=budget, render=render)
-    done = publish_packet(folder, packet, render(packet))
+    text = render(packet)
+    done = publish_packet(folder, packet, text)
+    _save_to_disk(ground, session, handoff, folder, text)
     return Published(
         handoff.id, done.packet_id, done.sequence, done.json_path, done.text_path, done.fingerprint
     )
+
+
+def _save_to_disk(ground: Ground, session: Session, handoff: Handoff, folder: str, text: str) -> None:
+    """What a handoff nobody asked for tells its successor is a file of its own, for those who want that."""
+    if not ground.config.handoff.save_to_disk or handoff.reason not in _AUTOMATIC:
+        return
+    try:
+        save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
+    except RelayError as error:
+        _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
 
 
 def read_packet_text(ground: Ground, session: Session, handoff: Handoff) -> str:
@@ -162,8 +179,19 @@ def _build(
         signal=_find_signal(session, handoff),
         previous=previous,
     )
-    written = read_narrative(session_folder(session), leg.id)
+    written = _read_narrative(ground, session, leg, facts)
     return packet.model_copy(update={"narrative": written}) if written else packet
+
+
+def _read_narrative(ground: Ground, session: Session, leg: Leg, facts: Facts) -> str:
+    """What the leg's agent wrote of its work, where that is still fresh; else empty."""
+    kept = read_narrative(session_folder(session), leg.id)
+    if kept is None:
+        return ""
+    wishes, now = ground.config.handoff, ground.clock.now()
+    return render_narrative(
+        kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=wishes.fresh_prompts
+    )
 
 
 def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
 from agent_relay.app.keeping import KeptJournal
+from agent_relay.app.narrating import Narrating
 from agent_relay.app.stage import Stage
 from agent_relay.domain.session import Session
 from agent_relay.system.journal import Journal
@@ -34,9 +35,11 @@ class Room:
         await self.host.close()
 
 
-def open_room(ground: Ground, journal: Journal, changed: Callable[[Session], None]) -> Room:
+def open_room(
+    ground: Ground, narrating: Narrating, journal: Journal, changed: Callable[[Session], None]
+) -> Room:
     """The session of `journal`, at work. Raises what its history makes of it, the journal given up then."""
-    stage = Stage(ground)
+    stage = Stage(ground, narrating)
 
     def see(session: Session) -> None:
         stage.see(session)

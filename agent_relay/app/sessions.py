@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from datetime import timedelta, tzinfo
+from datetime import tzinfo
 
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
@@ -11,7 +11,9 @@ from agent_relay.app.index import create_journal, get_journal_path, read_index
 from agent_relay.app.kept import release_legs
 from agent_relay.app.launching import get_program
 from agent_relay.app.legs import Luggage
-from agent_relay.app.room import Room, open_room
+from agent_relay.app.narrating import Narrating
+from agent_relay.app.room import Room
+from agent_relay.app.rooms import Rooms
 from agent_relay.app.wishes import (
     OpenWish,
     build_focus,
@@ -20,7 +22,7 @@ from agent_relay.app.wishes import (
     check_use,
     find_wished_root,
 )
-from agent_relay.domain.effect import Asked, Restarted, StopAsked
+from agent_relay.domain.effect import Asked, StopAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.session import Session, State
@@ -39,19 +41,15 @@ _START_S = 20.0
 """How long a leg may take from exec to a living process before `open` gives up waiting for it."""
 _AT_ONCE = 8
 """How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
-_REMEMBERED = timedelta(minutes=1)
-"""How long an ended session stays at work: terminals still ask how it ended."""
 
 
 class Sessions:
     """The registry. One instance per daemon; use it from the event loop only."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, narrating: Narrating) -> None:
         self._ground = ground
-        self._rooms: dict[str, Room] = {}
+        self._rooms = Rooms(ground, narrating)
         self._opening = asyncio.Lock()
-        self._changes = asyncio.Condition()
-        self._wakers: set[asyncio.Task[None]] = set()
 
     @property
     def zone(self) -> tzinfo:
@@ -76,19 +74,15 @@ class Sessions:
 
     async def stop(self) -> None:
         """Nothing runs in this process any more; agents and holders are left as they are."""
-        await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
+        await self._rooms.close()
 
     def get(self, session_id: str) -> Room:
         """The session's room. Raises WrongUseError where no such session is at work."""
-        room = self._rooms.get(session_id)
-        if room is None:
-            raise WrongUseError(f"no session {session_id[:26]} is at work", hint="See: agent-relay sessions")
-        return room
+        return self._rooms.get(session_id)
 
     def at_work(self) -> list[Session]:
         """The sessions that have not ended, newest change first."""
-        living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
-        return sorted(living, key=lambda session: session.updated_at, reverse=True)
+        return self._rooms.at_work()
 
     def socket_of(self, leg_id: str) -> str:
         """Where the leg's holder listens."""
@@ -105,7 +99,7 @@ class Sessions:
             self._ground.get_adapter(name)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
-            await self._retire()
+            await self._rooms.retire()
             room = await self._find(wish, root)
             if room is None and wish.source in {"", wish.agent}:
                 check_terms(wish, None)
@@ -179,7 +173,7 @@ class Sessions:
             return None
         here = [session for session in self.at_work() if session.root == root]
         going = [session for session in here if session.state is not State.STOPPING]
-        return self._rooms[going[0].id] if going else None
+        return self._rooms.get(going[0].id) if going else None
 
     async def _begin(self, wish: OpenWish, root: str) -> Room:
         """A new session whose first leg is on its way, or whose past was adopted."""
@@ -214,8 +208,7 @@ class Sessions:
             return leg is not None and (leg.child_pid > 0 or leg.is_over)
 
         try:
-            async with asyncio.timeout(_START_S), self._changes:
-                await self._changes.wait_for(is_decided)
+            await self._rooms.wait_until(is_decided, limit_s=_START_S)
         except TimeoutError:
             why = room.trouble or f"{room.session.agent} has not started within {_START_S:.0f} s"
             raise RelayError(why) from None
@@ -234,7 +227,9 @@ class Sessions:
         known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
         task = redact_text(wish.task, known=known).text
         body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
-        room = self._add(await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now()))
+        room = self._rooms.add(
+            await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now())
+        )
         if native is not None:
             await room.host.ask(Outcome(build_history(ground.create_id(), wish.source, native)))
         return room
@@ -248,7 +243,7 @@ class Sessions:
         if session.state is State.ENDED:
             await release_legs(self._ground, session)
             return
-        await self._reopen_at(path)
+        await self._rooms.reopen(await asyncio.to_thread(Journal, path))
 
     async def _reopen(self, session_id: str) -> None:
         """The session is at work again, be it without a leg."""
@@ -258,40 +253,4 @@ class Sessions:
         path = get_journal_path(root, session_id)
         if not await asyncio.to_thread(os.path.exists, path):
             raise RelayError(f"the journal {path} is gone")
-        await self._reopen_at(path)
-
-    async def _reopen_at(self, path: str) -> None:
-        room = self._add(await asyncio.to_thread(Journal, path))
-        if room.session.state is State.ENDED:
-            return
-        try:
-            lives = await room.stage.adopt(room.session)
-        except BaseException:
-            self._rooms.pop(room.session.id, None)
-            await room.close()
-            raise
-        room.host.tell(Restarted(lives))
-
-    async def _retire(self) -> None:
-        """Sessions that ended a while ago are let go of: each holds a file and a task."""
-        before = self._ground.clock.now() - _REMEMBERED
-        for room in list(self._rooms.values()):
-            session = room.session
-            if session.state is State.ENDED and session.updated_at < before and room.host.is_idle:
-                del self._rooms[session.id]
-                await room.close()
-
-    def _add(self, journal: Journal) -> Room:
-        room = open_room(self._ground, journal, self._changed)
-        self._rooms[room.session.id] = room
-        return room
-
-    def _changed(self, session: Session) -> None:
-        self._ground.teller.tell(session.id)
-        waker = asyncio.create_task(self._wake(), name="changed")
-        self._wakers.add(waker)
-        waker.add_done_callback(self._wakers.discard)
-
-    async def _wake(self) -> None:
-        async with self._changes:
-            self._changes.notify_all()
+        await self._rooms.reopen(await asyncio.to_thread(Journal, path))

@@ -2,22 +2,23 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent_relay.app.delivery import deliver_text
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
+from agent_relay.app.handing import Handing
 from agent_relay.app.kept import find_luggage
 from agent_relay.app.legs import Known, LiveLeg, Luggage, end_lost_leg, start_leg
-from agent_relay.app.publishing import publish, read_packet_text
+from agent_relay.app.narrating import Narrating
+from agent_relay.app.publishing import publish
+from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
 from agent_relay.app.stopping import stop_leg
+from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
-    Delivered,
-    DeliverFailed,
     DeliverPacket,
     DeliverTask,
     Effect,
@@ -52,7 +53,7 @@ _LONGEST_SLEEP_S = 30.0
 class Stage:
     """Performs one session's effects. `luggage` is what the user's last terminal brought."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, narrating: Narrating) -> None:
         self._ground = ground
         self._host: Host | None = None
         self._following = Following(ground, lambda: self._luggage.environ)
@@ -62,7 +63,8 @@ class Stage:
         self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
         self._publishing = asyncio.Lock()
-        self._delivering: set[str] = set()
+        self._handing = Handing(ground, self._following.live)
+        self._relief = Relief(narrating, self._following.live)
 
     @property
     def trouble(self) -> str:
@@ -118,9 +120,11 @@ class Stage:
             return_mode=ground.config.return_,
             zone=ground.zone,
             fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
+            context=ground.config.context.build_wishes(),
+            draft_near_limit=ground.config.handoff.draft_near_limit,
         )
 
-    async def perform(self, effect: Effect) -> Happened | None:  # noqa: PLR0911 - one arm an effect
+    async def perform(self, effect: Effect) -> Happened | None:  # noqa: C901, PLR0911 - one arm an effect
         """What came of the effect, `None` where its outcome is told elsewhere."""
         match effect:
             case SpawnLeg(leg):
@@ -132,7 +136,8 @@ class Stage:
             case DeliverPacket(handoff, leg):
                 return await self._deliver(handoff, leg)
             case DeliverTask(leg):
-                await self._deliver_task(leg)
+                task = self._task or self.host.session.task
+                await self._try("task", self._handing.deliver_task(task, leg))
                 return None
             case NoteRest():
                 await self._note_rest(effect)
@@ -143,6 +148,14 @@ class Stage:
             case WakeAt(at):
                 await sleep_until(self._ground.clock, at)
                 return ResetPassed()
+            case Draft(leg):
+                await self._relief.draft(self.host.session, self.get_luggage(leg))
+                return None
+            case AwaitQuiet(leg):
+                return await self._relief.await_quiet(self.host.session.id, leg)
+            case Compact(leg):
+                await self._try("compact", self._relief.compact(leg))
+                return None
 
     async def adopt(self, session: Session) -> bool:
         """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
@@ -159,6 +172,7 @@ class Stage:
 
     def see(self, session: Session) -> None:
         """The session has changed; nothing is kept for one that has ended."""
+        self._relief.see(session)
         if session.state is State.ENDED:
             self._following.release(session)
 
@@ -250,37 +264,19 @@ class Stage:
             return PublishFailed(handoff_id, error.sentence)
 
     async def _deliver(self, handoff_id: str, leg_id: str) -> Happened | None:
-        handoff, live = self._get_handoff(handoff_id), self._following.live.get(leg_id)
-        if handoff is None or live is None or leg_id in self._delivering:
-            # An agent that asked something meanwhile is ready a second time; it is given its packet once.
+        handoff = self._get_handoff(handoff_id)
+        if handoff is None:
             return None
-        deliver = live.adapter.deliver
-        self._delivering.add(leg_id)
-        try:
-            packet = ""
-            if deliver.packet_by == "paste":
-                packet = await asyncio.to_thread(read_packet_text, self._ground, self.host.session, handoff)
-            await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening)
-        except RelayError as error:
-            return DeliverFailed(handoff_id, leg_id, error.sentence)
-        finally:
-            self._delivering.discard(leg_id)
-        return Delivered(handoff_id, leg_id)
+        return await self._handing.deliver_packet(self.host.session, handoff, leg_id)
 
-    async def _deliver_task(self, leg_id: str) -> None:
-        live = self._following.live.get(leg_id)
-        if live is None or leg_id in self._delivering:
-            return
-        task = self._task or self.host.session.task
-        self._delivering.add(leg_id)
+    async def _try(self, what: str, work: Awaitable[None]) -> None:
+        """`work` is done, or why it cannot be is what `trouble` says."""
         try:
-            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task)
+            await work
         except RelayError as error:
-            self._troubles["task"] = error.sentence
+            self._troubles[what] = error.sentence
         else:
-            self._troubles.pop("task", None)
-        finally:
-            self._delivering.discard(leg_id)
+            self._troubles.pop(what, None)
 
 
 async def sleep_until(clock: Clock, at: datetime) -> None:

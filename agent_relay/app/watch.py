@@ -9,12 +9,16 @@ from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.context import NO_WISHES, ContextWishes, Level
+from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
+from agent_relay.logic.context_window import find_level
 from agent_relay.logic.detector.detector import Detector
+from agent_relay.logic.detector.gauge import Gauge
 from agent_relay.logic.detector.records import is_meant
 from agent_relay.logic.naming import find_names
 from agent_relay.logic.readiness import AgentState, InputState, read_input, read_state
@@ -38,7 +42,7 @@ class Senses:
     """How a leg's evidence is to be read.
 
     `known` are (rule, text, until, decides) of signals already in the journal: a new daemon hears old
-    records again.
+    records again. `wishes` are the marks of the leg's context; it is not read while they are off.
     """
 
     rules: Rules
@@ -46,6 +50,7 @@ class Senses:
     zone: tzinfo
     patience_s: float
     known: frozenset[tuple[str, str, str, bool]] = frozenset()
+    wishes: ContextWishes = NO_WISHES
 
 
 class LegWatch:
@@ -81,6 +86,8 @@ class LegWatch:
             zone=senses.zone,
             patience_s=senses.patience_s,
         )
+        self._gauge = Gauge(senses.rules.context, started_at=leg.starting_at)
+        self._level = Level.UNKNOWN
         self._ticker: asyncio.TimerHandle | None = None
 
     @property
@@ -131,6 +138,7 @@ class LegWatch:
             self._note_progress(record)
             self._rename(record)
             self._say(self._detector.hear(record, now=now))
+            self._note_context(record, now)
         await self._read()
 
     def is_working(self) -> bool:
@@ -253,6 +261,18 @@ class LegWatch:
         if "answer" in means and record.at >= self._began_at:
             self._known.clear()
             self.tell(Answered(self.leg.id, record.at))
+
+    def _note_context(self, record: Record, now: datetime) -> None:
+        """How full the leg's context is, told when it passes one of the user's marks."""
+        if self._senses.wishes.mode == "off":
+            return
+        reading = self._gauge.hear(record, now=now)
+        if reading is None:
+            return
+        level = find_level(reading.used, reading.room, self._senses.wishes)
+        if level is not self._level:
+            self._level = level
+            self.tell(Filled(self.leg.id, reading.used, reading.room, reading.at, reading.model))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
         """The agent's end, its last records heard, whatever it left behind ended."""

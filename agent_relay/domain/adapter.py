@@ -51,7 +51,8 @@ class Deliver(Strict):
     `packet_by` "args" means `launch.packet_args` name the packet's file and only `opening` is typed;
     "paste" means the packet's text and the opening are pasted (bracketed) and submitted.
     `packet_escapes` are replacements made in a pasted packet only, for agents that act on marks inside
-    pasted text. The user's own task is pasted as it is.
+    pasted text. The user's own task is pasted as it is. `compact` is the agent's own command that makes its
+    conversation shorter; empty where it has none.
     """
 
     packet_by: Literal["args", "paste"]
@@ -59,6 +60,7 @@ class Deliver(Strict):
     submit: str = "\r"
     submit_delay_ms: int = 100
     packet_escapes: dict[str, str] = Field(default_factory=dict)
+    compact: str = ""
 
 
 class QuitStep(Strict):
@@ -68,6 +70,16 @@ class QuitStep(Strict):
     signal: Literal["", "SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"] = ""
     wait_s: float = Field(gt=0, le=30)
     only_when: Literal["", "ready", "busy", "asking"] = ""
+
+
+class Snapshot(Strict):
+    """A URL answering what an event stream does not say, or said before we listened.
+
+    `each` turns each entry of the answered object into a record, "$key" and "$value" replaced.
+    """
+
+    url: str
+    each: dict[str, object] = Field(default_factory=dict)
 
 
 class SourceSpec(Strict):
@@ -83,8 +95,7 @@ class SourceSpec(Strict):
     (`path` is a URL on this machine). `role` names the record source for the detector's rules.
     `names` are the dotted fields of a record that tell the leg's "native_id" and "transcript" path: the
     newest counts, because a user may begin another conversation in the same process.
-    `snapshot` is a URL answering what an event stream said before we listened; `snapshot_each` turns each
-    entry of the answered object into a record, "$key" and "$value" replaced.
+    `snapshots` are asked each time an event stream is opened.
     """
 
     role: Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file"]
@@ -94,8 +105,7 @@ class SourceSpec(Strict):
     names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
     user: str = ""
     password: str = ""
-    snapshot: str = ""
-    snapshot_each: dict[str, object] = Field(default_factory=dict)
+    snapshots: tuple[Snapshot, ...] = ()
 
 
 class Transcript(Strict):

@@ -1,10 +1,12 @@
 """What a user, and more narrowly a project, may decide: the models of the two `config.toml` files."""
 
 import re
+from datetime import timedelta
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.document import Strict
 from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
 
@@ -50,9 +52,57 @@ class RedactionConfig(Strict):
 
 
 class HandoffConfig(Strict):
-    """Whether a handoff document an agent wrote is also saved as a file of its own, beside the packets."""
+    """What handoffs leave behind, and what is prepared for them.
+
+    With `save_to_disk`, handoff documents and what an automatic handoff told its successor are also saved
+    as `handoff-<time>.md` beside the packets. With `draft_near_limit`, an agent that is near a limit is asked
+    for a handoff document at the end of its turn, which costs a part of what it has left. A document is taken
+    along until the user has given its agent more than `fresh_prompts` prompts since.
+    """
 
     save_to_disk: bool = False
+    draft_near_limit: bool = False
+    fresh_prompts: int = Field(default=5, ge=0, le=1000)
+
+
+class ContextConfig(Strict):
+    """What is done when an agent's context fills up: nothing unless `mode` says so.
+
+    The marks are percent of the room it has until it compacts by itself: at `advise` the user is told, at
+    `draft` the agent writes a handoff document (mode handoff), at `act` it is handed over, told to compact,
+    or the user is asked to, at the end of a turn. `ceiling` puts the mark `act` at a number of tokens, where
+    that is lower, and the others below it in proportion. Nothing is done again about the same conversation
+    before it fell below `rearm`, nor about any within `cooldown_s`. `to` is who takes over: "same" is a new
+    conversation of the same agent, "next" the next one of the order, anything else an agent's name.
+    """
+
+    mode: Literal["off", "handoff", "compact", "ask"] = "off"
+    advise: float = Field(default=70, gt=0, le=100)
+    draft: float = Field(default=80, gt=0, le=100)
+    act: float = Field(default=90, gt=0, le=100)
+    rearm: float = Field(default=60, gt=0, le=100)
+    ceiling: int = Field(default=0, ge=0)
+    cooldown_s: float = Field(default=600, ge=0, le=86400)
+    to: str = "same"
+
+    @model_validator(mode="after")
+    def _marks_rise(self) -> "ContextConfig":
+        if not self.rearm < self.advise <= self.draft <= self.act:
+            raise ValueError("the marks must rise: rearm, advise, draft, act")
+        return self
+
+    def build_wishes(self) -> ContextWishes:
+        """The same for the state machine."""
+        return ContextWishes(
+            mode=self.mode,
+            advise=self.advise,
+            draft=self.draft,
+            act=self.act,
+            rearm=self.rearm,
+            ceiling=self.ceiling,
+            cooldown=timedelta(seconds=self.cooldown_s),
+            to=self.to,
+        )
 
 
 class UserConfig(Strict):
@@ -72,6 +122,7 @@ class UserConfig(Strict):
     model_remedy: Literal["handoff", "model"] = "handoff"
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
     handoff: HandoffConfig = HandoffConfig()
+    context: ContextConfig = ContextConfig()
     redaction: RedactionConfig = RedactionConfig()
 
     @field_validator("relay_key")

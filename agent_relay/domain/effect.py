@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet
 from agent_relay.domain.signal import Signal
 from agent_relay.domain.terms import NO_TERMS, Terms
 
@@ -68,7 +69,19 @@ class WakeAt:
     at: datetime
 
 
-Effect = StopLeg | PublishPacket | SpawnLeg | DeliverPacket | DeliverTask | NoteRest | Say | WakeAt
+Effect = (
+    StopLeg
+    | PublishPacket
+    | SpawnLeg
+    | DeliverPacket
+    | DeliverTask
+    | NoteRest
+    | Say
+    | WakeAt
+    | Draft
+    | AwaitQuiet
+    | Compact
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +243,8 @@ Happened = (
     | Prompted
     | Heard
     | Answered
+    | Filled
+    | Quiet
     | LegGone
     | Published
     | PublishFailed

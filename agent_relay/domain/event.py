@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
+from agent_relay.domain.context_event import ContextCompacting, ContextNoted, DraftBegun
 from agent_relay.domain.handoff_event import (
     HandoffBegun,
     HandoffCancelled,
@@ -21,6 +22,9 @@ from agent_relay.domain.handoff_event import (
 __all__ = [
     "KNOWN",
     "Body",
+    "ContextCompacting",
+    "ContextNoted",
+    "DraftBegun",
     "Event",
     "HandoffBegun",
     "HandoffCancelled",
@@ -243,6 +247,9 @@ Body = (
     | SessionRested
     | SessionWoke
     | ReturnOffered
+    | ContextNoted
+    | ContextCompacting
+    | DraftBegun
     | SessionStopping
     | SessionEnded
     | Unknown

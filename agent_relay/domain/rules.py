@@ -148,6 +148,67 @@ class UsageWindow(Strict):
     near_percent: float = Field(default=0, ge=0, le=100)
 
 
+class ContextRule(Strict):
+    """A record that says how many tokens the agent's conversation holds.
+
+    They are the sum of the numbers at `used` (a path that leads nowhere counts nothing; one must lead
+    somewhere). `window` is the path of the model's whole window where the record has it, `model` the paths of
+    the parts of the model's name, joined by `/`. `talk` names the conversation, where an agent has several.
+    """
+
+    source: Source
+    where: Where = Where()
+    used: tuple[str, ...] = Field(min_length=1)
+    window: str = ""
+    model: tuple[str, ...] = ()
+    talk: str = ""
+
+
+class ModelWindows(Strict):
+    """Records that list models: each entry at `models` (`*` steps into every value) has a name and a window.
+
+    What the agent keeps free for its answer stands at `reserve`; of that no more than `most_reserve` counts.
+    """
+
+    source: Source
+    where: Where = Where()
+    models: str
+    name: tuple[str, ...] = Field(min_length=1)
+    window: str
+    reserve: str = ""
+    most_reserve: int = Field(default=0, ge=0)
+
+
+class KnownWindow(Strict):
+    """The window in tokens of models whose name a pattern is found in, where no record says it."""
+
+    pattern: Pattern
+    window: int = Field(gt=0)
+
+
+class SideTalk(Strict):
+    """Records that say that a conversation is another agent's than the one the user talks to."""
+
+    source: Source
+    where: Where
+    talk: str
+
+
+class ContextRules(Strict):
+    """How full the agent's context is, by its own records.
+
+    An agent compacts by itself before its window is full: `usable_percent` of the window less
+    `reserve_tokens` is the room it has.
+    """
+
+    readings: tuple[ContextRule, ...] = ()
+    models: tuple[ModelWindows, ...] = ()
+    known: tuple[KnownWindow, ...] = ()
+    sides: tuple[SideTalk, ...] = ()
+    usable_percent: float = Field(default=100, gt=0, le=100)
+    reserve_tokens: int = Field(default=0, ge=0)
+
+
 class StateRule(Strict):
     """One sign of what the agent is doing; the first that matches wins.
 
@@ -193,6 +254,7 @@ class Rules(Strict):
     limits: tuple[LimitRule, ...] = ()
     progress: tuple[Progress, ...] = ()
     windows: tuple[UsageWindow, ...] = ()
+    context: ContextRules = ContextRules()
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Rules":

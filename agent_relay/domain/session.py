@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
 from agent_relay.domain.terms import NO_TERMS, Terms
 
 
@@ -156,6 +157,7 @@ class Session:
     retriable: Handoff | None = None
     closed: tuple[str, ...] = ()
     due: Handoff | None = None
+    context: Context = UNKNOWN_CONTEXT
 
     @property
     def leg(self) -> Leg | None:

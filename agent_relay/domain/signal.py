@@ -44,6 +44,10 @@ class Source(StrEnum):
     CLOCK = "clock"
 
 
+DATED = frozenset({Source.TRANSCRIPT, Source.LOG, Source.TELEMETRY})
+"""Sources whose records carry their own time or are history; the others are heard live."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Why a signal is believed: the source, its words quoted (at most 400 characters), and the place."""

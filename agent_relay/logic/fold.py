@@ -5,6 +5,9 @@ from dataclasses import replace
 
 from agent_relay.domain.event import (
     Body,
+    ContextCompacting,
+    ContextNoted,
+    DraftBegun,
     Event,
     LegAnswered,
     LegBusy,
@@ -36,6 +39,7 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.filling import begin_context, fold_context
 from agent_relay.logic.nearing import forget_leg, is_warning, note_warning
 from agent_relay.logic.origin import find_due
 from agent_relay.logic.transitions import TRANSITIONS
@@ -118,12 +122,17 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             if session.offered == body.agent:
                 return replace(session, limit=limit, offered="", offer="")
             return replace(session, limit=limit)
+        case ContextNoted(leg) | ContextCompacting(leg) | DraftBegun(leg):
+            is_own = session.leg is not None and session.leg.id == leg
+            return replace(session, context=fold_context(session.context, body, event)) if is_own else session
         case ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case HandoffBegun():
             begun = _begin_handoff(body, event)
             fresh = replace(session, why="", failure="", skipped=body.skipped, retriable=None, due=None)
-            return replace(fresh, handoff=begun)
+            relieves = replace(session.context, relieved_at=event.at)
+            context = relieves if begun.reason == "context" else session.context
+            return replace(fresh, handoff=begun, context=context)
         case PredecessorStopped():
             return replace(session, handoff=_advance(session.handoff, Step.STOPPED))
         case PacketPublished():
@@ -206,12 +215,19 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         legs=legs,
         generation=body.generation,
         handoff=handoff,
+        context=begin_context(session.context, is_relief=_is_relief(session, body)),
         rested_until="",
         offer="",
         refused=_leave_out(session.refused, body.agent),
         retriable=None,
         due=None,
     )
+
+
+def _is_relief(session: Session, body: LegStarting) -> bool:
+    """Whether the leg is the fresh one that takes over from a full one."""
+    handoff = session.handoff
+    return handoff is not None and handoff.reason == "context" and not body.resumes
 
 
 def _begin_handoff(body: HandoffBegun, event: Event) -> Handoff:

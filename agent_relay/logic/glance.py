@@ -36,7 +36,8 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
     (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), near
     (the same without scope: the running agent's warning that a limit is close), refused (`None`, or agent and
-    text: it is signed out or its key refused), and offered (the preferred agent that can be had back).
+    text: it is signed out or its key refused), offered (the preferred agent that can be had back), and
+    context (`None`, or used, room, level and at: the running agent's when it last passed a mark).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -49,6 +50,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
             view = _begin(data, at)
         _note_state(view, name, data, at)
         _note_rest(view, name, data)
+        _note_context(view, name, data)
         view["updated_at"] = at
     return view
 
@@ -57,6 +59,7 @@ def _begin(data: "Mapping[str, object]", at: object) -> "dict[str, object]":
     known = {key: data.get(key, "") for key in ("session", "root", "cwd", "task")}
     unknown: dict[str, object] = {"state": "", "agent": "", "leg": "", "since": at, "updated_at": at}
     nothing = {"packet": "", "why": "", "limit": None, "near": None, "refused": None, "offered": ""}
+    nothing["context"] = None
     return known | unknown | {"handoffs": 0} | nothing
 
 
@@ -92,6 +95,14 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
         view["handoffs"] = int(str(view["handoffs"])) + 1
     elif name in {"session.rested", "session.ended", "session.stopping", "handoff.failed"}:
         view["why"] = data.get("why") or view["why"]
+
+
+def _note_context(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    if name == "leg.starting":
+        view["context"] = None
+    elif name == "context.noted" and data.get("leg") == view["leg"]:
+        known = {key: data.get(key, 0) for key in ("used", "room", "level")}
+        view["context"] = known | {"at": data.get("read_at", "")}
 
 
 def _is_limit(data: "Mapping[str, object]") -> bool:

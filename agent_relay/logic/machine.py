@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from agent_relay.domain.context_effect import Filled, Quiet
 from agent_relay.domain.effect import (
     Answered,
     Asked,
@@ -42,6 +43,7 @@ from agent_relay.domain.handoff_event import HandoffConfirmed, HandoffFailed, Pa
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
+from agent_relay.logic.context_window import note_fill, relieve_asked, turn_ended
 from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.intervention import intervene
 from agent_relay.logic.ledger import find_rest
@@ -90,6 +92,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return answered(session, happened)
         case Prompted(leg):
             return _prompted(session, leg)
+        case Filled() | Quiet():
+            return note_fill(session, happened, world)
         case LegGone():
             return leg_gone(session, happened, world)
         case Spawned():
@@ -99,9 +103,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
         case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
             return publish_failed(session, happened, session.handoff, world)
         case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
-            works = session.living_leg is not None and session.living_leg.was_busy
-            confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
-            return Outcome((PacketDelivered(handoff, leg), *confirmed))
+            return _delivered(session, handoff, leg)
         case DeliverFailed(handoff) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
             return _deliver_failed(session, happened, world)
         case ResetPassed():
@@ -112,6 +114,12 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return restarted(session, world, leg_lives=leg_lives)
         case _:
             return NOTHING
+
+
+def _delivered(session: Session, handoff: str, leg: str) -> Outcome:
+    works = session.living_leg is not None and session.living_leg.was_busy
+    confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
+    return Outcome((PacketDelivered(handoff, leg), *confirmed))
 
 
 def _deliver_failed(session: Session, failed: DeliverFailed, world: World) -> Outcome:
@@ -145,6 +153,9 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     if asked.force and state is not None:
         known = {**known, asked.agent: replace(state, resting=False)}
     terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
+    relieved = NOTHING if asked.agent else relieve_asked(session, asked, terms, world)
+    if relieved.bodies:
+        return relieved
     choice = choose(roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs)
     if not choice.successor:
         raise NobodyAvailableError(
@@ -169,7 +180,8 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
         return Outcome((seen,), (Say(leg),) if is_new else ())
     if is_warning(seen):
         is_new = session.state in LIVE and not is_told(session, seen, world.now)
-        return Outcome((seen,), (Say(leg),) if is_new else ())
+        told = Outcome((seen,), (Say(leg),) if is_new else ())
+        return told.then(turn_ended(replace(session, near=_build_limit(seen, world)), world))
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
@@ -178,9 +190,12 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
     known = _note_limit(signal, world)
-    limit = Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
-    after = remedy_limit(session, known, limit, why=f"{signal.scope} limit")
+    after = remedy_limit(session, known, _build_limit(seen, world), why=f"{signal.scope} limit")
     return Outcome((seen,), (rest, *wake)).then(after)
+
+
+def _build_limit(seen: SignalSeen, world: World) -> Limit:
+    return Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
 
 
 def _build_seen(leg: str, signal: Signal) -> SignalSeen:
@@ -223,7 +238,7 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
     match state:
         case State.READY:
             ready = Outcome((LegReady(leg),), find_delivery(session, living))
-            return ready if ready.effects else ready.then(go_back(session, world))
+            return ready if ready.effects else ready.then(_turn_ended(session, world))
         case State.BUSY:
             confirmed: tuple[Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
@@ -233,6 +248,12 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
             return Outcome((LegAsking(leg),))
         case _:
             return NOTHING
+
+
+def _turn_ended(session: Session, world: World) -> Outcome:
+    """What waited for a turn's end: the way back to a preferred agent, else what a full context needs."""
+    back = go_back(session, world)
+    return back if back.bodies else turn_ended(replace(session, state=State.READY), world)
 
 
 def _prompted(session: Session, leg: str) -> Outcome:

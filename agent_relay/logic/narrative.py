@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from agent_relay.domain.adapter import Answer
@@ -80,6 +81,37 @@ def build_request(focus: str = "") -> str:
 def has_messages(facts: Facts) -> bool:
     """Whether there is anything to hand off: a prompt and an answer at least."""
     return len(facts.conversation) >= FEWEST_MESSAGES
+
+
+def render_narrative(
+    text: str, written: str, moment: str, *, facts: Facts, now: datetime, fresh_prompts: int
+) -> str:
+    """A kept document as a packet takes it along, with its age; empty where too much was asked since.
+
+    `written` is when, for people; `moment` the same in ISO 8601, empty in those of an older version.
+    """
+    at = _parse_moment(moment)
+    if at is None:
+        return f"(written {written})\n\n{text}"
+    since = [
+        said for said in facts.conversation if said.role == "user" and said.at is not None and said.at > at
+    ]
+    if len(since) > fresh_prompts:
+        return ""
+    minutes = max(0, int((now - at).total_seconds() // 60))
+    age = [f"{minutes} min before this packet"] if minutes else []
+    if since:
+        prompts = "1 prompt since is" if len(since) == 1 else f"{len(since)} prompts since are"
+        age.append(f"{prompts} not in it")
+    return f"(written {'; '.join([written, *age])})\n\n{text}"
+
+
+def _parse_moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -> Narrated:

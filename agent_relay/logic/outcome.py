@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 
+from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.effect import Effect
 from agent_relay.domain.event import Body
 from agent_relay.logic.policy import Availability
@@ -17,6 +18,8 @@ class World:
     native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
     rest may go on by itself at the first reset. `return_mode` is what happens when a preferred agent can be
     had again: offer, auto or off. `zone` is the user's: the reasons they read tell moments in it.
+    `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
+    a limit is asked for a handoff document.
     """
 
     now: datetime
@@ -28,6 +31,8 @@ class World:
     return_mode: str = "offer"
     zone: tzinfo = UTC
     fallback_models: Mapping[str, str] = field(default_factory=dict)
+    context: ContextWishes = NO_WISHES
+    draft_near_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

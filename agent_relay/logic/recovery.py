@@ -6,6 +6,7 @@ from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PredecessorStopped
 from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step
+from agent_relay.logic.context_window import turn_ended
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import (
@@ -45,7 +46,8 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
                 return Outcome((), (SpawnLeg(leg.id),))
             ready = leg is not None and session.state is State.READY
             given = find_delivery(session, leg) if leg and ready else ()
-            return Outcome((), (*given, *find_wake(session, world)))
+            went_on = Outcome((), (*given, *find_wake(session, world)))
+            return went_on if given else went_on.then(turn_ended(session, world))
 
 
 def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:

@@ -42,10 +42,15 @@ def begin_leg(session: Session, agent: str, world: World, *, resumes: bool = Fal
 
 
 def find_native_id(session: Session, agent: str) -> str:
-    """The native session id of the agent's last leg here that got as far as a prompt; empty for none."""
+    """The native session id of the agent's last leg here that got as far as a prompt; empty for none.
+
+    A conversation that gave way because its context was full is not gone on with.
+    """
+    known = (*session.done, *((session.handoff,) if session.handoff else ()))
+    full = {handoff.from_leg for handoff in known if handoff.reason == "context"}
     for leg in reversed(session.legs):
         if leg.agent == agent and leg.was_busy and leg.native_id:
-            return leg.native_id
+            return "" if leg.id in full else leg.native_id
     return ""
 
 

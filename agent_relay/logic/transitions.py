@@ -5,6 +5,9 @@ from types import MappingProxyType
 
 from agent_relay.domain.event import (
     Body,
+    ContextCompacting,
+    ContextNoted,
+    DraftBegun,
     LegAnswered,
     LegAsking,
     LegBusy,
@@ -72,6 +75,9 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         SessionRested: _to(S.RESTING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF),
         SessionWoke: _to(S.READY, S.RESTING),
         ReturnOffered: _stay(*S),
+        ContextNoted: _stay(*S),
+        ContextCompacting: _stay(*S),
+        DraftBegun: _stay(*S),
         SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
         Unknown: _stay(*S),

@@ -3,7 +3,9 @@
 import re
 from datetime import datetime, tzinfo
 
+from agent_relay.domain.context import Level
 from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State, Step
+from agent_relay.logic.filling import render_fill
 from agent_relay.logic.moments import render_moment
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
@@ -27,7 +29,8 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
     `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
     """
     model = f" on {handoff.model}" if handoff.model else ""
-    parts = [_render_cause(session, handoff, zone), f"Continuing with {handoff.to_agent}{model}."]
+    fresh = "a fresh " if handoff.reason == "context" and handoff.to_agent == handoff.from_agent else ""
+    parts = [_render_cause(session, handoff, zone), f"Continuing with {fresh}{handoff.to_agent}{model}."]
     if handoff.text_path:
         parts.append(f"Packet: {session_folder(session)}/{handoff.text_path}")
     return "→ " + " ".join(parts)
@@ -104,6 +107,12 @@ def render_near_line(near: Limit, zone: tzinfo) -> str:
     return f"→ {near.agent} is near {_name_limit(near)} ({said}). {go_on}"
 
 
+def render_context_line(session: Session) -> str:
+    """How full the agent's context is, and what can be done about that."""
+    hand_over = "Hand over when it suits you: /handoff behind the relay key"
+    return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
+
+
 def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
     """That an agent was started although it rests, and how to say that it does not."""
     when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
@@ -127,14 +136,23 @@ def render_message(session: Session, zone: tzinfo) -> str:
 def _render_standing(session: Session, zone: tzinfo) -> str:
     """What the agent at work is to be told of, while no handoff is under way."""
     offer = render_offer_line(session) if session.offer else ""
-    if session.near is not None:
-        lines = (render_near_line(session.near, zone), offer.removeprefix("→ "))
-        return ". ".join(line for line in lines if line)
+    warning = _render_warning(session, zone)
+    if warning:
+        return ". ".join(line for line in (warning, offer.removeprefix("→ ")) if line)
     if session.failure and session.leg is not None and not session.leg.handoff:
         return f"→ The handoff failed: {session.failure}. {session.agent} goes on in its own session"
     if session.failure:
         return f"→ {session.failure}. What it should have read: agent-relay packet show {session.id}"
     return offer
+
+
+def _render_warning(session: Session, zone: tzinfo) -> str:
+    """The newer of what warns of the agent at work: a limit that is near, a context that is full."""
+    near, read_at = session.near, session.context.read_at
+    is_full = read_at is not None and not Level.ADVISE.is_above(session.context.level)
+    if is_full and (near is None or (read_at is not None and near.at <= read_at)):
+        return render_context_line(session)
+    return render_near_line(near, zone) if near is not None else ""
 
 
 def session_folder(session: Session) -> str:
@@ -148,6 +166,8 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
         return f"{_render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":
         return f"{handoff.why}."
+    if handoff.reason == "context":
+        return f"{handoff.from_agent} hands over: {handoff.why}."
     return f"{handoff.from_agent} hands over."
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
@@ -14,13 +14,17 @@ _LIMIT_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A document without secrets, and the leg whose agent wrote it; `at` is ISO 8601."""
+    """A document without secrets, and the leg whose agent wrote it.
+
+    `at` is for people to read; `moment` is the same in ISO 8601, empty in those of older versions.
+    """
 
     leg: str
     agent: str
     at: str
     focus: str
     text: str
+    moment: str = ""
 
 
 def write_narrative(folder: str, kept: Kept) -> None:
@@ -28,18 +32,18 @@ def write_narrative(folder: str, kept: Kept) -> None:
     write_atomic(os.path.join(folder, _NAME), json.dumps(asdict(kept), ensure_ascii=False).encode())
 
 
-def read_narrative(folder: str, leg: str) -> str:
-    """What the agent of `leg` wrote, with when it did; empty where it wrote nothing that can be read."""
+def read_narrative(folder: str, leg: str) -> Kept | None:
+    """What the agent of `leg` wrote; `None` where it wrote nothing that can be read."""
     try:
         found = json.loads(read_bounded(os.path.join(folder, _NAME), limit_bytes=_LIMIT_BYTES))
     except (RelayError, FileNotFoundError, ValueError, RecursionError):
-        return ""
+        return None
     if not isinstance(found, dict) or found.get("leg") != leg:
-        return ""
-    text, at = found.get("text"), found.get("at")
-    if not isinstance(text, str) or not isinstance(at, str):
-        return ""
-    return f"(written {at})\n\n{text}"
+        return None
+    known = {field.name: found.get(field.name, "") for field in fields(Kept)}
+    if not all(isinstance(value, str) for value in known.values()) or not (known["text"] and known["at"]):
+        return None
+    return Kept(**known)
 
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:

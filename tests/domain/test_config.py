@@ -107,3 +107,21 @@ def test_what_is_spared_from_redaction_is_said_exactly_and_by_the_user_alone() -
             UserConfig.model_validate({"redaction": wrong})
     with pytest.raises(ValidationError, match="redaction"):
         ProjectConfig.model_validate(given)
+
+
+def test_contexts_are_left_alone_unless_the_user_says_otherwise() -> None:
+    """A handoff nobody asked for, and a draft that costs quota, are opted into."""
+    config = UserConfig()
+    assert (config.context.mode, config.handoff.draft_near_limit) == ("off", False)
+    marks = config.context.build_wishes()
+    assert (marks.advise, marks.draft, marks.act, marks.rearm, marks.ceiling) == (70, 80, 90, 60, 0)
+    assert (marks.cooldown, marks.to) == (timedelta(minutes=10), "same")
+
+
+@pytest.mark.parametrize(
+    "marks", [{"advise": 95}, {"draft": 60}, {"rearm": 70}, {"act": 101}, {"advise": 0}, {"ceiling": -1}]
+)
+def test_marks_that_do_not_rise_are_an_error(marks: dict[str, float]) -> None:
+    """A lower mark above the others would hand over at every turn."""
+    with pytest.raises(ValidationError):
+        UserConfig.model_validate({"context": marks})

@@ -29,6 +29,10 @@ BODIES = (
     words.SignalSeen("L1", "ada", "limit", "account", "screen", "session limit", decides=False),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "hook", "92%", decides=True),
     words.SignalSeen("L1", "ada", "near-limit", "warning", "screen", "95%", decides=False),
+    words.ContextNoted("L1", 720, 1000, "advise", START.isoformat()),
+    words.ContextNoted("L2", 100, 0, "low", START.isoformat()),
+    words.ContextCompacting("L1"),
+    words.DraftBegun("L1", "context"),
     words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     words.PredecessorStopped("H1", "L1"),
     words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
@@ -74,6 +78,11 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
     assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)
     assert (view["near"] is None) == (session.near is None)
+    noted, context = view["context"], session.context
+    if isinstance(noted, dict):
+        assert (noted["used"], noted["room"], noted["level"]) == (context.used, context.room, context.level)
+    else:
+        assert context.read_at is None
 
 
 def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:

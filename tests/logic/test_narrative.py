@@ -1,5 +1,6 @@
 import json
 import os
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,6 +13,7 @@ from agent_relay.logic.narrative import (
     fail,
     has_messages,
     read_answer,
+    render_narrative,
 )
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 
@@ -206,3 +208,37 @@ def test_two_messages_are_the_fewest_that_can_be_handed_off() -> None:
     assert not has_messages(Facts("a"))
     assert not has_messages(Facts("a", conversation=(prompt,), unprocessed_prompt=prompt))
     assert has_messages(Facts("a", conversation=(prompt, answer)))
+
+
+AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
+
+
+def keep(moment: str, *prompts_at: int, minutes: int = 0) -> str:
+    """The document as a packet made `minutes` later takes it along, prompts given so many minutes later."""
+    prompts = tuple(Said("user", "go on", 1, AT + timedelta(minutes=at)) for at in prompts_at)
+    answers = (Said("assistant", "done", 1, AT + timedelta(minutes=1)), Said("user", "undated", 1))
+    facts = Facts("ann", conversation=(*prompts, *answers))
+    now = AT + timedelta(minutes=minutes)
+    return render_narrative("## Goal", "09:00 UTC", moment, facts=facts, now=now, fresh_prompts=2)
+
+
+def test_a_document_says_how_old_it_is() -> None:
+    """Its reader must know what it cannot hold."""
+    moment = AT.isoformat()
+    assert keep(moment) == "(written 09:00 UTC)\n\n## Goal"
+    assert keep(moment, minutes=25) == "(written 09:00 UTC; 25 min before this packet)\n\n## Goal"
+    one = "(written 09:00 UTC; 25 min before this packet; 1 prompt since is not in it)\n\n## Goal"
+    assert keep(moment, -5, 10, minutes=25) == one
+    assert "; 2 prompts since are not in it)" in keep(moment, 10, 20, minutes=25)
+
+
+def test_a_document_too_much_was_asked_after_is_left_out() -> None:
+    """It would tell of a state that is long gone; age alone makes nothing stale."""
+    assert keep(AT.isoformat(), 10, 20, 24, minutes=25) == ""
+    assert keep(AT.isoformat(), minutes=60 * 24 * 7).startswith("(written 09:00 UTC; 10080 min")
+
+
+@pytest.mark.parametrize("moment", ["", "yesterday", "2026-11-22T09:00:00"])
+def test_a_document_of_an_older_version_has_no_age(moment: str) -> None:
+    """Its moment was kept for people only."""
+    assert keep(moment, 10, 20, 24, minutes=25) == "(written 09:00 UTC)\n\n## Goal"

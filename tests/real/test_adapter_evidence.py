@@ -99,7 +99,7 @@ def test_opencode_says_its_silent_limit_to_those_with_the_password(world: World)
     leg.terminal.wait_for("retrying")
     spec = next(spec for spec in leg.adapter.sources if spec.role == "event")
     place = LegPlace("leg", datetime.now(UTC), leg.values)
-    url = expand_text(spec.snapshot, place)
+    url = expand_text(spec.snapshots[0].url, place)
     assert url is not None
     pair = f"{spec.user}:{expand_text(spec.password, place)}"
     fetch = [sys.executable, "-c", FETCH, url]

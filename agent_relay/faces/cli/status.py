@@ -57,14 +57,27 @@ def list_columns(view: dict[str, object]) -> list[str]:
 
 def _tell_about(view: dict[str, object]) -> str:
     refused, near, offered = view["refused"], view["near"], view["offered"]
+    full = _tell_fill(view["context"])
     if isinstance(refused, dict):
         return f"signed out, or its key refused: {refused['text']}"
     if view["state"] in {"ready", "busy", "asking"}:
         if isinstance(near, dict):
-            return f"near limit: {near['text']}"
+            return f"near limit: {near['text']}{f'; {full}' if full else ''}"
+        if full:
+            return full
         if offered:
             return f"{offered} can be had again: agent-relay {offered}"
     return str(view["why"] or view["task"] or "")
+
+
+def _tell_fill(context: object) -> str:
+    """How full the context is, where its user wants to know; empty for a damaged line of the journal, too."""
+    if not isinstance(context, dict) or context["level"] not in {"advise", "draft", "act"}:
+        return ""
+    used, room = context["used"], context["room"]
+    if not isinstance(used, int) or not isinstance(room, int):
+        return ""
+    return f"context {100 * used // room} % full" if room > 0 else f"context {used} tokens long"
 
 
 def _print(view: dict[str, object]) -> None:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
-from agent_relay.domain.signal import Evidence, Kind, Record, Scope, Signal, Source
+from agent_relay.domain.signal import DATED, Evidence, Kind, Record, Scope, Signal, Source
 from agent_relay.logic.detector.findings import Finding, Reader
 from agent_relay.logic.detector.memory import Memory
 from agent_relay.logic.detector.notices import find_notices
@@ -17,8 +17,6 @@ from agent_relay.logic.screen import Screen
 # A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
 HOLD_S = 2.0
 _LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
-# Sources whose records carry their own time or are history; the others are heard live.
-_DATED = frozenset({Source.TRANSCRIPT, Source.LOG, Source.TELEMETRY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +107,7 @@ class Detector:
 
     def hear(self, record: Record, *, now: datetime) -> tuple[Signal, ...]:
         """What a record says, if it is newer than the leg."""
-        at = record.at or (None if record.source in _DATED else now)
+        at = record.at or (None if record.source in DATED else now)
         if at is None or at < self._started_at:
             return ()
         record = open_envelope(record)

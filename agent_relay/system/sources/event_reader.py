@@ -24,7 +24,7 @@ Deliver = Callable[[list[Record]], None]
 class EventReader:
     """Listens to a server of the agent on this machine, with growing pauses while it does not answer.
 
-    Each time it is heard again the snapshot is asked too, after the stream is open, so that nothing falls
+    Each time it is heard again the snapshots are asked too, after the stream is open, so that nothing falls
     between them. `nudge` ends a pause early: something moved, the server may be there now. `wait_s` says
     how long a connected server may be silent before it is asked anew.
     """
@@ -43,13 +43,17 @@ class EventReader:
 
     def update(self, place: LegPlace) -> None:
         """Listen once every value is known. Raises ConfigurationError for a URL that leads elsewhere."""
-        url, snapshot = expand_text(self.spec.path, place), expand_text(self.spec.snapshot, place)
-        user, password = expand_text(self.spec.user, place), expand_text(self.spec.password, place)
-        if self._task is not None or url is None or snapshot is None or user is None or password is None:
+        url, user = expand_text(self.spec.path, place), expand_text(self.spec.user, place)
+        password = expand_text(self.spec.password, place)
+        found = [(expand_text(one.url, place), one.each) for one in self.spec.snapshots]
+        snapshots = [(address, each) for address, each in found if address is not None]
+        if self._task is not None or url is None or user is None or password is None:
             return
-        for address in filter(None, (url, snapshot)):
+        if len(snapshots) < len(found):
+            return
+        for address in (url, *(address for address, _ in snapshots)):
             parse_url(address)
-        self._url, self._snapshot, self._user, self._password = url, snapshot, user, password
+        self._url, self._snapshots, self._user, self._password = url, snapshots, user, password
         self._task = asyncio.get_running_loop().create_task(self._listen())
 
     def nudge(self) -> None:
@@ -84,7 +88,8 @@ class EventReader:
         answer = await self._ask(self._url)
         try:
             self.trouble = ""
-            await self._hear_snapshot()
+            for address, each in self._snapshots:
+                await self._hear_snapshot(address, each)
             framer = build_framer(self.spec.framing)
             while chunk := await answer.read(self._quiet_s):
                 self._pause_s = FIRST_PAUSE_S
@@ -92,19 +97,17 @@ class EventReader:
         finally:
             await answer.close()
 
-    async def _hear_snapshot(self) -> None:
+    async def _hear_snapshot(self, address: str, each: Mapping[str, object]) -> None:
         """The state the server is in; a server that will not say is still listened to."""
-        if not self._snapshot:
-            return
         try:
             async with asyncio.timeout(SNAPSHOT_S):
-                text = await self._fetch(self._snapshot)
+                text = await self._fetch(address)
         except (OSError, StreamError, TimeoutError) as error:
             self.trouble = str(error) or "the server does not say its state"
             return
         data = parse_object(text)
         if data is not None:
-            self._send(_shape(data, self.spec.snapshot_each), self._snapshot)
+            self._send(_shape(data, each), address)
 
     async def _fetch(self, url: str) -> bytes:
         answer = await self._ask(url)

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 
 import pytest
 
-from agent_relay.domain.adapter import SourceSpec
+from agent_relay.domain.adapter import Snapshot, SourceSpec
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.system.sources.event_reader import EventReader
 from tests.support.heard import LIMIT_S, Heard, build_place, until
@@ -15,12 +15,9 @@ from tests.support.stream_server import CHUNKED, OK, Play, StreamServer, event, 
 SPEC = SourceSpec(
     role="event", framing="sse", path="http://127.0.0.1:{port}/event", user="relay", password="{password}"
 )
-WITH_SNAPSHOT = SPEC.model_copy(
-    update={
-        "snapshot": "http://127.0.0.1:{port}/status",
-        "snapshot_each": {"type": "session.status", "properties": {"sessionID": "$key", "status": "$value"}},
-    }
-)
+EACH = {"type": "session.status", "properties": {"sessionID": "$key", "status": "$value"}}
+SNAPSHOT = Snapshot(url="http://127.0.0.1:{port}/status", each=EACH)
+WITH_SNAPSHOT = SPEC.model_copy(update={"snapshots": (SNAPSHOT,)})
 STATUS = b'{"ses_1":{"type":"retry","next":1795174945539},"ses_2":{"type":"busy"}}'
 
 
@@ -147,8 +144,25 @@ def test_a_plain_snapshot_is_one_record() -> None:
     """Without a shape for its entries, the answer itself is the record."""
 
     async def main() -> None:
-        spec = WITH_SNAPSHOT.model_copy(update={"snapshot_each": {}})
+        spec = SPEC.model_copy(update={"snapshots": (Snapshot(url=SNAPSHOT.url),)})
         answers = {"/event": [say_and_wait(CHUNKED)], "/status": [say(OK + b"\r\n" + STATUS)]}
+        heard, _ = await hear(answers, 1, spec)
+        assert sorted(heard.records[0].data) == ["ses_1", "ses_2"]
+
+    run(main())
+
+
+def test_every_snapshot_is_asked_though_another_fails() -> None:
+    """A server may not know one of them: an older version of the agent."""
+
+    async def main() -> None:
+        gone = Snapshot(url="http://127.0.0.1:{port}/gone")
+        spec = SPEC.model_copy(update={"snapshots": (gone, Snapshot(url=SNAPSHOT.url))})
+        answers = {
+            "/event": [say_and_wait(CHUNKED)],
+            "/gone": [say(b"HTTP/1.1 404 No\r\n\r\n")],
+            "/status": [say(OK + b"\r\n" + STATUS)],
+        }
         heard, _ = await hear(answers, 1, spec)
         assert sorted(heard.records[0].data) == ["ses_1", "ses_2"]
 

@@ -1,0 +1,50 @@
+"""Giving a living leg what it is to work on: its packet or the session's task, once."""
+
+import asyncio
+from collections.abc import Mapping
+
+from agent_relay.app.delivery import deliver_text
+from agent_relay.app.ground import Ground
+from agent_relay.app.legs import LiveLeg
+from agent_relay.app.publishing import read_packet_text
+from agent_relay.domain.effect import Delivered, DeliverFailed, Happened
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Handoff, Session
+
+
+class Handing:
+    """The deliveries of one session. An agent that asked something meanwhile is ready a second time."""
+
+    def __init__(self, ground: Ground, live: Mapping[str, LiveLeg]) -> None:
+        self._ground = ground
+        self._live = live
+        self._under_way: set[str] = set()
+
+    async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Happened | None:
+        """What came of giving the leg its packet; `None` where it is being given something already."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return None
+        deliver = live.adapter.deliver
+        self._under_way.add(leg_id)
+        try:
+            packet = ""
+            if deliver.packet_by == "paste":
+                packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
+            await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening)
+        except RelayError as error:
+            return DeliverFailed(handoff.id, leg_id, error.sentence)
+        finally:
+            self._under_way.discard(leg_id)
+        return Delivered(handoff.id, leg_id)
+
+    async def deliver_task(self, task: str, leg_id: str) -> None:
+        """The leg works on the task, or is being given something already. Raises RelayError."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return
+        self._under_way.add(leg_id)
+        try:
+            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task)
+        finally:
+            self._under_way.discard(leg_id)

@@ -1,0 +1,89 @@
+"""Relieving an agent whose context is full: a draft ahead of time, a quiet moment, its own compaction."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from agent_relay.app.delivery import type_line
+from agent_relay.app.legs import LiveLeg, Luggage
+from agent_relay.app.narrating import Narrating
+from agent_relay.app.watch import LegWatch
+from agent_relay.domain.context_effect import Quiet
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session
+from agent_relay.logic.narrative import Kind
+
+_log = logging.getLogger(__name__)
+_WAIT_S = 900.0
+"""How long a quiet moment is waited for; the end of the next turn asks again."""
+_KEYS_S = 5.0
+"""How long no key was pressed before nobody counts as typing."""
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 10.0
+
+
+class Relief:
+    """What is done about the contexts of one session's legs, and the drafts it has written ahead."""
+
+    def __init__(self, narrating: Narrating, live: Mapping[str, LiveLeg]) -> None:
+        self._narrating = narrating
+        self._live = live
+        self._waiting: set[str] = set()
+
+    async def draft(self, session: Session, luggage: Luggage) -> None:
+        """The agent was asked for a handoff document; where it wrote none, handoffs do without."""
+        try:
+            told = await self._narrating.draft(session, luggage)
+        except RelayError as error:
+            _log.info("no-draft session=%s why=%s", session.id, type(error).__name__)
+            return
+        level = logging.INFO if told.kind is Kind.WRITTEN else logging.WARNING
+        _log.log(level, "draft session=%s outcome=%s", session.id, told.kind.value)
+
+    async def await_quiet(self, session: str, leg_id: str) -> Quiet | None:
+        """That the leg waits for a prompt which nobody types; `None` where that does not come to pass."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._waiting:
+            return None
+        self._waiting.add(leg_id)
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                await self._narrating.wait_for_draft(session)
+                return Quiet(leg_id) if await _be_quiet(live.watch) else None
+        except (TimeoutError, RelayError):
+            _log.info("never-quiet leg=%s", leg_id)
+            return None
+        finally:
+            self._waiting.discard(leg_id)
+
+    async def compact(self, leg_id: str) -> None:
+        """The agent was told to compact, unless somebody began to type meanwhile. Raises RelayError."""
+        live = self._live.get(leg_id)
+        if live is None:
+            return
+        deliver = live.adapter.deliver
+        if not deliver.compact:
+            raise RelayError(f"{live.leg.agent} has no command that makes its conversation shorter")
+        await type_line(live.watch, deliver, deliver.compact)
+
+    def see(self, session: Session) -> None:
+        """A draft that would come too late is given up."""
+        if session.handoff is not None or session.living_leg is None:
+            self._narrating.drop_draft(session.id)
+
+
+async def _be_quiet(watch: LegWatch) -> bool:
+    """Whether nobody types and the agent waits for a prompt; not where it begins to work, or is over."""
+    pause_s = _FIRST_PAUSE_S
+    while not watch.gone.is_set():
+        await watch.settle_evidence()
+        if watch.state in ("busy", "asking"):
+            return False
+        status = await watch.holder.request("status")
+        age_s = status.get("key_age_s")
+        is_typing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)
+        if watch.state == "ready" and watch.input != "typed" and not is_typing:
+            return True
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return False

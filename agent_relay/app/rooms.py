@@ -1,0 +1,90 @@
+"""The rooms of one daemon: every session at work by its id, and who waits for one to change."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.narrating import Narrating
+from agent_relay.app.room import Room, open_room
+from agent_relay.domain.effect import Restarted
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import Session, State
+from agent_relay.system.journal import Journal
+
+_REMEMBERED = timedelta(minutes=1)
+"""How long an ended session stays at work: terminals still ask how it ended."""
+
+
+class Rooms:
+    """One instance per daemon; use it from the event loop only."""
+
+    def __init__(self, ground: Ground, narrating: Narrating) -> None:
+        self._ground = ground
+        self._narrating = narrating
+        self._rooms: dict[str, Room] = {}
+        self._changes = asyncio.Condition()
+        self._wakers: set[asyncio.Task[None]] = set()
+
+    def __contains__(self, session_id: object) -> bool:
+        """Whether the session has a room."""
+        return session_id in self._rooms
+
+    def get(self, session_id: str) -> Room:
+        """The session's room. Raises WrongUseError where no such session is at work."""
+        room = self._rooms.get(session_id)
+        if room is None:
+            raise WrongUseError(f"no session {session_id[:26]} is at work", hint="See: agent-relay sessions")
+        return room
+
+    def at_work(self) -> list[Session]:
+        """The sessions that have not ended, newest change first."""
+        living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
+        return sorted(living, key=lambda session: session.updated_at, reverse=True)
+
+    def add(self, journal: Journal) -> Room:
+        """The room of the journal's session, at work from now on."""
+        room = open_room(self._ground, self._narrating, journal, self._changed)
+        self._rooms[room.session.id] = room
+        return room
+
+    async def reopen(self, journal: Journal) -> None:
+        """The journal's session is at work again, its leg watched if it lives; nothing of it is kept else."""
+        room = self.add(journal)
+        if room.session.state is State.ENDED:
+            return
+        try:
+            lives = await room.stage.adopt(room.session)
+        except BaseException:
+            self._rooms.pop(room.session.id, None)
+            await room.close()
+            raise
+        room.host.tell(Restarted(lives))
+
+    async def retire(self) -> None:
+        """Sessions that ended a while ago are let go of: each holds a file and a task."""
+        before = self._ground.clock.now() - _REMEMBERED
+        for room in list(self._rooms.values()):
+            session = room.session
+            if session.state is State.ENDED and session.updated_at < before and room.host.is_idle:
+                del self._rooms[session.id]
+                await room.close()
+
+    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
+        """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""
+        async with asyncio.timeout(limit_s), self._changes:
+            await self._changes.wait_for(is_so)
+
+    async def close(self) -> None:
+        """Nothing runs in this process any more; agents and holders are left as they are."""
+        await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
+
+    def _changed(self, session: Session) -> None:
+        self._ground.teller.tell(session.id)
+        waker = asyncio.create_task(self._wake(), name="changed")
+        self._wakers.add(waker)
+        waker.add_done_callback(self._wakers.discard)
+
+    async def _wake(self) -> None:
+        async with self._changes:
+            self._changes.notify_all()

@@ -1,0 +1,37 @@
+"""The lines of a session's journal that tell of an agent's context, and of drafts made ahead."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class ContextNoted:
+    """The leg's context passed a mark: `used` of `room` tokens (0 unknown), as its agent wrote at `read_at`.
+
+    `level` is the new one; `read_at` is ISO 8601.
+    """
+
+    name: ClassVar[str] = "context.noted"
+    leg: str
+    used: int
+    room: int
+    level: str
+    read_at: str
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCompacting:
+    """The leg's agent is about to be told to compact its context."""
+
+    name: ClassVar[str] = "context.compacting"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftBegun:
+    """The leg's agent is about to be asked for a handoff document ahead of time; `cause` says why."""
+
+    name: ClassVar[str] = "draft.begun"
+    leg: str
+    cause: str

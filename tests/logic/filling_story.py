@@ -1,0 +1,69 @@
+"""A session whose agents' contexts fill up, driven by hand through the state machine."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.context import ContextWishes
+from agent_relay.domain.context_effect import Filled, Quiet
+from agent_relay.domain.effect import Delivered
+from agent_relay.domain.event import Event
+from agent_relay.logic.fold import fold_event
+from agent_relay.logic.outcome import Outcome, World
+from tests.logic.story import NOW, Story
+
+HANDOFF = ContextWishes(mode="handoff")
+
+
+class Filling(Story):
+    """`minutes` is the time since the session began; each happening takes a hundredth of one."""
+
+    def __init__(self, wishes: ContextWishes = HANDOFF) -> None:
+        self.wishes = wishes
+        self.minutes = 0.0
+        super().__init__()
+
+    def at(self) -> datetime:
+        return NOW + timedelta(minutes=self.minutes)
+
+    def world(self, **changes: object) -> World:
+        self.minutes += 0.01
+        return replace(super().world(), now=self.at(), context=self.wishes, **changes)
+
+    def _journal(self, outcome: Outcome) -> None:
+        for body in outcome.bodies:
+            event = Event(
+                len(self.events) + 1, self.at(), self.session.generation if self.session else 0, body
+            )
+            self.events.append(event)
+            self.session = fold_event(self.session, event)
+        self.effects = list(outcome.effects)
+
+    def fills(self, used: int, *, room: int = 1000, leg: str = "", at: datetime | None = None) -> "Filling":
+        self.happens(Filled(leg or self.leg, used, room, at or self.at()))
+        return self
+
+    def turn(self, used: int, *, room: int = 1000) -> "Filling":
+        """A turn in which the context grew to `used`; `effects` are those of its end."""
+        self.minutes += 1
+        self.says("busy")
+        self.fills(used, room=room)
+        self.says("ready")
+        return self
+
+    def quiet(self) -> "Filling":
+        self.happens(Quiet(self.leg))
+        return self
+
+    def relieved(self) -> "Filling":
+        """The handoff that was begun is walked to the successor's first prompt."""
+        self.gone()
+        self.published()
+        self.spawned()
+        self.says("ready")
+        assert self.now.handoff is not None
+        self.happens(Delivered(self.now.handoff.id, self.leg))
+        self.says("busy")
+        return self
+
+    def count(self, name: str) -> int:
+        return [event.body.name for event in self.events].count(name)
