@@ -109,11 +109,16 @@ class SourceSpec(Strict):
 
 
 class Transcript(Strict):
-    """Where the agent keeps native sessions, and the named reader that understands them."""
+    """Where the agent keeps native sessions, and the named reader that understands them.
+
+    `usage` are patterns of every file that tells what was used, also those of subagents and those put aside:
+    forms like a source's path, `{folder}/{pattern}` where there are none.
+    """
 
     reader: str
     folder: str
     pattern: str
+    usage: tuple[str, ...] = ()
 
 
 class AnswerFailure(Strict):

@@ -15,17 +15,18 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Folders:
-    """The user's three folders; nothing is created by naming them.
+    """The user's folders; nothing is created by naming them. What is in `cache` may be deleted at any time.
 
     A plain class: hot commands import this module and must not pay for dataclasses.
     """
 
-    __slots__ = ("config", "runtime", "state")
+    __slots__ = ("cache", "config", "runtime", "state")
 
-    def __init__(self, runtime: str, state: str, config: str) -> None:
+    def __init__(self, runtime: str, state: str, config: str, cache: str = "") -> None:
         self.runtime = runtime
         self.state = state
         self.config = config
+        self.cache = cache or f"{state}/cache"
 
     @property
     def daemon_socket(self) -> str:
@@ -72,6 +73,11 @@ class Folders:
         """Holds crash reports."""
         return f"{self.state}/crashes"
 
+    @property
+    def usage_index(self) -> str:
+        """What has been read of the agents' usage so far."""
+        return f"{self.cache}/usage.db"
+
 
 def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
     """The folders of this user: under `AGENT_RELAY_HOME` where it is set, else where the platform has them.
@@ -89,13 +95,14 @@ def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
                 f"AGENT_RELAY_HOME must be an absolute path, not {home!r}", hint="Begin it with a slash."
             )
         home = os.path.normpath(home)
-        return Folders(f"{home}/run", f"{home}/state", f"{home}/config")
+        return Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache")
     if not sys.platform.startswith("linux"):
         return _platform_folders()
     return Folders(
         f"{_runtime_root(environ)}/agent-relay",
         f"{_user_root(environ, 'XDG_STATE_HOME', '.local/state')}/agent-relay",
         f"{_user_root(environ, 'XDG_CONFIG_HOME', '.config')}/agent-relay",
+        f"{_user_root(environ, 'XDG_CACHE_HOME', '.cache')}/agent-relay",
     )
 
 
@@ -241,4 +248,5 @@ def _platform_folders() -> Folders:
         platformdirs.user_runtime_dir("agent-relay", appauthor=False),
         platformdirs.user_state_dir("agent-relay", appauthor=False),
         platformdirs.user_config_dir("agent-relay", appauthor=False),
+        platformdirs.user_cache_dir("agent-relay", appauthor=False),
     )

@@ -100,7 +100,7 @@ def read_tables(path: str, tables: Tables, native_id: str) -> Source:
             todos=tuple(_fetch(database, tables.todos, wanted)),
         )
 
-    source = _query(path, read)
+    source = query_database(path, read)
     if source is None:
         raise RelayError(f"there is no session {native_id or 'at all'} in {path}")
     return source
@@ -108,7 +108,7 @@ def read_tables(path: str, tables: Tables, native_id: str) -> Source:
 
 def list_rows(path: str, tables: Tables) -> list[Mapping[str, object]]:
     """The newest sessions of the database `path`, newest first."""
-    return _query(path, lambda database: _fetch(database, tables.newest))
+    return query_database(path, lambda database: _fetch(database, tables.newest))
 
 
 def cannot_read(path: str, error: OSError) -> RelayError:
@@ -116,7 +116,7 @@ def cannot_read(path: str, error: OSError) -> RelayError:
     return RelayError(f"cannot read the transcript {path}: {error.strerror}")
 
 
-def _query(path: str, read: Callable[[sqlite3.Connection], Answer]) -> Answer:
+def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> Answer:
     """What `read` finds over a read-only connection.
 
     Reading a database in WAL mode needs its shared-memory file, which cannot be made in a folder we may

@@ -40,10 +40,10 @@ def _hear_success(facts: Collector, name: str, call: object, *, output: str, pla
             facts.touch(path, "read", place)
         case "replace" | "edit":
             is_new = get_text(arguments, "old_string") == ""
-            facts.touch(path, "created" if is_new else "modified", place, counts=_count(call))
+            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
         case "write_file":
             is_new = "new file" in output[:200]
-            facts.touch(path, "created" if is_new else "modified", place, counts=_count(call))
+            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
         case _:
             pass
 
@@ -59,7 +59,8 @@ def _read_result(call: object) -> tuple[str, str]:
     return "\n".join(filter(None, outputs)), "\n".join(filter(None, errors))
 
 
-def _count(call: object) -> tuple[int, int] | None:
+def count_change(call: object) -> tuple[int, int] | None:
+    """Added and removed lines of an edit, `None` where the call tells of none."""
     display = get_map(call, "resultDisplay")
     stat = get_map(display, "diffStat")
     if "model_added_lines" in stat:

@@ -1,0 +1,121 @@
+"""Gathers what a question about metrics is about, from files alone: our journals and the agents' records."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.logic.fold import ImpossibleEventError
+from agent_relay.logic.metrics.chain import find_chain
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.work import SessionWork, fold_work
+from agent_relay.system.adapters import load_adapters
+from agent_relay.system.folders import Folders
+from agent_relay.system.glances import find_near_root, list_index, read_sessions_at
+from agent_relay.system.journal import read_events
+from agent_relay.system.usage import UsageRead, read_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which work is asked about: one `session`, all on this machine, or else this repository's.
+
+    With `is_chain` also the sessions that one goes back to or went on in; without a name, the newest one's.
+    """
+
+    session: str = ""
+    is_chain: bool = False
+    is_all: bool = False
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs."""
+
+    works: list[SessionWork]
+    natives: list[Native]
+    read: UsageRead
+    is_ours_only: bool = False
+    problems: list[str] = field(default_factory=list)
+
+
+def gather_metrics(
+    folders: Folders, wanted: Wanted, *, cwd: str, environ: Mapping[str, str], now: datetime
+) -> Gathered:
+    """Everything `wanted` is about. Raises WrongUseError for a session that is not there, or not only one."""
+    root = find_near_root(cwd)
+    places = [(str(view["session"]), root) for view in read_sessions_at(root)]
+    if wanted.is_chain and not wanted.session:
+        if not places:
+            raise WrongUseError("there is no session here", hint="See: agent-relay metrics --all")
+        wanted = replace(wanted, session=places[0][0])
+    index = list_index(folders.sessions)
+    known = set(places)
+    everywhere = places + [one for one in index if one not in known]
+    problems: list[str] = []
+    works = _read_works(everywhere if wanted.is_all or wanted.session else places, now, problems)
+    adapters = load_adapters(folders, root=root)
+    specs = {str(name): one.adapter.transcript for name, one in adapters.items() if one.adapter.transcript}
+    read = read_usage(specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ)
+    gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
+    if wanted.session:
+        _choose(gathered, wanted)
+    elif not wanted.is_all:
+        inside = os.path.realpath(root)
+        named = {(leg.agent, native) for work in works for leg in work.legs for native in leg.natives}
+        gathered.natives = [
+            native
+            for native in read.natives
+            if (native.agent, native.session) in named or _is_below(native.cwd, inside)
+        ]
+    return gathered
+
+
+def _read_works(places: Iterable[tuple[str, str]], now: datetime, problems: list[str]) -> list[SessionWork]:
+    works = []
+    for session, root in places:
+        path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+        try:
+            work = fold_work(read_events(path), now)
+        except RelayError as error:
+            problems.append(error.sentence)
+        except ImpossibleEventError:
+            problems.append(f"{path} contradicts itself")
+        else:
+            works += [work] if work is not None else []
+    return works
+
+
+def _choose(gathered: Gathered, wanted: Wanted) -> None:
+    """Narrow down to the one session named: ours by its id, an agent's own by `agent:id` or its id."""
+    text = wanted.session
+    ours = [work for work in gathered.works if _is_named(work.session, text.upper())]
+    own = [one for one in gathered.natives if _is_named(one.session, text) or _is_word(one, text)]
+    if len(ours) + len(own) != 1:
+        what = "no session is" if not ours and not own else f"{len(ours) + len(own)} sessions are"
+        raise WrongUseError(f"{what} named {text[:60]!r}", hint="See: agent-relay metrics --all")
+    if wanted.is_chain:
+        gathered.works, gathered.natives = find_chain(gathered.works, gathered.natives, ours, own)
+    elif ours:
+        named = {(leg.agent, native) for leg in ours[0].legs for native in leg.natives}
+        gathered.works, gathered.is_ours_only = ours, True
+        gathered.natives = [one for one in gathered.natives if (one.agent, one.session) in named]
+    else:
+        gathered.natives = own
+
+
+def _is_named(session: str, text: str) -> bool:
+    return session.startswith(text) or session.endswith(text)
+
+
+def _is_word(native: Native, text: str) -> bool:
+    agent, _, session = text.partition(":")
+    return native.agent == agent and bool(session) and _is_named(native.session, session)
+
+
+def _is_below(cwd: str, root: str) -> bool:
+    if not cwd:
+        return False
+    real = os.path.realpath(cwd)
+    return real == root or real.startswith(root.rstrip("/") + "/")

@@ -1,0 +1,104 @@
+"""Prints a report of metrics: tables, small pictures, CSV, and what the figures leave out."""
+
+import csv
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from agent_relay.app.metrics import Gathered
+from agent_relay.faces.cli.metrics_table import drop_empty, get_width, is_plain_output, render_tables
+from agent_relay.faces.cli.metrics_view import COLUMNS, HEADERS, build_row, list_cells
+from agent_relay.faces.cli.printing import print_lines
+from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_count
+from agent_relay.logic.metrics.rows import By, Row
+
+_BAR_WIDTH = 30
+_SHOWN_PROBLEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Rows with their labels by key, their total, what they were made of, and where prices are from."""
+
+    by: By
+    rows: Sequence[Row]
+    total: Row
+    labels: Mapping[str, str]
+    gathered: Gathered
+    source: str
+    newest: date | None
+
+    def build_view(self) -> dict[str, object]:
+        """All of it for JSON."""
+        return {
+            "by": self.by,
+            "rows": [build_row(row, self.labels[row.key]) for row in self.rows],
+            "total": build_row(self.total, "total"),
+            "prices": {"source": self.source, "newest": self.newest.isoformat() if self.newest else None},
+            "skipped_lines": self.gathered.read.skipped,
+            "problems": self.gathered.problems,
+        }
+
+
+def print_csv(report: Report) -> None:
+    """The rows as CSV on standard output."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in report.rows:
+        view = build_row(row, report.labels[row.key])
+        writer.writerow([_flatten(view[column]) for column in COLUMNS])
+
+
+def _flatten(value: object) -> object:
+    """A cell: lists and tables as words, a formula nobody meant as text."""
+    if isinstance(value, dict):
+        value = " ".join(f"{name}={count}" for name, count in value.items())
+    elif isinstance(value, list):
+        value = " ".join(str(one) for one in value)
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value
+
+
+def print_report(report: Report) -> None:
+    """Tables, a picture, and what the figures leave out."""
+    rows, labels, by = report.rows, report.labels, report.by
+    if not rows:
+        print_lines("Nothing was used here.", "All of this machine's: agent-relay metrics --all")
+        return
+    cells = [[labels[row.key], *list_cells(row)] for row in rows]
+    headers, cells = drop_empty((by, *HEADERS), cells, ["total", *list_cells(report.total)])
+    sys.stdout.write(render_tables(headers, cells, width=get_width()))
+    plain = is_plain_output()
+    if by == "day":
+        line = draw_line([row.bill.tokens for row in rows], is_plain=plain)
+        print_lines(*(["", f"tokens a day  {line}"] if line else []))
+    elif len(rows) > 1:
+        most, width = max(row.bill.tokens for row in rows), max(map(len, labels.values()))
+        bars = [
+            f"{labels[row.key]:{width}}  {draw_bar(row.bill.tokens, most, _BAR_WIDTH, is_plain=plain)}"
+            for row in rows
+        ]
+        print_lines("", "tokens", *(bar.rstrip() for bar in bars))
+    _print_notes(report)
+
+
+def _print_notes(report: Report) -> None:
+    """What the figures leave out, in a line each."""
+    gathered, unpriced = report.gathered, report.total.bill.unpriced
+    notes = [
+        f"Money: list prices by {report.source}" + (f", newest of {report.newest}." if report.newest else ".")
+    ]
+    if unpriced:
+        known = ", ".join(f"{name} ({render_count(count)})" for name, count in sorted(unpriced.items()))
+        notes.append(f"No price is known for the tokens of: {known}.")
+    if report.total.untold:
+        notes.append(
+            f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."
+        )
+    if gathered.read.skipped:
+        notes.append(f"Lines that could not be read: {gathered.read.skipped}.")
+    problems = gathered.problems[:_SHOWN_PROBLEMS]
+    rest = len(gathered.problems) - len(problems)
+    print_lines("", *notes, *problems, *([f"And {rest} more that could not be read."] if rest else []))

@@ -1,0 +1,35 @@
+"""Which sessions belong together: those that went on in one another, ours and the agents' own."""
+
+from collections.abc import Sequence
+
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.work import SessionWork
+
+
+def find_chain(
+    works: Sequence[SessionWork],
+    natives: Sequence[Native],
+    begin_works: Sequence[SessionWork],
+    begin_natives: Sequence[Native],
+) -> tuple[list[SessionWork], list[Native]]:
+    """The sessions connected with those to begin from, by legs in one native session or by forks."""
+    ours = {work.session for work in begin_works}
+    own = {(native.agent, native.session) for native in begin_natives}
+    size = -1
+    while size != len(ours) + len(own):
+        size = len(ours) + len(own)
+        for work in works:
+            named = {(leg.agent, native) for leg in work.legs for native in leg.natives}
+            if work.session in ours or named & own:
+                ours.add(work.session)
+                own |= named
+        for native in natives:
+            name, parent = (native.agent, native.session), (native.agent, native.parent)
+            if name in own and native.parent:
+                own.add(parent)
+            elif parent in own:
+                own.add(name)
+    return (
+        [work for work in works if work.session in ours],
+        [native for native in natives if (native.agent, native.session) in own],
+    )

@@ -1,0 +1,150 @@
+"""Puts the marks of all transcripts of one agent together, so that what several of them tell counts once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Opened, Prompted, Used
+
+_DEPTH = 64
+
+
+@dataclass(slots=True)
+class Native:
+    """One native session of an agent with its subagents, each of its marks once and in order of time."""
+
+    agent: str
+    session: str
+    cwd: str = ""
+    parent: str = ""
+    used: list[Used] = field(default_factory=list)
+    prompts: list[Prompted] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    changes: list[Changed] = field(default_factory=list)
+
+
+def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native]:
+    """The native sessions the transcripts tell of, oldest first.
+
+    What two transcripts share belongs to the one that was there first: the other one's parent, else the one
+    that begins, then ends, earlier. Sessions of subagents are part of those they work for.
+    """
+    files = [marks for marks in transcripts if marks]
+    opened = {mark.session: mark for marks in files for mark in marks if isinstance(mark, Opened)}
+    files.sort(key=lambda marks: _order(marks, opened))
+    pool = _Pool(opened)
+    for marks in files:
+        pool.take(marks)
+    return sorted(pool.build(agent), key=_first_moment)
+
+
+def _first_moment(native: Native) -> tuple[int, str]:
+    marks = (native.used, native.prompts, native.failures, native.changes)
+    return min((listed[0].at for listed in marks if listed), default=0), native.session
+
+
+def _order(marks: Sequence[Mark], opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
+    dated = [mark for mark in marks if not isinstance(mark, Opened)]
+    session = dated[0].session if dated else ""
+    first = dated[0].at if dated else 0
+    return len(_list_ancestors(session, opened)), first, max((mark.at for mark in dated), default=0), session
+
+
+def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
+    """Whom `session` goes back to, nearest first; a circle somebody forged ends it."""
+    found: list[str] = []
+    known = opened.get(session)
+    while known is not None and known.parent and known.parent not in found and len(found) < _DEPTH:
+        found.append(known.parent)
+        known = opened.get(known.parent)
+    return found
+
+
+class _Pool:
+    """The marks taken so far, by what they are known by."""
+
+    def __init__(self, opened: Mapping[str, Opened]) -> None:
+        self._opened = opened
+        self._used: dict[str, Used] = {}
+        self._unnamed: list[Used] = []
+        self._chains: dict[str, set[str]] = {}
+        self._others: dict[tuple[type, str], Prompted | Failed | Changed] = {}
+
+    def take(self, marks: Sequence[Mark]) -> None:
+        """Add one transcript's."""
+        used, chains = self._used, self._chains
+        for mark in marks:
+            if isinstance(mark, Used):
+                if mark.key:
+                    known = used.get(mark.key)
+                    if known is None:
+                        used[mark.key] = mark
+                    elif mark.output > known.output:
+                        used[mark.key] = msgspec.structs.replace(mark, at=known.at, session=known.session)
+                    if mark.chain:
+                        chains.setdefault(mark.session, set()).add(mark.chain)
+                else:
+                    self._unnamed.append(mark)
+            elif not isinstance(mark, Opened):
+                self._take_other(mark)
+
+    def _take_other(self, mark: Prompted | Failed | Changed) -> None:
+        known = self._others.setdefault((type(mark), mark.key), mark)
+        if not isinstance(mark, Changed) or not isinstance(known, Changed):
+            return
+        # Written again as a turn goes on; the most is the last.
+        if mark.added + mark.removed > known.added + known.removed:
+            self._others[type(mark), mark.key] = msgspec.structs.replace(mark, session=known.session)
+
+    def build(self, agent: str) -> list[Native]:
+        """The sessions."""
+        natives: dict[str, Native] = {}
+        for used in (*self._used.values(), *self._keep_unnamed()):
+            self._get(natives, agent, used.session).used.append(used)
+        for mark in self._others.values():
+            native = self._get(natives, agent, mark.session)
+            match mark:
+                case Prompted():
+                    if not self._is_side(mark.session):
+                        native.prompts.append(mark)
+                case Failed():
+                    native.failures.append(mark)
+                case _:
+                    native.changes.append(mark)
+        for native in natives.values():
+            for marks in (native.used, native.prompts, native.failures, native.changes):
+                marks.sort(key=lambda mark: mark.at)
+        return list(natives.values())
+
+    def _keep_unnamed(self) -> list[Used]:
+        """Answers known by their running total alone: those no session they go back to has told of."""
+        kept = []
+        for used in self._unnamed:
+            ancestors = _list_ancestors(used.session, self._opened)
+            if any(used.chain in self._chains.get(one, ()) for one in (used.session, *ancestors)):
+                continue
+            kept.append(used)
+            self._chains.setdefault(used.session, set()).add(used.chain)
+            if ancestors and ancestors[-1] not in self._opened:
+                # Siblings of a parent that is gone would each tell its history.
+                self._chains.setdefault(ancestors[-1], set()).add(used.chain)
+        return kept
+
+    def _is_side(self, session: str) -> bool:
+        known = self._opened.get(session)
+        return known is not None and known.is_side
+
+    def _get(self, natives: dict[str, Native], agent: str, session: str) -> Native:
+        """The entry of the session a mark is part of: for a subagent's, the one it works for in the end."""
+        ancestors = iter(_list_ancestors(session, self._opened))
+        while self._is_side(session):
+            above = next(ancestors, None)
+            if above is None:
+                break
+            session = above
+        native = natives.get(session)
+        if native is None:
+            known = self._opened.get(session) or Opened(session)
+            native = natives[session] = Native(agent, session, known.cwd, known.parent)
+        return native

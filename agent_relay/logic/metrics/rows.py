@@ -1,0 +1,226 @@
+"""Sums up what was used and done by session, leg, agent, model or day."""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agent_relay.domain.session import State
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.rates import Bill, Rates
+from agent_relay.logic.metrics.turns import cut_turns
+from agent_relay.logic.metrics.work import WAITING, LegWork, SessionWork, Span, find_leg
+
+By = Literal["session", "leg", "agent", "model", "day"]
+DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose work something was: a `session` and `leg` of ours, or `agent:native-id` for a user's own."""
+
+    session: str
+    leg: str
+    agent: str
+
+
+@dataclass(slots=True)
+class Row:
+    """What one key of the table has come to; times in ms, `None` where nothing tells them.
+
+    `untold` counts legs that left no transcript we can read: what they used is not known.
+    """
+
+    key: str
+    bill: Bill = field(default_factory=Bill)
+    agents: list[str] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+    turns: int = 0
+    failed: int = 0
+    wall_ms: int | None = None
+    active_ms: int | None = None
+    waiting_ms: int | None = None
+    handoffs: int = 0
+    limits: int = 0
+    failovers_ms: list[int] = field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+    untold: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: rows `by` what, since when (epoch in ms), of which agent (empty for all).
+
+    `day_of` names the user's day of a moment in epoch ms, `rates` prices models. `is_ours_only` leaves out
+    what was no leg's work.
+    """
+
+    by: By
+    rates: Rates
+    day_of: Callable[[int], str]
+    since: int = 0
+    agent: str = ""
+    is_ours_only: bool = False
+
+
+def sum_rows(
+    works: Sequence[SessionWork], natives: Sequence[Native], question: Question
+) -> tuple[list[Row], Row]:
+    """The rows, in the order of their first moment, and the row of everything."""
+    table = _Table(question)
+    table.add_works(works, {(native.agent, native.session) for native in natives})
+    for native in natives:
+        if question.agent in ("", native.agent):
+            table.add_native(works, native)
+    rows = sorted(table.rows.values(), key=lambda row: (row.first, row.key))
+    return rows, table.total
+
+
+class _Finder:
+    """Tells whose work a moment of one native session was."""
+
+    def __init__(self, legs: Sequence[tuple[Owner, LegWork]], native: Native) -> None:
+        name = f"{native.agent}:{native.session}"
+        self.own = Owner(name, name, native.agent)
+        self._owners = {leg.leg: owner for owner, leg in legs}
+        self._legs = [leg for _, leg in legs]
+
+    def __call__(self, at: int) -> Owner:
+        leg = find_leg(self._legs, at) if self._legs else None
+        return self.own if leg is None else self._owners[leg.leg]
+
+
+class _Table:
+    """Rows by key, and their total."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self.rows: dict[str, Row] = {}
+        self.total = Row("total")
+
+    def add_works(self, works: Sequence[SessionWork], told: AbstractSet[tuple[str, str]]) -> None:
+        """Take in what journals tell: time, limits, handoffs; `told` are the native sessions there are."""
+        since = self._question.since
+        for work in works:
+            agents = {leg.leg: leg.agent for leg in work.legs}
+            for span in work.spans:
+                if span.state is not State.ENDED and span.end > since:
+                    self._add_span(work, agents.get(span.leg, ""), span)
+            for leg in work.legs:
+                self._add_leg(Owner(work.session, leg.leg, leg.agent), leg, told)
+            for passing in work.passings:
+                owner = Owner(work.session, passing.leg, agents.get(passing.leg, ""))
+                for row in self._at(owner, passing.at):
+                    row.handoffs += 1
+                    if passing.is_failover:
+                        row.failovers_ms.append(passing.took_ms)
+
+    def _add_leg(self, owner: Owner, leg: LegWork, told: AbstractSet[tuple[str, str]]) -> None:
+        for at in leg.limits:
+            for row in self._at(owner, at):
+                row.limits += 1
+        if not any((leg.agent, native) in told for native in leg.natives):
+            for row in self._at(owner, leg.end):
+                row.untold += 1
+
+    def add_native(self, works: Sequence[SessionWork], native: Native) -> None:
+        """Take in what one native session tells, each mark as the work of the leg that did it."""
+        legs = [
+            (Owner(work.session, leg.leg, leg.agent), leg)
+            for work in works
+            for leg in work.legs
+            if leg.agent == native.agent and native.session in leg.natives
+        ]
+        find = _Finder(legs, native)
+        rates, by_model = self._question.rates, self._question.by == "model"
+        for used in native.used:
+            for row in self._at(find(used.at), used.at, model=used.model if by_model else ""):
+                row.bill.add(used, rates)
+        for change in native.changes:
+            for row in self._at(find(change.at), change.at):
+                row.added += change.added
+                row.removed += change.removed
+        limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
+        for turn in cut_turns(native, limits):
+            owner = find(turn.at)
+            for row in self._at(owner, turn.at, model=turn.model if by_model else ""):
+                row.turns += 1
+                row.failed += turn.is_failed
+                if owner is find.own:
+                    row.active_ms = (row.active_ms or 0) + turn.active_ms
+        for begin, end in self._find_own_time(native, find):
+            for row in self._at(find.own, begin):
+                row.wall_ms = (row.wall_ms or 0) + end - begin
+
+    def _add_span(self, work: SessionWork, agent: str, span: Span) -> None:
+        owner = Owner(work.session, span.leg, agent)
+        for begin, end in self._split(max(span.begin, self._question.since), span.end):
+            for row in self._at(owner, begin):
+                length = end - begin
+                row.wall_ms = (row.wall_ms or 0) + length
+                row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
+                row.waiting_ms = (row.waiting_ms or 0) + (length if span.state in WAITING else 0)
+
+    def _find_own_time(self, native: Native, find: _Finder) -> list[tuple[int, int]]:
+        """From the first to the last of what was no leg's work, day by day where rows are days."""
+        since, by_day = self._question.since, self._question.by == "day"
+        spans: dict[str, tuple[int, int]] = {}
+        marks = (native.used, native.prompts, native.failures, native.changes)
+        for mark in (mark for listed in marks for mark in listed):
+            at = mark.at
+            if at and at >= since and find(at) is find.own:
+                begin, end = spans.get(key := self._question.day_of(at) if by_day else "", (at, at))
+                spans[key] = min(begin, at), max(end, at)
+        return list(spans.values())
+
+    def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """The time in pieces that lie within one day of the user's, where rows are days."""
+        if self._question.by != "day":
+            yield begin, end
+            return
+        day_of = self._question.day_of
+        while day_of(begin) != day_of(end):
+            low, high = begin, min(end, begin + DAY_MS + 2 * 3_600_000)
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if day_of(middle) == day_of(begin) else (low, middle)
+            yield begin, high
+            begin = high
+        yield begin, end
+
+    def _at(self, owner: Owner, at: int, *, model: str = "") -> Iterator[Row]:
+        """The row something belongs to, and the total; none where it was not asked for."""
+        question = self._question
+        is_own = owner.session == owner.leg
+        if (
+            at < question.since
+            or question.agent not in ("", owner.agent)
+            or (is_own and question.is_ours_only)
+        ):
+            return
+        key = self._name(owner, at, model)
+        rows = [self.total]
+        if key:
+            rows.append(self.rows.setdefault(key, Row(key)))
+        for row in rows:
+            if owner.agent and owner.agent not in row.agents:
+                row.agents.append(owner.agent)
+            row.first = min(row.first or at, at)
+            row.last = max(row.last, at)
+            yield row
+
+    def _name(self, owner: Owner, at: int, model: str) -> str:
+        """The key of the row; empty for what has no place in such rows."""
+        match self._question.by:
+            case "session":
+                return owner.session
+            case "leg":
+                return owner.leg
+            case "agent":
+                return owner.agent
+            case "day":
+                return self._question.day_of(at) if at else "unknown"
+            case _:
+                return model

@@ -1,0 +1,42 @@
+"""Cuts a native session into turns: one prompt and all that follows."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_relay.logic.metrics.pool import Native
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn. `active_ms` is the time to the last thing it did; `model` is the first that answered."""
+
+    at: int
+    active_ms: int
+    is_failed: bool
+    model: str = ""
+
+
+def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
+    """The turns in order; one that ended in an error, or at one of the moments of `limits`, has failed."""
+    starts = [prompt.at for prompt in native.prompts]
+    lasts = list(starts)
+    models = [""] * len(starts)
+    failed = [False] * len(starts)
+    for used in native.used:
+        place = bisect_right(starts, used.at) - 1
+        if place >= 0:
+            lasts[place] = max(lasts[place], used.at)
+            models[place] = models[place] or used.model
+    for at in (*(mark.at for mark in native.changes), *(mark.at for mark in native.failures)):
+        place = bisect_right(starts, at) - 1
+        if place >= 0:
+            lasts[place] = max(lasts[place], at)
+    for end in (*(mark.at for mark in native.failures), *limits):
+        place = bisect_right(starts, end) - 1
+        if place >= 0:
+            failed[place] = True
+    return [
+        Turn(start, last - start, is_failed, model)
+        for start, last, is_failed, model in zip(starts, lasts, failed, models, strict=True)
+    ]

@@ -1,0 +1,189 @@
+"""What a session's journal says of its legs, its waiting and its handoffs, as spans of time."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agent_relay.domain.event import (
+    Event,
+    HandoffBegun,
+    HandoffConfirmed,
+    HandoffFailed,
+    LegNamed,
+    LegStarted,
+    LegStarting,
+    SignalSeen,
+)
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.fold import fold_event
+
+_OVER = frozenset({State.ENDED, State.STOPPING})
+WAITING = frozenset({State.LIMITED, State.RESTING})
+"""The states in which a session waits for a limit to end, or for somebody to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The session was in `state` from `begin` to `end`, with the leg `leg`, epoch in ms."""
+
+    state: State
+    leg: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A handoff that was done: begun by a limit or not, from what called for it to the successor at work."""
+
+    from_leg: str
+    leg: str
+    at: int
+    took_ms: int
+    is_failover: bool
+
+
+@dataclass(slots=True)
+class LegWork:
+    """One leg's time, epoch in ms, and the native sessions it has been at.
+
+    `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
+    present for one that lives.
+    """
+
+    leg: str
+    agent: str
+    begin: int
+    end: int
+    natives: list[str] = field(default_factory=list)
+    limits: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SessionWork:
+    """One session of ours as its journal tells it."""
+
+    session: str
+    root: str
+    cwd: str
+    task: str
+    legs: list[LegWork]
+    spans: list[Span]
+    passings: list[Passing]
+
+
+def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
+    """What the journal of one session tells; `None` for one without its first event.
+
+    Raises ImpossibleEventError where the journal contradicts itself.
+    """
+    session: Session | None = None
+    work = _Work()
+    for event in events:
+        before = session
+        session = fold_event(session, event)
+        if session is not None:
+            work.take(before, session, event)
+    return None if session is None else work.build(session, to_ms(now))
+
+
+def to_ms(at: datetime) -> int:
+    """`at` as an epoch in ms."""
+    return int(at.timestamp() * 1000)
+
+
+class _Work:
+    """Spans so far, and what is under way."""
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._passings: list[Passing] = []
+        self._names: dict[str, list[str]] = {}
+        self._limits: dict[str, list[int]] = {}
+        self._started: set[str] = set()
+        self._begun: dict[str, tuple[str, int, bool]] = {}
+        self._since = 0
+        self._limited_at = 0
+
+    def take(self, before: Session | None, session: Session, event: Event) -> None:
+        """Follow one event from the session before it to the one after it."""
+        at = to_ms(event.at)
+        if before is None:
+            self._since = at
+        elif (before.state, _leg(before)) != (session.state, _leg(session)):
+            self._spans.append(Span(before.state, _leg(before), self._since, max(at, self._since)))
+            self._since = at
+        match event.body:
+            case LegStarting(leg, native_id=native) | LegNamed(leg, native_id=native):
+                names = self._names.setdefault(leg, [])
+                if native and native not in names:
+                    names.append(native)
+            case LegStarted(leg):
+                self._started.add(leg)
+            case SignalSeen(leg) if session.state is State.LIMITED and before is not None:
+                # Several sources may tell of one limit: the one that changed the session's state counts.
+                if before.state is not State.LIMITED:
+                    self._limits.setdefault(leg, []).append(at)
+                    self._limited_at = at
+            case _:
+                self._take_handoff(event, at)
+
+    def _take_handoff(self, event: Event, at: int) -> None:
+        match event.body:
+            case HandoffBegun(handoff, from_leg) as begun:
+                is_failover = begun.reason == "rate_limit"
+                self._begun[handoff] = (
+                    from_leg,
+                    (self._limited_at or at) if is_failover else at,
+                    is_failover,
+                )
+            case HandoffConfirmed(handoff, leg) if handoff in self._begun:
+                from_leg, since, is_failover = self._begun.pop(handoff)
+                self._passings.append(Passing(from_leg, leg, at, max(0, at - since), is_failover))
+            case HandoffFailed(handoff):
+                self._begun.pop(handoff, None)
+            case _:
+                pass
+
+    def build(self, session: Session, now_ms: int) -> SessionWork:
+        """All of it; what is still under way ends now."""
+        last = to_ms(session.updated_at)
+        end = last if session.state in _OVER else max(now_ms, last)
+        if session.state not in _OVER:
+            self._spans.append(Span(session.state, _leg(session), self._since, max(end, self._since)))
+        legs = [
+            LegWork(
+                leg.id,
+                leg.agent,
+                0 if leg.is_over and leg.id not in self._started and leg.was_busy else to_ms(leg.starting_at),
+                end if leg.ended_at is None else to_ms(leg.ended_at),
+                self._names.get(leg.id, []),
+                self._limits.get(leg.id, []),
+            )
+            for leg in session.legs
+        ]
+        return SessionWork(
+            session.id, session.root, session.cwd, session.task, legs, self._spans, self._passings
+        )
+
+
+def _leg(session: Session) -> str:
+    return session.legs[-1].id if session.legs else ""
+
+
+def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:
+    """Which of the legs that were at one native session something in it is the work of; `None` for none.
+
+    The newest that had begun, as far as one had; a leg's last words may be written while it is being ended.
+    """
+    found = None
+    for leg in legs:
+        if leg.begin - EARLY_MS <= at <= leg.end + LATE_MS and (found is None or leg.begin <= at):
+            found = leg
+    return found
+
+
+EARLY_MS = 2_000
+"""A native record may be dated a moment before the leg's first journal line."""
+LATE_MS = 10_000
+"""What an agent wrote while it was being ended is still the leg's."""

@@ -1,0 +1,28 @@
+"""Cuts a block of bytes into lines and looks at their ends only, so that tools' output is not decoded."""
+
+from collections.abc import Iterator
+
+from agent_relay.logic.transcripts.shape import LINE_BYTES
+
+Span = tuple[int, int]
+
+
+def iterate_spans(data: bytes) -> Iterator[Span]:
+    """Start and end (without the line feed) of every line that is not too long to be a record."""
+    find = data.find
+    start, size = 0, len(data)
+    while start < size:
+        end = find(b"\n", start)
+        if end < 0:
+            end = size
+        if start < end <= start + LINE_BYTES:
+            yield start, end
+        start = end + 1
+
+
+def has_near_ends(data: bytes, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
+    """Whether `literal` stands in the first `head` or the last `tail` bytes of the line."""
+    start, end = span
+    if end - start <= head + tail:
+        return data.find(literal, start, end) >= 0
+    return data.find(literal, start, start + head) >= 0 or data.find(literal, end - tail, end) >= 0

@@ -1,0 +1,135 @@
+"""Finds every file that tells what an agent has used, and reads new bytes of one with bounded memory."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.errors import RelayError
+from agent_relay.logic.transcripts.shape import LINE_BYTES
+from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path
+from agent_relay.system.transcript_files import cannot_read
+
+BLOCK_BYTES = 4 << 20
+# Deeper than any agent nests; a bound for folders somebody made to hurt.
+_DEPTH = 12
+_GUARD_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file and the state of it that tells whether it has changed."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+
+def find_usage_files(spec: Transcript, *, home: str, environ: Mapping[str, str]) -> list[Found]:
+    """The files of the agent with this transcript, each once, by path; none where nothing is there.
+
+    Links to folders are followed, but no folder twice. Raises ConfigurationError for a broken pattern.
+    """
+    place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
+    found: dict[tuple[int, int], Found] = {}
+    for form in spec.usage or (f"{spec.folder}/{spec.pattern}",):
+        pattern = expand_path(form, place)
+        if pattern is None:
+            continue
+        for path in _walk(pattern.folder, pattern, set(), _DEPTH):
+            one = look_at(path)
+            if one is not None:
+                found.setdefault((one.device, one.inode), one)
+    return sorted(found.values(), key=lambda one: one.path)
+
+
+def look_at(path: str) -> Found | None:
+    """The state of a regular file; `None` for anything else, and for what is gone."""
+    try:
+        known = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(known.st_mode):
+        return None
+    return Found(path, known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns)
+
+
+def _walk(folder: str, pattern: PathPattern, seen: set[tuple[int, int]], depth: int) -> Iterator[str]:
+    try:
+        own = os.stat(folder)
+        if (own.st_dev, own.st_ino) in seen or depth < 0:
+            return
+        seen.add((own.st_dev, own.st_ino))
+        with os.scandir(folder) as entries:
+            listed = sorted((entry.path, _is_folder(entry)) for entry in entries)
+    except OSError:
+        return  # gone, or closed to us
+    for path, is_folder in listed:
+        if not is_folder:
+            if pattern.matches(path):
+                yield path
+        elif pattern.may_lie_below(path):
+            yield from _walk(path, pattern, seen, depth - 1)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def read_blocks(
+    path: str, offset: int, guard: bytes, read: Callable[[bytes], None]
+) -> tuple[int, bytes, bytes] | None:
+    """Hands every block of whole lines from `offset` on to `read`.
+
+    Returns the offset behind the last whole line, the guard of what was read up to there, and the bytes of
+    an unfinished last line (empty where it is too long to be a record). `None`, with nothing read, where the
+    file is no longer the one `guard` was made of. Raises RelayError where it cannot be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise RelayError(f"{path} is not a regular file")
+            if offset and _make_guard(handle, offset) != guard:
+                return None
+            offset, rest = _read_lines(handle, offset, read)
+            return offset, _make_guard(handle, offset), rest
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def _make_guard(handle: int, offset: int) -> bytes:
+    """The first and last bytes before `offset`: another file in its place begins or goes on differently."""
+    size = min(offset, _GUARD_BYTES)
+    return os.pread(handle, size, 0) + os.pread(handle, size, offset - size)
+
+
+def _read_lines(handle: int, offset: int, read: Callable[[bytes], None]) -> tuple[int, bytes]:
+    end = os.fstat(handle).st_size
+    rest, is_skipping = b"", False
+    done = position = offset
+    while position < end:
+        block = os.pread(handle, min(BLOCK_BYTES, end - position), position)
+        if not block:
+            break
+        position += len(block)
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            rest = b"" if is_skipping else rest + block
+            if len(rest) > LINE_BYTES:
+                rest, is_skipping = b"", True
+            continue
+        first = block.find(b"\n") + 1 if is_skipping else 0
+        read((b"" if is_skipping else rest) + block[first:cut])
+        rest, is_skipping = block[cut:], False
+        done = position - len(rest)
+    return done, rest

@@ -1,0 +1,246 @@
+"""`agent-relay metrics` as a user asks it: figures from files, with no daemon and no network."""
+
+import csv
+import io
+import json
+import os
+import shutil
+
+import pytest
+
+from agent_relay.faces.cli.metrics_table import render_tables
+from agent_relay.system.places import find_example_folder
+from tests.faces.cli_run import World, create_world
+
+LEG = "5887e6e9-1471-4088-9b9f-b196afa79f67"
+PRICED = "claude-opus-4-8"
+
+
+def _write(path: str, *rows: dict[str, object]) -> None:
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
+def _prompt(at: str, session: str, cwd: str) -> dict[str, object]:
+    message = {"role": "user", "content": "go"}
+    return {
+        "type": "user",
+        "uuid": f"p{at}",
+        "sessionId": session,
+        "timestamp": at,
+        "cwd": cwd,
+        "message": message,
+    }
+
+
+def _answer(key: str, at: str, session: str, cwd: str, *, model: str = PRICED) -> dict[str, object]:
+    usage = {"input_tokens": 1_000_000, "output_tokens": 100_000, "cache_read_input_tokens": 2_000_000}
+    message = {"id": key, "model": model, "usage": usage}
+    row = {"sessionId": session, "message": message, "type": "assistant", "timestamp": at, "cwd": cwd}
+    return row | {"uuid": key}
+
+
+@pytest.fixture
+def world(tmp_path: os.PathLike[str]) -> World:
+    """A repository with a session of relay's, a user's own session in it, and one elsewhere."""
+    world = create_world(f"{tmp_path}")
+    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay", symlinks=True)
+    place = f"{world.home}/.claude/projects"
+    _write(
+        f"{place}/here/own-1.jsonl",
+        _prompt("2026-11-20T10:00:00Z", "own-1", world.cwd),
+        _answer("m1", "2026-11-20T10:00:30Z", "own-1", world.cwd),
+    )
+    _write(
+        f"{place}/there/own-2.jsonl",
+        _prompt("2026-11-21T10:00:00Z", "own-2", "/elsewhere"),
+        _answer("m2", "2026-11-21T10:00:30Z", "own-2", "/elsewhere", model="nobody-lists-this"),
+    )
+    return world
+
+
+def _ask(world: World, *words: str) -> dict[str, object]:
+    done = world.run("metrics", *words, "--json")
+    assert (done.status, done.err) == (0, "")
+    found: dict[str, object] = json.loads(done.out)
+    return found
+
+
+def _rows(view: dict[str, object]) -> dict[str, dict[str, object]]:
+    rows = view["rows"]
+    assert isinstance(rows, list)
+    return {row["key"]: row for row in rows}
+
+
+def test_this_repositorys_sessions_are_the_default(world: World) -> None:
+    """Relay's own, and those agents keep themselves here; 1 M at $5, 2 M at $0.50 and 0.1 M at $25: $8.50."""
+    rows = _rows(_ask(world))
+    assert set(rows) == {"claude:own-1", "01M7Y8XZEX7SAVV4H1XBVMVZT6"}
+    own = rows["claude:own-1"]
+    assert (own["input_tokens"], own["cached_tokens"], own["output_tokens"]) == (
+        1_000_000,
+        2_000_000,
+        100_000,
+    )
+    assert (own["cost_usd"], own["cost_is_whole"], own["turns"], own["active_s"]) == ("8.5", True, 1, 30.0)
+
+
+def test_a_session_of_relays_is_told_with_its_handoff_and_what_is_not_known(world: World) -> None:
+    """Its limit at 14.29 s, its successor at work at 15.47 s; its agents' transcripts are gone."""
+    row = _rows(_ask(world, "VZT6"))["01M7Y8XZEX7SAVV4H1XBVMVZT6"]
+    assert (row["handoffs"], row["limits"], row["failovers"], row["failover_mean_s"]) == (1, 1, 1, 1.176)
+    assert (row["legs_without_transcript"], row["total_tokens"], row["cost_usd"]) == (2, None, None)
+    assert row["agents"] == ["demo", "understudy"]
+
+
+def test_a_leg_is_charged_with_what_happened_during_it(world: World) -> None:
+    """Before the leg the user worked there alone: 10 tokens are theirs, 5 + 7 the leg's, in a failed turn."""
+    rows: list[dict[str, object]] = [
+        {"type": "session", "at": "2026-11-21T05:00:00Z", "id": LEG, "cwd": world.cwd},
+        {"type": "prompt", "at": "2026-11-21T05:00:00Z"},
+        {"type": "usage", "at": "2026-11-21T05:00:01Z", "input": 10, "output": 0},
+        {"type": "prompt", "at": "2026-11-21T05:23:12.3Z"},
+        {"type": "usage", "at": "2026-11-21T05:23:13Z", "input": 5, "output": 7},
+    ]
+    _write(f"{world.home}/.demo-agent/demo/{LEG}.jsonl", *rows)
+    session = _rows(_ask(world, "01M7Y8XZEX7SAVV4H1XBVMVZT6"))["01M7Y8XZEX7SAVV4H1XBVMVZT6"]
+    assert (session["total_tokens"], session["turns"], session["failed_turns"]) == (12, 1, 1)
+    chain = _rows(_ask(world, "01M7Y8XZEX7SAVV4H1XBVMVZT6", "--chain"))
+    assert {key: row["total_tokens"] for key, row in chain.items()} == {
+        "01M7Y8XZEX7SAVV4H1XBVMVZT6": 12, f"demo:{LEG}": 10,
+    }  # fmt: skip
+    assert _rows(_ask(world, "--chain")) == chain
+
+
+def test_all_are_those_of_every_agent_on_the_machine(world: World) -> None:
+    """An unknown price is unknown: the total says that a part is missing."""
+    view = _ask(world, "--all", "--by", "model")
+    assert {key: row["cost_usd"] for key, row in _rows(view).items()} == {
+        PRICED: "8.5",
+        "nobody-lists-this": None,
+    }
+    total = view["total"]
+    assert isinstance(total, dict)
+    assert (total["cost_usd"], total["cost_is_whole"]) == ("8.5", False)
+    assert total["unpriced_tokens"] == {"nobody-lists-this": 3_100_000}
+    text = world.run("metrics", "--all", "--by", "model").out
+    assert ">$8.50" in text
+    assert "unknown" in text
+    assert "No price is known for the tokens of: nobody-lists-this (3,100,000)." in text
+
+
+def test_rows_by_day_since_and_agent_choose(world: World) -> None:
+    """A date means that day's beginning here; the day is the user's."""
+    assert set(_rows(_ask(world, "--all", "--by", "day"))) == {"2026-11-20", "2026-11-21"}
+    late = _rows(_ask(world, "--all", "--by", "agent", "--since", "2026-11-21"))
+    assert {key: row["total_tokens"] for key, row in late.items() if key == "claude"} == {"claude": 3_100_000}
+    assert set(_rows(_ask(world, "--all", "--by", "agent", "--agent", "claude"))) == {"claude"}
+    assert set(_rows(_ask(world, "--by", "leg"))) == {
+        "claude:own-1", "01M7Y8XZFDA2TM4CJWSD68KYBM", "01M7Y8Y2BYPWZJ9T89B8AXHSDB",
+    }  # fmt: skip
+    assert _rows(_ask(world, "--since", "0h")) == {}
+    assert "Nothing was used here." in world.run("metrics", "--since", "0h").out
+
+
+def test_csv_has_the_fields_of_the_json(world: World) -> None:
+    """One line a row under names that stay; a cell that a spreadsheet would compute is text."""
+    _write(
+        f"{world.home}/.claude/projects/evil/evil.jsonl",
+        _answer("m3", "2026-11-20T09:00:30Z", "evil", world.cwd, model="=1+1"),
+    )
+    rows = list(csv.DictReader(io.StringIO(world.run("metrics", "--csv", "--by", "model").out)))
+    assert [(row["key"], row["input_tokens"], row["cost_usd"]) for row in rows] == [
+        ("'=1+1", "1000000", ""), (PRICED, "1000000", "8.5"),
+    ]  # fmt: skip
+
+
+def test_wide_numbers_are_never_cut_at_eighty_columns(world: World) -> None:
+    """A total that lost its last digits to the edge of the window is a wrong total."""
+    place = f"{world.home}/.claude/projects/here"
+    big = _answer("m9", "2026-11-20T11:00:00Z", "x" * 40, world.cwd)
+    big["message"] = {
+        "id": "m9",
+        "model": PRICED,
+        "usage": {"input_tokens": 999_999_999_999, "output_tokens": 1},
+    }
+    _write(f"{place}/big.jsonl", big)
+    text = world.run("metrics").out
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "999,999,999,999" in text
+    assert "1,000,000,999,999" in text
+    assert "$5,000,008.50" in text
+
+
+def test_columns_that_do_not_fit_go_into_another_table() -> None:
+    """The label gives way first, marked; below its least width columns move."""
+    headers, rows = ("what", "first", "second"), [("a long label indeed", "123456789", "987654321")]
+    assert render_tables(headers, rows, width=36).splitlines() == [
+        "what                first     second",
+        "a long label …  123456789  987654321",
+    ]
+    assert render_tables(headers, rows, width=24).splitlines() == [
+        "what               first",
+        "a long label…  123456789",
+        "",
+        "what              second",
+        "a long label…  987654321",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nobody",), ("--all", "VZT6"), ("--all", "--chain"), ("--by", "moon"), ("--since", "yesterday"),
+        ("--json", "--csv"), ("--since", "7y"), ("own",), ("claude:",),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_wrong_use_is_one_sentence(world: World, words: tuple[str, ...]) -> None:
+    """Status 2 and a hint; never a table of something else."""
+    done = world.run("metrics", *words)
+    assert (done.status, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 2
+
+
+def test_a_chain_without_a_session_needs_one_here(tmp_path: os.PathLike[str]) -> None:
+    """An empty folder has no newest session; nothing used is said in words."""
+    world = create_world(f"{tmp_path}")
+    assert world.run("metrics", "--chain").status == 2
+    done = world.run("metrics")
+    assert (done.status, "Nothing was used here." in done.out) == (0, True)
+    assert os.listdir(world.cwd) == []
+
+
+def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(world: World) -> None:
+    """What can be read is shown; what cannot is a line each, and nothing hides the rest."""
+    journal = f"{world.cwd}/.agent-relay/sessions/01M7Y8XZEX7SAVV4H1XBVMVZT6/journal.jsonl"
+    with open(journal, "a", encoding="utf-8") as file:
+        file.write("not json\n")
+    os.makedirs(f"{world.home}/.local/share/opencode")
+    with open(f"{world.home}/.local/share/opencode/opencode.db", "w", encoding="utf-8") as file:
+        file.write("no database")
+    done = world.run("metrics")
+    assert done.status == 0
+    assert "own-1 claude" in done.out
+    assert "line 20 of" in done.out
+    assert "cannot read sessions from" in done.out
+
+
+def test_nothing_is_written_but_the_index(world: World) -> None:
+    """Reading is all it does: no journal, no transcript and no folder of the user's changes."""
+    before = {path: os.stat(path).st_mtime_ns for path in _list(world)}
+    world.run("metrics", "--all")
+    after = _list(world)
+    assert {path: os.stat(path).st_mtime_ns for path in before} == before
+    new = {os.path.relpath(path, world.home) for path in set(after) - set(before)}
+    assert new <= {"cache", "cache/usage.db", "cache/usage.db.lock"}
+
+
+def _list(world: World) -> list[str]:
+    return [
+        os.path.join(folder, name)
+        for root in (world.home, world.cwd)
+        for folder, folders, files in os.walk(root)
+        for name in (*files, *folders)
+    ]

@@ -1,0 +1,158 @@
+"""Sums by session, leg, agent, model and day."""
+
+from decimal import Decimal
+
+import pytest
+
+from agent_relay.domain.session import State
+from agent_relay.logic.metrics.chain import find_chain
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.rates import Rate
+from agent_relay.logic.metrics.rows import By, Question, Row, sum_rows
+from agent_relay.logic.metrics.turns import Turn, cut_turns
+from agent_relay.logic.metrics.work import LegWork, Passing, SessionWork, Span
+from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Prompted, Used
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+ONE = Decimal(1)
+
+
+def _rates(model: str, _at: int) -> tuple[Rate, ...]:
+    return (Rate(0, ONE, ONE, ONE, ONE, ONE),) if model != "x" else ()
+
+
+def _ask(by: By, *, since: int = 0, agent: str = "", is_ours_only: bool = False) -> Question:
+    return Question(by, _rates, lambda at: f"day {at // DAY}", since, agent, is_ours_only)
+
+
+def _work() -> SessionWork:
+    """A limit at 1:50, a failover of 6 s, an hour of rest over midnight on the second leg."""
+    legs = [
+        LegWork("a", "one", HOUR, 2 * HOUR, ["n1"], [2 * HOUR - 600_000]),
+        LegWork("b", "two", 2 * HOUR, 25 * HOUR, ["n2"], []),
+    ]
+    spans = [
+        Span(State.BUSY, "a", HOUR, 2 * HOUR - 600_000),
+        Span(State.LIMITED, "a", 2 * HOUR - 600_000, 2 * HOUR),
+        Span(State.BUSY, "b", 2 * HOUR, 3 * HOUR),
+        Span(State.RESTING, "b", 23 * HOUR + HOUR // 2, 24 * HOUR + HOUR // 2),
+        Span(State.ENDED, "b", 25 * HOUR, 26 * HOUR),
+    ]
+    passings = [Passing("a", "b", 2 * HOUR, 6000, is_failover=True), Passing("b", "a", 3 * HOUR, 9, False)]
+    return SessionWork("S", "/w", "/w", "t", legs, spans, passings)
+
+
+def _natives() -> list[Native]:
+    """Agent one: a prompt and 10 tokens before the leg, 20 in it; two: 40 in its leg; three: a user's own."""
+    one = Native("one", "n1", "/w")
+    one.prompts = [Prompted("p1", HOUR // 2, "n1"), Prompted("p2", HOUR, "n1")]
+    one.used = [
+        Used("u1", HOUR // 2 + 60_000, "n1", "m", input=10),
+        Used("u2", HOUR + 60_000, "n1", "m", input=20),
+    ]
+    two = Native("two", "n2", "/w")
+    two.used = [Used("u3", 25 * HOUR, "n2", "x", output=40)]
+    two.prompts = [Prompted("p3", 3 * HOUR, "n2")]
+    two.changes = [Changed("c", 3 * HOUR + 5000, "n2", 3, 1)]
+    three = Native("three", "n3", "/v")
+    three.used = [Used("u4", 0, "n3", "m", cached=80)]
+    return [one, two, three]
+
+
+def _rows(by: By, **more: object) -> tuple[list[Row], Row]:
+    return sum_rows([_work()], _natives(), _ask(by, **more))  # type: ignore[arg-type]
+
+
+def test_rows_by_session_keep_relays_work_from_the_users_own() -> None:
+    """What the user did in a native session before relay took it over is not the session's cost.
+
+    20 + 40 tokens are relay's, 10 and 80 the user's own: 150 in all.
+    """
+    rows, total = _rows("session")
+    assert {row.key: row.bill.tokens for row in rows} == {"three:n3": 80, "one:n1": 10, "S": 60}
+    assert total.bill.tokens == 150
+    ours = rows[-1]
+    assert (ours.turns, ours.failed, ours.handoffs, ours.limits, ours.failovers_ms) == (2, 1, 2, 1, [6000])
+    assert ours.wall_ms == HOUR + HOUR + HOUR
+    assert ours.active_ms == HOUR - 600_000 + HOUR
+    assert ours.waiting_ms == 600_000 + HOUR
+    assert (ours.added, ours.removed, ours.agents) == (3, 1, ["one", "two"])
+    assert (ours.bill.cost, ours.bill.unpriced) == (Decimal(20), {"x": 40})
+    own = next(row for row in rows if row.key == "one:n1")
+    assert (own.turns, own.failed, own.wall_ms, own.active_ms) == (1, 0, 60_000, 60_000)
+
+
+def test_rows_by_leg_and_agent_add_up_to_the_total() -> None:
+    """Whoever compares two tables must find the same work in both: 10 + 20 + 40 + 80 tokens."""
+    legs, _ = _rows("leg")
+    assert {row.key: (row.bill.tokens, row.handoffs, row.limits) for row in legs} == {
+        "three:n3": (80, 0, 0), "one:n1": (10, 0, 0), "a": (20, 1, 1), "b": (40, 1, 0),
+    }  # fmt: skip
+    agents, total = _rows("agent")
+    assert {row.key: row.bill.tokens for row in agents} == {"three": 80, "one": 30, "two": 40}
+    assert total.bill.tokens == 150
+
+
+def test_rows_by_model_hold_answers_and_turns_only() -> None:
+    """Waiting and handoffs are no model's doing; they are in the total."""
+    rows, total = _rows("model")
+    assert {row.key: (row.bill.tokens, row.turns, row.wall_ms) for row in rows} == {
+        "m": (110, 2, None), "x": (40, 1, None),
+    }  # fmt: skip
+    assert total.handoffs == 2
+
+
+def test_rows_by_day_cut_time_at_midnight() -> None:
+    """An hour of rest from 23:30 is half an hour of each day; undated usage has no day."""
+    rows, _ = _rows("day")
+    assert {row.key: (row.bill.tokens, row.waiting_ms) for row in rows} == {
+        "unknown": (80, None), "day 0": (30, 600_000 + HOUR // 2), "day 1": (40, HOUR // 2),
+    }  # fmt: skip
+
+
+def test_since_and_agent_leave_out_the_rest() -> None:
+    """Only what came later, only whose it was; spans that reach over the moment count from there."""
+    rows, total = _rows("session", since=HOUR + HOUR // 2)
+    assert [(row.key, row.bill.tokens, row.turns) for row in rows] == [("S", 40, 1)]
+    assert total.active_ms == HOUR // 2 - 600_000 + HOUR
+    rows, total = _rows("session", agent="one")
+    assert {row.key: row.bill.tokens for row in rows} == {"one:n1": 10, "S": 20}
+    assert (total.handoffs, total.limits) == (1, 1)
+    _, total = _rows("session", is_ours_only=True)
+    assert total.bill.tokens == 60
+
+
+def test_a_leg_without_a_transcript_is_not_free() -> None:
+    """Its file is gone or was never found: what it used is not known, and the row says so."""
+    rows, total = sum_rows([_work()], _natives()[:1], _ask("leg"))
+    assert {row.key: row.untold for row in rows} == {"one:n1": 0, "a": 0, "b": 1}
+    assert total.untold == 1
+
+
+def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
+    """Work before the first prompt is nobody's turn."""
+    native = Native("one", "n1")
+    native.prompts = [Prompted(f"p{at}", at, "n1") for at in (1000, 2000, 3000, 4000)]
+    native.used = [Used("u", at, "n1", "m") for at in (500, 1300, 1200, 3900)]
+    native.changes = [Changed("c", 100, "n1", 1, 1), Changed("d", 2100, "n1", 1, 1)]
+    native.failures = [Failed("f", 3950, "n1"), Failed("g", 50, "n1")]
+    assert cut_turns(native, [2500, 1]) == [
+        Turn(1000, 300, False, "m"),
+        Turn(2000, 100, True, ""),
+        Turn(3000, 950, True, "m"),
+        Turn(4000, 0, False, ""),
+    ]
+
+
+@pytest.mark.parametrize(("begin", "expected"), [("ours", 1), ("own", 1), ("other", 0)])
+def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -> None:
+    """Ours by a native session both worked on, the agents' own by forks, in both directions."""
+    work = SessionWork("S", "/w", "/w", "t", [LegWork("a", "one", 0, 1, ["n2"])], [], [])
+    parent, fork = Native("one", "n1"), Native("one", "n2", parent="n1")
+    later, other = Native("one", "n3", parent="n2"), Native("two", "n2")
+    natives = [later, fork, parent, other]
+    begins = {"ours": ([work], []), "own": ([], [parent]), "other": ([], [other])}[begin]
+    works, found = find_chain([work], natives, *begins)
+    assert len(works) == expected
+    assert found == ([later, fork, parent] if expected else [other])

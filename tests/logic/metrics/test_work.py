@@ -1,0 +1,143 @@
+"""What a journal tells of time, limits and handoffs."""
+
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.domain.event import (
+    Body,
+    Event,
+    HandoffBegun,
+    HandoffConfirmed,
+    HandoffFailed,
+    LegBusy,
+    LegEnded,
+    LegNamed,
+    LegReady,
+    LegStarted,
+    LegStarting,
+    PredecessorStopped,
+    SessionCreated,
+    SessionEnded,
+    SignalSeen,
+    Unknown,
+)
+from agent_relay.domain.session import State
+from agent_relay.logic.metrics.work import LegWork, SessionWork, find_leg, fold_work
+
+BEGIN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+ZERO = 1_795_168_800_000
+
+
+def fold(*steps: tuple[float, Body], now_s: float = 1000) -> SessionWork | None:
+    """The work of a journal of (seconds, body)."""
+    events = [
+        Event(number, BEGIN + timedelta(seconds=at), 1, body) for number, (at, body) in enumerate(steps, 1)
+    ]
+    return fold_work(events, BEGIN + timedelta(seconds=now_s))
+
+
+def limit(leg: str, agent: str) -> SignalSeen:
+    """A deciding limit of an account."""
+    return SignalSeen(leg, agent, "limit", "account", "hook", "limit", decides=True)
+
+
+CREATED = SessionCreated("S", "/w", "/w", task="t")
+FAILOVER: tuple[tuple[float, Body], ...] = (
+    (0, CREATED),
+    (1, LegStarting("a", "one", 1, native_id="n1")),
+    (2, LegStarted("a", 1, 2, 3)),
+    (4, LegBusy("a")),
+    (10, limit("a", "one")),
+    (10.5, limit("a", "one")),
+    (11, HandoffBegun("h", "a", "one", "two", "rate_limit")),
+    (12, LegEnded("a", "stopped", 0)),
+    (12, PredecessorStopped("h", "a")),
+    (13, LegStarting("b", "two", 2, native_id="", handoff="h")),
+    (14, LegStarted("b", 1, 2, 3)),
+    (15, LegReady("b")),
+    (16, LegBusy("b")),
+    (16, HandoffConfirmed("h", "b")),
+    (17, LegNamed("b", "n2")),
+    (20, LegNamed("b", "n3")),
+    (30, LegEnded("b", "exited", 0)),
+    (31, SessionEnded("done")),
+)
+
+
+def test_a_failover_is_told_in_spans_limits_and_its_latency() -> None:
+    """From the limit at 10 s to the successor at work at 16 s: 6 s. The limit told twice was hit once."""
+    work = fold(*FAILOVER)
+    assert work is not None
+    assert [(span.state, span.leg, span.begin - ZERO, span.end - ZERO) for span in work.spans] == [
+        (State.STARTING, "", 0, 1000),
+        (State.STARTING, "a", 1000, 4000),
+        (State.BUSY, "a", 4000, 10_000),
+        (State.LIMITED, "a", 10_000, 11_000),
+        (State.HANDING_OFF, "a", 11_000, 13_000),
+        (State.STARTING, "b", 13_000, 15_000),
+        (State.READY, "b", 15_000, 16_000),
+        (State.BUSY, "b", 16_000, 30_000),
+        (State.STOPPING, "b", 30_000, 31_000),
+    ]
+    assert [(leg.leg, leg.natives, [at - ZERO for at in leg.limits]) for leg in work.legs] == [
+        ("a", ["n1"], [10_000]),
+        ("b", ["n2", "n3"], []),
+    ]
+    assert [(one.from_leg, one.leg, one.took_ms, one.is_failover) for one in work.passings] == [
+        ("a", "b", 6000, True)
+    ]
+
+
+def test_what_is_under_way_lasts_until_now_and_what_failed_is_no_handoff() -> None:
+    """A living session's time grows while one looks; a handoff by hand is no failover."""
+    failed = fold(
+        (0, CREATED),
+        (1, LegStarting("a", "one", 1)),
+        (2, LegStarted("a", 1, 2, 3)),
+        (4, LegBusy("a")),
+        (5, HandoffBegun("h", "a", "one", "two", "manual")),
+        (6, HandoffFailed("h", "begun", "why")),
+        now_s=100,
+    )
+    assert failed is not None
+    assert failed.passings == []
+    assert (failed.spans[-1].state, failed.spans[-1].end - ZERO) == (State.LIMITED, 100_000)
+    living = fold((0, CREATED), (1, LegStarting("a", "one", 1)), (2, LegBusy("a")), now_s=60)
+    assert living is not None
+    assert (living.spans[-1].state, living.spans[-1].end - ZERO) == (State.BUSY, 60_000)
+    assert living.legs[0].end - ZERO == 60_000
+    by_hand = fold(
+        (0, CREATED),
+        (1, LegStarting("a", "one", 1)),
+        (2, LegReady("a")),
+        (3, HandoffBegun("h", "a", "one", "two", "manual")),
+        (4, LegStarting("b", "two", 2)),
+        (5, LegReady("b")),
+        (6, HandoffConfirmed("h", "b")),
+    )
+    assert by_hand is not None
+    assert [(one.took_ms, one.is_failover) for one in by_hand.passings] == [(3000, False)]
+
+
+def test_an_adopted_leg_owns_its_whole_history() -> None:
+    """It never ran under relay: what its native session held came before the journal began."""
+    work = fold(
+        (0, CREATED),
+        (0, LegStarting("a", "one", 1, native_id="n1")),
+        (0, LegBusy("a")),
+        (0, LegNamed("a", "n1", "/t")),
+        (0, LegEnded("a", "exited", 0)),
+        (0, SessionEnded("adopted from one")),
+    )
+    assert work is not None
+    assert [(leg.begin, leg.end, leg.natives) for leg in work.legs] == [(0, ZERO, ["n1"])]
+    assert fold((0, Unknown("session.imagined", {}))) is None
+
+
+def test_a_moment_belongs_to_the_leg_that_was_at_work() -> None:
+    """Two legs resume one native session within a second: the later one's work is not the earlier one's."""
+    first, second = LegWork("a", "one", 1000, 5000), LegWork("b", "one", 6000, 9000)
+    legs = (first, second)
+    assert [find_leg(legs, at) for at in (1500, 5500, 6000, 9000, 30_000)] == [
+        first, first, second, second, None,
+    ]  # fmt: skip
+    assert find_leg((second,), 4500) is second

@@ -1,0 +1,231 @@
+"""What Codex's rollouts say was used."""
+
+from agent_relay.logic.metrics.pool import Native, pool_marks
+from agent_relay.logic.transcripts.usage.codex import read_codex_usage
+from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Memory, Prompted, Used
+from tests.logic.transcripts.rows import join_compact, read_sample
+
+Record = dict[str, object]
+
+
+def _read(*records: Record) -> list[Mark]:
+    return list(read_codex_usage(join_compact(*records), Memory()))
+
+
+def _line(kind: str, at: str = "10:00:05", **payload: object) -> Record:
+    return {"timestamp": f"2026-11-20T{at}.000Z", "ordinal": 1, "type": kind, "payload": payload}
+
+
+def _meta(thread: str, at: str = "10:00:00", **more: object) -> Record:
+    return _line("session_meta", at, id=thread, cwd="/w", source="cli", **more)
+
+
+def _counts(size: int, cached: int, output: int, reasoning: int = 0, written: int = 0) -> Record:
+    return {
+        "input_tokens": size,
+        "cached_input_tokens": cached,
+        "cache_write_input_tokens": written,
+        "output_tokens": output,
+        "reasoning_output_tokens": reasoning,
+        "total_tokens": size + output,
+    }
+
+
+def _count(total: Record, last: Record | None, at: str = "10:00:05") -> Record:
+    info: Record = {"total_token_usage": total} | ({"last_token_usage": last} if last else {})
+    return _line("event_msg", at, type="token_count", info=info)
+
+
+def _record(response: str, usage: Record, total: Record, at: str = "10:00:04") -> Record:
+    return _line("token_usage_record", at, response_id=response, usage=usage, thread_token_usage=total)
+
+
+def _sum(natives: list[Native]) -> tuple[int, int, int, int, int]:
+    used = [one for native in natives for one in native.used]
+    return (
+        sum(one.input for one in used),
+        sum(one.cached for one in used),
+        sum(one.cache_write for one in used),
+        sum(one.output for one in used),
+        sum(one.reasoning for one in used),
+    )
+
+
+FIRST, SECOND = _counts(9000, 7000, 120, 64), _counts(10_000, 9000, 80, 16, 500)
+BOTH = _counts(19_000, 16_000, 200, 80, 500)
+
+
+def test_input_leaves_out_the_cached_and_output_includes_the_reasoning() -> None:
+    """Codex counts both in both: adding them would count them twice.
+
+    9,000 - 7,000 and 10,000 - 9,000 - 500 are 2,500 new; 16,000 cached, 500 written; 120 + 80 output of which
+    64 + 16 were reasoning.
+    """
+    natives = pool_marks("codex", [_read(_meta("t1"), _count(FIRST, FIRST), _count(BOTH, SECOND))])
+    assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+
+
+def test_totals_are_not_added_and_repeats_do_not_count() -> None:
+    """`token_count` is sent again with unchanged totals, and after a compaction with an empty last answer.
+
+    Twice FIRST, once nothing new: 2,000 + 7,000 cached + 120.
+    """
+    empty = _counts(0, 0, 0) | {"total_tokens": 8327}
+    marks = _read(
+        _meta("t1"), _count(FIRST, FIRST), _count(FIRST, FIRST), _count(FIRST, empty), _count(BOTH, empty)
+    )
+    assert _sum(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
+
+
+def test_the_two_records_of_one_answer_count_once() -> None:
+    """New versions write both, in either order."""
+    for records in (
+        (
+            _record("r1", FIRST, FIRST),
+            _count(FIRST, FIRST),
+            _record("r2", SECOND, BOTH),
+            _count(BOTH, SECOND),
+        ),
+        (
+            _count(FIRST, FIRST),
+            _record("r1", FIRST, FIRST),
+            _count(BOTH, SECOND),
+            _record("r2", SECOND, BOTH),
+        ),
+    ):
+        natives = pool_marks("codex", [_read(_meta("t1"), *records)])
+        assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+        assert [one.key for one in natives[0].used] == ["r1", "r2"]
+
+
+def test_a_recorded_fork_adds_its_own_answer_alone() -> None:
+    """Parent: two answers of 9,000 in (7,000 cached) and 120 out; its fork, whose totals go on, one more.
+
+    3 * 2,000 new, 3 * 7,000 cached, 3 * 120 output, 3 * 64 reasoning.
+    """
+    files = [
+        list(read_codex_usage(read_sample(name), Memory()))
+        for name in ("codex-fork.jsonl", "codex-fork-parent.jsonl")
+    ]
+    natives = pool_marks("codex", files)
+    assert _sum(natives) == (6000, 21_000, 0, 360, 192)
+    assert [(len(one.used), len(one.prompts)) for one in natives] == [(2, 2), (1, 1)]
+    assert {one.model for native in natives for one in native.used} == {"gpt-5.5"}
+
+
+def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
+    """Older versions copied every record of the parent into the fork, dated anew.
+
+    Parent FIRST, fork FIRST again and then SECOND: 2,000 + 500, not 2,000 + 2,000 + 500.
+    """
+    prompt = _line("event_msg", "09:00:00", type="user_message", message="do it")
+    copied = _line("event_msg", "10:00:00", type="user_message", message="do it")
+    failed = _line("event_msg", "10:00:00", type="task_complete", error={"message": "limit"})
+    parent = _read(_meta("t1", "09:00:00"), prompt, _count(FIRST, FIRST, "09:00:05"))
+    fork = _read(
+        _meta("t2", forked_from_id="t1"),
+        _meta("t1"),
+        copied,
+        failed,
+        _count(FIRST, FIRST, "10:00:00"),
+        _line("event_msg", "10:03:00", type="user_message", message="and more"),
+        _count(BOTH, SECOND, "10:04:00"),
+    )
+    for files in ([parent, fork], [fork, parent]):
+        natives = pool_marks("codex", files)
+        assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+        assert [(one.session, one.parent, len(one.prompts)) for one in natives] == [
+            ("t1", "", 1),
+            ("t2", "t1", 1),
+        ]
+    alone = pool_marks("codex", [fork, _read(_meta("t3", forked_from_id="t1"), _count(FIRST, FIRST))])
+    assert _sum(alone) == (2500, 16_000, 500, 200, 80)
+
+
+def test_unrelated_sessions_with_the_same_totals_both_count() -> None:
+    """The same prompt in two new sessions can cost the same to the token. 2 * 2,000 new, 2 * 7,000 cached."""
+    files = [_read(_meta("t1"), _count(FIRST, FIRST)), _read(_meta("t2"), _count(FIRST, FIRST))]
+    assert _sum(pool_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
+
+
+def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
+    """It has a file and a thread of its own, totals from zero, and prompts nobody typed."""
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "t1"}}}
+    side = _read(
+        _meta("t2") | {"payload": {"id": "t2", "cwd": "/w", "source": spawned}},
+        _line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i"}),
+        _count(SECOND, SECOND),
+    )
+    natives = pool_marks("codex", [side, _read(_meta("t1"), _count(FIRST, FIRST))])
+    assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("t1", 2, 0)]
+    assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+    orphan = pool_marks("codex", [side])
+    assert [one.session for one in orphan] == ["t1"]
+    review = {"payload": {"id": "t9", "source": {"subagent": "review"}}}
+    nobodys = pool_marks("codex", [_read(_meta("t9") | review, _count(FIRST, FIRST))])
+    assert [(one.session, len(one.used)) for one in nobodys] == [("t9", 1)]
+
+
+def test_turns_limits_and_changed_lines_are_told() -> None:
+    """+1 of a new file, -2 of a deleted one, +1 -1 of an edit; a declined patch changed nothing."""
+    changes = {
+        "a": {"type": "add", "content": "1\n"},
+        "b": {"type": "delete", "content": "1\n2\n"},
+        "c": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-x\n+y\n"},
+    }
+    marks = _read(
+        _meta("t1"),
+        _line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i1"}),
+        _line(
+            "event_msg", type="item_completed", item={"type": "FileChange", "id": "c1", "changes": changes}
+        ),
+        _line("event_msg", type="item_completed", item={"type": "FileChange", "status": "declined"}),
+        _line(
+            "event_msg", type="item_completed", item={"type": "CommandExecution", "aggregated_output": "x"}
+        ),
+        _line("event_msg", type="user_message", message="the same prompt, told again"),
+        _line("event_msg", type="task_complete", turn_id="u1", error={"message": "limit"}),
+        _line("event_msg", type="task_complete", turn_id="u2"),
+        _line("response_item", type="message"),
+        _line("compacted", message="x"),
+    )
+    assert [mark.key for mark in marks if isinstance(mark, Prompted)] == ["i1"]
+    assert [(mark.added, mark.removed) for mark in marks if isinstance(mark, Changed)] == [(2, 3)]
+    assert [mark.key for mark in marks if isinstance(mark, Failed)] == ["u1"]
+
+
+def test_hostile_records_cost_nothing_but_themselves() -> None:
+    """Torn, wrongly typed, absurd: the whole ones count, and circles of parents end."""
+    memory = Memory()
+    data = (
+        b'{"timestamp":"2026-11-20T10:00:00Z","type":"token_usage_rec\n'
+        b'{"timestamp":7,"type":"token_usage_record","payload":{}}\n'
+        b'{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":[1]}}}\n'
+        b'{"type":"event_msg","payload":{"type":"token_count","info":null}}\n'
+        b'{"type":"event_msg"}\n'
+        b'{"a":1}\n'
+    )
+    assert list(read_codex_usage(data, memory)) == []
+    assert memory.skipped == 2
+    wild = _counts(10**30, -4, 5)
+    natives = pool_marks(
+        "codex",
+        [
+            _read(_meta("t1", forked_from_id="t2"), _count(wild, wild)),
+            _read(_meta("t2", forked_from_id="t1"), _count(FIRST, FIRST)),
+        ],
+    )
+    assert _sum(natives) == (2000, 7000, 0, 125, 64)
+
+
+def test_a_file_read_in_two_halves_says_the_same() -> None:
+    """It grows while it is read: what the reader keeps is all it needs to go on."""
+    whole = join_compact(
+        _meta("t1"), _line("turn_context", model="m"), _count(FIRST, FIRST), _count(FIRST, FIRST),
+        _record("r2", SECOND, BOTH), _count(BOTH, SECOND),
+    )  # fmt: skip
+    cut = whole.index(b"\n", 700) + 1
+    memory = Memory()
+    halves = [*read_codex_usage(whole[:cut], memory), *read_codex_usage(whole[cut:], memory)]
+    assert halves == list(read_codex_usage(whole, Memory()))
+    assert [mark.model for mark in halves if isinstance(mark, Used)] == ["m", "m"]
