@@ -8,6 +8,15 @@ import pytest
 from tests.support.install_clis import get_clis_folder, install_clis
 from tests.support.real import World, open_world
 
+TEST_LIMIT_S = 400
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every wait in here has a limit of its own; a busy machine may need most of several."""
+    for item in items:
+        if item.get_closest_marker("real"):
+            item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _clis() -> None:

@@ -51,7 +51,6 @@ def wait_evidence(world: World, leg: Leg, role: str, *words: str) -> None:
     leg.terminal.wait_until(
         lambda: all(word in find_evidence(world, leg, role) for word in words),
         f"{words} in {role}: {find_evidence(world, leg, role)[-600:]}",
-        limit_s=15,
     )
 
 

@@ -108,9 +108,7 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     terminal = world.open(world.relay("claude"))
     wait_prompt(terminal, "claude")
     type_line(terminal, TASK)
-    session = wait_work(
-        world, terminal, lambda found: found.state is State.RESTING, "the session to rest", limit_s=60
-    )
+    session = wait_work(world, terminal, lambda found: found.state is State.RESTING, "the session to rest")
     living = session.living_leg
     assert living is not None
     assert living.agent == "codex"

@@ -5,15 +5,15 @@ import pytest
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, call, edit, read, refuse, say, shell
 from tests.support.real import TEST_COMMAND, World
-from tests.support.real_launch import AGENTS, PROMPTS
+from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
+from tests.support.real_work import type_line, wait_prompt
 
 pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 PLAN = "The test still fails. Next step: make add() return a + b."
 GOES_ON = "I pick up where it stopped: add() must return a + b."
-HANDOFF_LIMIT_S = 40
 
 SILENT = refuse("gemini-exhausted")
 LIMITS = {
@@ -46,18 +46,13 @@ def order(world: World, first: str, second: str) -> None:
 
 def type_task(terminal: Terminal, agent: str) -> None:
     """A person types the task into the agent's own prompt."""
-    terminal.wait_for(PROMPTS[agent])
-    terminal.wait_quiet(0.5)
-    terminal.send(TASK)
-    terminal.wait_quiet(0.3)
-    terminal.send("\r")
+    wait_prompt(terminal, agent)
+    type_line(terminal, TASK)
 
 
 def check_handoff(world: World, terminal: Terminal, first: str, second: str) -> None:
     """The same terminal goes on with the successor, whose first request says all it needs."""
-    terminal.wait_until(
-        lambda: bool(world.requests(second)), f"the first request of {second}", limit_s=HANDOFF_LIMIT_S
-    )
+    terminal.wait_until(lambda: bool(world.requests(second)), f"the first request of {second}")
     heard = world.requests(second)[0]["text"]
     assert TASK in heard
     assert "calc.py" in heard

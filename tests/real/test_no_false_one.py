@@ -9,6 +9,7 @@ from tests.support.provider.steps import Step, call, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS, Leg, deliver, quit_politely, start, wait_ready
 from tests.support.real_terminal import Terminal
+from tests.support.real_work import type_line
 
 pytestmark = pytest.mark.real
 
@@ -62,10 +63,8 @@ def warn(agent: str) -> Step:
 
 def ask(terminal: Terminal, text: str, answer: str) -> None:
     """Type a prompt and wait for its answer and a quiet screen."""
-    terminal.send(text)
-    terminal.wait_quiet(0.4)
-    terminal.send("\r")
-    terminal.wait_for(answer, limit_s=40)
+    type_line(terminal, text)
+    terminal.wait_for(answer)
     terminal.wait_quiet(1.0)
 
 

@@ -109,7 +109,7 @@ class World:
         self._terminals.append(terminal)
         return terminal
 
-    def run(self, argv: list[str], *, limit_s: float = 60) -> subprocess.CompletedProcess[str]:
+    def run(self, argv: list[str], *, limit_s: float = 120) -> subprocess.CompletedProcess[str]:
         """Run a command to its end in the project, inside the world's network."""
         return subprocess.run(
             [*self.prefix, *argv],

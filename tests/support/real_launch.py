@@ -15,6 +15,8 @@ from agent_relay.system.adapters import LoadedAdapter, find_builtin_folder, load
 from tests.support.real import World
 from tests.support.real_terminal import Terminal, WaitedError
 
+WHOLE_S = 1.0
+PATIENCE = 10
 AGENTS = ("claude", "codex", "gemini", "opencode")
 
 
@@ -83,7 +85,10 @@ def deliver(leg: Leg, text: str) -> None:
 
 
 def quit_politely(leg: Leg, state: str) -> int:
-    """End the agent by its adapter's steps for `state` ("ready", "busy", "asking"); its exit status."""
+    """End the agent by its adapter's steps for `state` ("ready", "busy", "asking"); its exit status.
+
+    A step that is given a whole second is meant to end it, and gets more on a busy machine.
+    """
     for step in leg.adapter.quit:
         if step.only_when not in ("", state):
             continue
@@ -92,5 +97,5 @@ def quit_politely(leg: Leg, state: str) -> int:
         else:
             leg.terminal.send(step.keys)
         with contextlib.suppress(WaitedError):
-            return leg.terminal.wait_exit(step.wait_s)
+            return leg.terminal.wait_exit(step.wait_s * (PATIENCE if step.wait_s >= WHOLE_S else 1))
     raise WaitedError(f"no quit step ended {leg.adapter.name}; the screen:\n{leg.terminal.screen}")

@@ -10,6 +10,7 @@ import pexpect
 import pyghostty
 
 ROWS, COLS = 40, 120
+LIMIT_S = 90  # agents that need three seconds to start have needed twenty on a busy machine
 READ_S = 0.05  # how long one look at the PTY waits for bytes before conditions are checked again
 
 
@@ -82,7 +83,7 @@ class Terminal:
             self.send(data[at : at + 1024])
             self.pump(0)
 
-    def wait_until(self, holds: Callable[[], bool], what: str, *, limit_s: float = 30) -> None:
+    def wait_until(self, holds: Callable[[], bool], what: str, *, limit_s: float = LIMIT_S) -> None:
         """Return as soon as `holds()`; raise `WaitedError` with the screen after `limit_s`."""
         end = time.monotonic() + limit_s
         while not holds():
@@ -93,7 +94,7 @@ class Terminal:
                     return
                 raise WaitedError(f"the program ended before {what}; the screen:\n{self.screen}")
 
-    def wait_for(self, pattern: str, *, limit_s: float = 30) -> None:
+    def wait_for(self, pattern: str, *, limit_s: float = LIMIT_S) -> None:
         """Return as soon as the screen matches `pattern`."""
         found = re.compile(pattern)
         self.wait_until(lambda: found.search(self.screen) is not None, f"/{pattern}/", limit_s=limit_s)

@@ -22,7 +22,6 @@ LIMITS = {
     "gemini": refuse("gemini-quota"),
     "opencode": refuse("openai-busy", retry_after_s=3600),
 }
-HANDOFF_LIMIT_S = 40
 
 
 def order(world: World, *first: str, only: bool = False) -> None:
@@ -41,6 +40,8 @@ def wait_prompt(terminal: Terminal, agent: str) -> None:
 def type_line(terminal: Terminal, text: str) -> None:
     """A person types `text` and, once it stands there, presses Enter."""
     terminal.send(text)
+    tail = "".join(text.split())[-12:]
+    terminal.wait_until(lambda: tail in "".join(terminal.screen.split()), f"{text!r} to stand there")
     terminal.wait_quiet(0.3)
     terminal.send("\r")
 
@@ -63,11 +64,9 @@ def read_work(world: World) -> Session:
     return session
 
 
-def wait_work(
-    world: World, terminal: Terminal, is_so: Callable[[Session], bool], what: str, *, limit_s: float = 30
-) -> Session:
+def wait_work(world: World, terminal: Terminal, is_so: Callable[[Session], bool], what: str) -> Session:
     """The session once `is_so`; the terminal is read meanwhile, as a person's would be."""
-    terminal.wait_until(lambda: bool(find_journals(world)) and is_so(read_work(world)), what, limit_s=limit_s)
+    terminal.wait_until(lambda: bool(find_journals(world)) and is_so(read_work(world)), what)
     return read_work(world)
 
 
@@ -78,7 +77,6 @@ def wait_taken_over(world: World, terminal: Terminal, agent: str) -> Session:
         terminal,
         lambda found: found.agent == agent and found.handoff is None and found.state is State.READY,
         f"{agent} to have taken over",
-        limit_s=HANDOFF_LIMIT_S,
     )
 
 
@@ -88,7 +86,6 @@ def wait_heard(world: World, terminal: Terminal, agent: str, count: int = 1) -> 
         terminal.wait_until(
             lambda: len(world.requests(agent)) >= count,
             f"request {count} of {agent}",
-            limit_s=HANDOFF_LIMIT_S,
         )
     except WaitedError as error:
         raise WaitedError(f"{error}\n{describe(world)}") from None
