@@ -5,6 +5,7 @@
 The wheel stays in `dist/`.
 """
 
+import glob
 import os
 import shutil
 import subprocess
@@ -33,11 +34,17 @@ def main() -> int:
 
 
 def find_pythons() -> list[str]:
-    """The Pythons from 3.11 on that are on PATH and can make environments, oldest first; ours at least."""
+    """The Pythons from 3.11 on that are here and can make environments, oldest first; ours at least.
+
+    Of a version manager's, PATH has shims, which run the chosen version only: the others are in its folder.
+    """
+    kept = glob.glob(f"{os.environ.get('PYENV_ROOT') or os.path.expanduser('~/.pyenv')}/versions/3.*/bin")
+    environ = os.environ | {"PATH": os.pathsep.join([*sorted(kept), os.environ.get("PATH", os.defpath)])}
     found = []
     for minor in range(OLDEST, LATEST_MINOR):
         answer = subprocess.run(
             ["/bin/sh", "-c", f"exec python3.{minor} -c 'import sys, ensurepip; print(sys.executable)'"],
+            env=environ,
             capture_output=True,
             text=True,
             check=False,
