@@ -1,4 +1,4 @@
-"""Nothing about a full context loops: not by old records, nor a fresh start that is full, nor in any course."""
+"""Nothing about a full context loops: not by old records, nor a fresh start that is full, nor any course."""
 
 from datetime import timedelta
 
