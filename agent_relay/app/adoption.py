@@ -1,10 +1,11 @@
 """Adopting a native session relay did not start: its history becomes a new session's first leg."""
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.wishes import OpenWish
+from agent_relay.app.wishes import OpenWish, is_on_its_way
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.session import Session
 from agent_relay.system.transcripts import find_native_sessions
 
 _LOOKED_AT = 500
@@ -36,6 +37,15 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
             hint="See: agent-relay sessions --native",
         )
     return named[0]
+
+
+def was_adopted(session: Session, wish: OpenWish) -> bool:
+    """Whether `session` is what the wish would make of a native session: another terminal was faster."""
+    if not session.legs or not (session.agent == wish.agent or is_on_its_way(session, wish.agent)):
+        return False
+    first = session.legs[0]
+    is_named = not wish.native or _is_named(first.native_id, wish.native)
+    return first.agent == wish.source and not first.child_pid and is_named
 
 
 def _is_named(native_id: str, wanted: str) -> bool:

@@ -5,7 +5,7 @@ import logging
 import os
 from datetime import tzinfo
 
-from agent_relay.app.adoption import build_history, find_adoptable
+from agent_relay.app.adoption import build_history, find_adoptable, was_adopted
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import create_journal, get_journal_path, read_index
 from agent_relay.app.kept import release_legs
@@ -16,11 +16,13 @@ from agent_relay.app.room import Room
 from agent_relay.app.rooms import Rooms
 from agent_relay.app.wishes import (
     OpenWish,
+    asks_nothing_new,
     build_focus,
     check_adoption,
     check_terms,
     check_use,
     find_wished_root,
+    is_on_its_way,
 )
 from agent_relay.domain.effect import Asked, StopAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -106,7 +108,7 @@ class Sessions:
             if room is None:
                 room = await self._begin(wish, root)
                 note = await self._find_note(wish)
-            elif wish.source:
+            elif wish.source and not was_adopted(room.session, wish):
                 raise WrongUseError(
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
                 )
@@ -195,6 +197,8 @@ class Sessions:
         session = room.session
         living = session.living_leg
         if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
+            return session
+        if is_on_its_way(session, wish.agent) and asks_nothing_new(wish):
             return session
         room.stage.take(wish.pack(), wish.task)
         focus = build_focus(wish, session)

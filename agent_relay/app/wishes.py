@@ -101,6 +101,17 @@ def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:
         )
 
 
+def is_on_its_way(session: Session, agent: str) -> bool:
+    """Whether a handoff to `agent` is under way."""
+    handoff = session.handoff
+    return handoff is not None and handoff.to_agent == agent and not handoff.is_cancelled
+
+
+def asks_nothing_new(wish: OpenWish) -> bool:
+    """Whether a handoff to the wished agent that is under way is all that is wished."""
+    return not (wish.task or wish.focus or wish.args or wish.model) and wish.terms.is_empty
+
+
 def build_focus(wish: OpenWish, session: Session) -> str:
     """What a successor is to look at first: the focus, and before it a task that is not the session's."""
     task, focus = (redact_text(text).text for text in (wish.task, wish.focus))
