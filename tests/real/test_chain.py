@@ -47,6 +47,16 @@ def read_newest_packet(session: Session) -> dict[str, object]:
     return found
 
 
+def read_history(world: World) -> list[str]:
+    """Who worked, as `handoff history` draws it: each leg below and further right than the one before."""
+    done = world.run(world.relay("handoff", "history"))
+    assert done.returncode == 0, done.stderr
+    legs = [line.split("leg ", 1) for line in done.stdout.splitlines() if " leg " in line]
+    depths = [len(before) for before, _ in legs]
+    assert depths == sorted(set(depths))
+    return [drawn.split(" (")[0].partition(" ")[2] for _, drawn in legs]
+
+
 def test_one_session_goes_through_all_four_agents_and_back_to_the_first(world: World) -> None:
     """Nothing that was decided is lost on the way, whoever works; the first agent knows its own part."""
     real_seeds.free_hands(world.home)
@@ -78,6 +88,7 @@ def test_one_session_goes_through_all_four_agents_and_back_to_the_first(world: W
     lineage = read_newest_packet(session)["lineage"]
     assert isinstance(lineage, list)
     assert [leg["agent"] for leg in lineage] == list(AGENTS)
+    assert read_history(world) == [*AGENTS, "claude, resumed"]
 
 
 def test_a_successor_at_its_own_limit_passes_the_work_on_at_once(world: World) -> None:
