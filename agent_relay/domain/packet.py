@@ -203,6 +203,7 @@ class ResumePacket(Document):
     constraints: tuple[Quote, ...] = ()
     decisions: tuple[Decision, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    remarks: tuple[Quote, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     plan: tuple[PlanStep, ...] = ()
     touched_files: tuple[TouchedFile, ...] = ()

@@ -15,7 +15,8 @@ from agent_relay.logic.packet.cutting import (
     shorten_field,
     shorten_terms,
 )
-from agent_relay.logic.packet.speech import weigh, weigh_rule
+from agent_relay.logic.packet.weighing import FIRM, weigh
+from agent_relay.logic.packet.wishes import weigh_rule
 
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _ASCII_PER_TOKEN = 3.0
@@ -110,11 +111,11 @@ def _is_untracked(entry: Document) -> bool:
 
 
 def _weigh(entry: Document) -> int:
-    return weigh(str(getattr(entry, "summary", "")))
+    return weigh(str(getattr(entry, "summary", "") or getattr(entry, "text", "")))
 
 
 def _is_slight(entry: Document) -> bool:
-    return _weigh(entry) == 0
+    return _weigh(entry) < FIRM
 
 
 def _is_passing(entry: Document) -> bool:
@@ -124,6 +125,7 @@ def _is_passing(entry: Document) -> bool:
 # What a text short enough to be read with care does without: what stands in the files, in git or in the
 # transcript, and what was said in passing.
 _SPARED: tuple[Step, ...] = (
+    drop("remarks", keep=4, rank=_weigh),
     shorten("recent_turns", "text", to=1200),
     drop("recent_turns", keep=2),
     drop("touched_files", where=_is_read, label="touched_files read"),
@@ -146,11 +148,13 @@ _SPARED: tuple[Step, ...] = (
     drop("constraints", where=_is_passing, keep=3),
     drop("attempts", keep=12, rank=_weigh),
     drop("decisions", keep=15, rank=_weigh),
+    drop("remarks", rank=_weigh),
     shorten_field("narrative", to=600),
 )
 # The declared order. First what the successor can read again by itself, then the history, then how much
 # of each thing is said, and only at the very end the user's own words.
 _STEPS: tuple[Step, ...] = (
+    drop("remarks", rank=_weigh),
     shorten("recent_turns", "text", to=1200),
     drop("recent_turns", keep=2),
     drop("touched_files", where=_is_read, label="touched_files read"),

@@ -14,6 +14,7 @@ _PARTS = {
     "constraints": "text",
     "decisions": "summary",
     "attempts": "summary",
+    "remarks": "text",
     "blockers": "summary",
     "plan": "text",
     "touched_files": "path",

@@ -1,7 +1,10 @@
 """What was planted in the agents' own transcripts reaches every target, short and without a secret."""
 
+import hashlib
+import os
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -9,9 +12,11 @@ from agent_relay.domain.packet import ResumePacket
 from agent_relay.faces.cli.offline import build_offline
 from agent_relay.logic.packet.score import score_text
 from tests.support.corpus import lay_out, list_names
+from tests.support.corpus_story import CORPUS
 
 _TARGETS = ("claude", "codex", "gemini", "opencode")
 _CHARACTERS = 8_000
+_PLAIN = ("constraint", "todo_done", "todo_open", "error", "prompt")
 
 
 @pytest.fixture(autouse=True)
@@ -76,26 +81,51 @@ def _list_sections(packet: ResumePacket) -> dict[str, str]:
     }
 
 
-def test_wordings_the_rules_were_not_written_for_are_found_as_often_as_the_pages_say(tmp_path: Path) -> None:
-    """Four transcripts were worded after the rules, and hard on purpose: this number is the honest one."""
+def _count(group: Literal["hard", "unseen"], folder: str) -> tuple[Counter[str], Counter[str]]:
+    """Facts kept anywhere in the text, and in the section they belong into; nothing leaks to any target."""
     found: Counter[str] = Counter()
-    for name in list_names(held_out=True):
-        sample = lay_out(name, str(tmp_path))
-        _, text = build_offline(sample.agent, sample.path, "codex")
-        score = score_text(text, sample.planting)
-        assert (score.leaked, score.secrets) == ((), 3), name
-        assert score.characters <= _CHARACTERS, name
+    placed: Counter[str] = Counter()
+    for name in list_names(group):
+        sample = lay_out(name, folder)
+        for target in _TARGETS:
+            packet, text = build_offline(sample.agent, sample.path, target)
+            score = score_text(text, sample.planting)
+            assert (score.leaked, score.secrets) == ((), 3), (name, target)
+            assert score.characters <= _CHARACTERS, (name, target)
         found.update(score.found)
-    assert found == {
-        "constraint": 4,
-        "decision": 1,
-        "rejected": 1,
-        "correction": 2,
-        "todo_done": 4,
-        "todo_open": 4,
-        "error": 4,
-        "prompt": 4,
-    }
+        sections = _list_sections(packet)
+        for fact in sample.planting.fact:
+            alone = sample.planting.model_copy(update={"fact": (fact,), "secret": ()})
+            placed[fact.kind] += score_text(sections[fact.kind], alone).is_perfect
+    return found, placed
+
+
+def test_hard_wordings_are_found_by_where_they_stand(tmp_path: Path) -> None:
+    """Ten transcripts in which no phrase gives a decision away; the rules were made looking at them."""
+    found, placed = _count("hard", str(tmp_path))
+    assert (found["decision"], found["rejected"], found["correction"]) == (22, 16, 22)
+    assert (placed["decision"], placed["rejected"], placed["correction"]) == (14, 11, 21)
+    assert [found[kind] for kind in _PLAIN] == [10] * 5
+
+
+def test_wordings_the_rules_were_not_written_for_are_found_as_often_as_the_pages_say(tmp_path: Path) -> None:
+    """Six transcripts were set aside before the rules were made: this number is the honest one."""
+    found, placed = _count("unseen", str(tmp_path))
+    assert (found["decision"], found["rejected"], found["correction"]) == (17, 11, 16)
+    assert (placed["decision"], placed["rejected"], placed["correction"]) == (14, 7, 16)
+    assert [found[kind] for kind in _PLAIN] == [6] * 5
+
+
+def test_the_unseen_transcripts_are_those_that_were_set_aside() -> None:
+    """Reworded afterwards, they would measure the author."""
+    with open(os.path.join(CORPUS, "UNSEEN.sha256"), encoding="ascii") as file:
+        digests = dict(reversed(line.split()) for line in file)
+    assert sorted(digests) == sorted(
+        f"{name}/{part}" for name in list_names("unseen") for part in ("FACTS.toml", "STORY.toml")
+    )
+    for path, digest in digests.items():
+        with open(os.path.join(CORPUS, path), "rb") as file:
+            assert hashlib.sha256(file.read()).hexdigest() == digest, path
 
 
 def test_errors_name_where_their_evidence_stands(tmp_path: Path) -> None:

@@ -3,13 +3,9 @@
 import pytest
 
 from agent_relay.domain.facts import Facts, Said
-from agent_relay.logic.packet.speech import (
-    find_attempts,
-    find_constraints,
-    find_decisions,
-    weigh,
-    weigh_rule,
-)
+from agent_relay.logic.packet.statements import find_attempts, find_decisions
+from agent_relay.logic.packet.weighing import weigh
+from agent_relay.logic.packet.wishes import find_constraints, weigh_rule
 
 
 def _talk(*turns: str) -> Facts:
@@ -79,9 +75,7 @@ def test_what_the_user_states_later_is_kept(words: str) -> None:
     assert [one.text for one in find_constraints(_talk("go", "Done.", words))] == [words]
 
 
-@pytest.mark.parametrize(
-    "words", ["the new one is fine", "add it to the page, it is called exit", "show me what is left there"]
-)
+@pytest.mark.parametrize("words", ["the new one is fine", "add it to the page", "show me what is left there"])
 def test_praise_and_orders_are_no_statements(words: str) -> None:
     """Kept, they would bury what was stated."""
     assert find_constraints(_talk("go", "Done.", words)) == []
@@ -101,8 +95,4 @@ def test_what_holds_throughout_weighs_more_than_what_passes() -> None:
         2,
         0,
     ]
-    assert [weigh(text) for text in ("We chose A.", "I'll wait so that it settles.", "It is red.")] == [
-        2,
-        1,
-        0,
-    ]
+    assert [weigh(text) for text in ("We chose A.", "Goes in, so it settles.", "It is red.")] == [4, 2, 0]

@@ -7,16 +7,9 @@ import pytest
 
 from agent_relay.domain.facts import Facts, Said, ToolError
 from agent_relay.logic.packet.sentences import is_alike, normalise, split_sentences
-from agent_relay.logic.packet.speech import (
-    find_attempts,
-    find_constraints,
-    find_decisions,
-    find_intent,
-    find_requests,
-    is_rule,
-    select_since,
-    strip_relay,
-)
+from agent_relay.logic.packet.speech import select_since, strip_relay
+from agent_relay.logic.packet.statements import find_attempts, find_decisions, find_intent
+from agent_relay.logic.packet.wishes import find_constraints, find_requests, is_rule
 
 
 def _talk(*turns: str) -> Facts:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from typing import Literal
 
 from agent_relay.domain.planted import Planting
 from tests.support.corpus_claude import ClaudeWriter
@@ -28,10 +29,17 @@ class Sample:
     planting: Planting
 
 
-def list_names(*, held_out: bool = False) -> list[str]:
-    """The corpus folders; those whose wordings were written after the rules of extraction where asked."""
+def list_names(group: Literal["told", "hard", "unseen"] = "told") -> list[str]:
+    """The corpus folders of one group.
+
+    `told` says by its words what it is, `hard` only by where it stands; the rules of extraction were made
+    looking at both. `unseen` was written before those rules and not shown to them.
+    """
     names = sorted(name for name in os.listdir(CORPUS) if os.path.isdir(os.path.join(CORPUS, name)))
-    return [name for name in names if name.startswith("unseen-") == held_out]
+    groups = {"hard": "hard-", "unseen": "unseen-"}
+    if group == "told":
+        return [name for name in names if not name.startswith(tuple(groups.values()))]
+    return [name for name in names if name.startswith(groups[group])]
 
 
 def lay_out(name: str, folder: str) -> Sample:

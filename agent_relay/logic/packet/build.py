@@ -29,20 +29,15 @@ from agent_relay.logic.packet.carry import (
     merge_constraints,
     merge_decisions,
     merge_plan,
+    merge_remarks,
     tell_source,
 )
 from agent_relay.logic.packet.checks import find_telling_line
 from agent_relay.logic.packet.files import Places, merge_files
 from agent_relay.logic.packet.obstacles import build_blockers, build_failures, build_runs, build_state
-from agent_relay.logic.packet.speech import (
-    find_attempts,
-    find_constraints,
-    find_decisions,
-    find_intent,
-    find_requests,
-    select_since,
-    strip_relay,
-)
+from agent_relay.logic.packet.speech import select_since, strip_relay
+from agent_relay.logic.packet.statements import find_intent, sort_statements
+from agent_relay.logic.packet.wishes import find_constraints, find_requests
 
 _EXCERPT_LENGTH = 4000
 _EXCERPTS = 3
@@ -102,9 +97,8 @@ def build_packet(
     """The packet: what `previous` carries, merged with what the predecessor's leg added to it."""
     leg = _read_leg(facts, occasion, tree=tree, previous=previous)
     agent, before, facts, prompt = occasion.previous_agent, leg.before, leg.facts, leg.prompt
-    runs = build_runs(facts, agent=agent, before=before.validation_runs)
-    blockers, failures = _find_obstacles(facts, runs, agent=agent, before=before)
-    plan = merge_plan(before.plan, facts, agent)
+    runs, blockers, failures = _find_obstacles(facts, agent=agent, before=before)
+    plan, said = merge_plan(before.plan, facts, agent), sort_statements(facts)
     task, task_source = _find_task(leg, occasion)
     return ResumePacket(
         packet_id=occasion.packet_id,
@@ -119,8 +113,9 @@ def build_packet(
         task_source=task_source,
         focus=occasion.focus or None,
         constraints=merge_constraints(before.constraints, find_constraints(facts), agent),
-        decisions=merge_decisions(before.decisions, find_decisions(facts), agent),
-        attempts=merge_attempts(before.attempts, find_attempts(facts), failures, agent),
+        decisions=merge_decisions(before.decisions, said.decisions, agent),
+        attempts=merge_attempts(before.attempts, said.attempts, failures, agent),
+        remarks=merge_remarks(before.remarks, said.remarks, agent),
         blockers=blockers,
         plan=plan,
         touched_files=merge_files(facts, tree, before.touched_files, places=leg.places, agent=agent),
@@ -139,11 +134,12 @@ def build_packet(
 
 
 def _find_obstacles(
-    facts: Facts, runs: Sequence[ValidationRun], *, agent: str, before: ResumePacket
-) -> tuple[tuple[Blocker, ...], list[Attempt]]:
-    """What stands in the way, and the commands that failed beside it."""
+    facts: Facts, *, agent: str, before: ResumePacket
+) -> tuple[tuple[ValidationRun, ...], tuple[Blocker, ...], list[Attempt]]:
+    """The checks, what stands in the way, and the commands that failed beside it."""
+    runs = build_runs(facts, agent=agent, before=before.validation_runs)
     blockers = build_blockers(facts, runs, agent=agent, before=before.blockers)
-    return blockers, build_failures(facts, agent, told=blockers)
+    return runs, blockers, build_failures(facts, agent, told=blockers)
 
 
 def _read_leg(facts: Facts, occasion: Occasion, *, tree: Tree | None, previous: ResumePacket | None) -> _Leg:

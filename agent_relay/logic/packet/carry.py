@@ -6,13 +6,16 @@ from typing import TypeVar
 from agent_relay.domain.facts import Facts, Said
 from agent_relay.domain.packet import Attempt, Decision, PlanStep, Provenance, Quote
 from agent_relay.logic.packet.sentences import is_alike, normalise
-from agent_relay.logic.packet.speech import Spoken, weigh, weigh_rule
+from agent_relay.logic.packet.speech import Spoken
+from agent_relay.logic.packet.weighing import weigh
+from agent_relay.logic.packet.wishes import weigh_rule
 
 _EntryT = TypeVar("_EntryT")
 
 _CONSTRAINTS = 40
 _DECISIONS = 30
 _ATTEMPTS = 30
+_REMARKS = 24
 _TASK_LENGTH = 12_000
 _REQUEST_LENGTH = 2_000
 _REQUESTS = 8
@@ -69,6 +72,16 @@ def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: i
     return tuple(entries[at] for at in sorted(chosen))
 
 
+def _keep_told(entries: Sequence[_EntryT], texts: Sequence[str], limit: int) -> tuple[_EntryT, ...]:
+    """The `limit` entries of the most weight, the newest first among equals; what is said twice once."""
+    order = sorted(range(len(entries)), key=lambda at: (-weigh(texts[at]), -at))
+    chosen: list[int] = []
+    for at in order:
+        if len(chosen) < limit and not any(is_alike(texts[at], texts[other]) for other in chosen):
+            chosen.append(at)
+    return tuple(entries[at] for at in sorted(chosen))
+
+
 def merge_decisions(before: Iterable[Decision], found: Iterable[Spoken], agent: str) -> tuple[Decision, ...]:
     """The decisions so far, with their ids, and the new; of too many the firmest, then the newest."""
     decisions = list(before)
@@ -82,8 +95,7 @@ def merge_decisions(before: Iterable[Decision], found: Iterable[Spoken], agent: 
         number += 1
         source = tell_source(agent, spoken.said)
         decisions.append(Decision(id=f"D{number}", summary=spoken.text, why=spoken.clause, source=source))
-    ranks = [(-weigh(one.summary), -at) for at, one in enumerate(decisions)]
-    return _keep(decisions, ranks, _DECISIONS)
+    return _keep_told(decisions, [one.summary for one in decisions], _DECISIONS)
 
 
 def _number(name: str) -> int:
@@ -104,8 +116,13 @@ def merge_attempts(
         if key not in known:
             known.add(key)
             attempts.append(attempt)
-    ranks = [(-weigh(one.summary), -at) for at, one in enumerate(attempts)]
-    return _keep(attempts, ranks, _ATTEMPTS)
+    return _keep_told(attempts, [one.summary for one in attempts], _ATTEMPTS)
+
+
+def merge_remarks(before: Iterable[Quote], found: Iterable[Spoken], agent: str) -> tuple[Quote, ...]:
+    """What else was told, of too much that which says most."""
+    quotes = [*before, *(Quote(text=one.text, source=tell_source(agent, one.said)) for one in found)]
+    return _keep_told(quotes, [quote.text for quote in quotes], _REMARKS)
 
 
 def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:

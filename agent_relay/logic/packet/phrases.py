@@ -165,13 +165,14 @@ DECISION = re.compile(
 REJECTION = re.compile(
     r"\b"
     + _any(
-        *("rul(?:ed|ing|es) (?:it |that |this |them )?out", "reject(?:ed|ing|s)?", "abandon(?:ed|ing)?"),
+        *("rul(?:ed|ing|es) (?:it |that |this |them )?out", "reject(?:ed|ing)", "abandon(?:ed|ing)?"),
         *("discard(?:ed|ing)", "scrapped", "shelved", "dismissed", "gave up", "given up", "giving up"),
         *("dropped the", "back(?:ed|ing) out", "dead[ -]end", "no luck", "wrong approach", "undid", "undone"),
         r"(?:took|taken|taking|pulled|ripped) (?:it|that|this|them|the \w+) (?:back )?out",
         *("revert(?:ed|ing)", "rolled back", "not an option", "no option", "out of the question"),
         *("no (?:good|use|go|help|way around)", "ha(?:s|d) no chance", "a non-?starter"),
-        r"(?:is|are|was|were|falls?|fell) (?:out|unusable|unsuitable|unworkable|useless|hopeless|too \w+)\b",
+        r"(?:is|are|was|were|falls?|fell) (?:out(?! of\b)|unusable|unsuitable|unworkable|useless"
+        r"|hopeless|too \w+)\b",
         r"(?:did|do|does|will|would|could|can|is|was|are|were)(?:n't| not|not)\s+(?:really |quite |even )?"
         r"(?:work|help|fix|do|scale|fly|hold|cut it|pan out|viable|feasible|possible|usable|good"
         r" enough|keep up)",
@@ -189,7 +190,8 @@ REJECTION = re.compile(
         r"|try|plan)"
         r"\b.{1,160}\b(?:but|fail\w*|broke|breaks?|wrong|slow|until|did(?:n't| not))",
         r"(?:would|could|might|should) have\b.{1,160}\b(?:but|yet|however|except|though)",
-        r"(?:is|are|was|were) (?:gone|closed|dead|off the table|history|ruled out|not (?:it|the way))",
+        r"(?:path|way|option|idea|approach|route|door|plan|that|this|it|code) (?:is|are|was|were) "
+        r"(?:gone|closed|dead|off the table|history|ruled out|not (?:it|the way))",
         r"costs? more than|more trouble than|not worth|isn't worth|failed the \w+",
         r"(?:guess|assumption|idea|approach|version|attempt|theory|plan) (?:was|is|proved|turned out) "
         r"(?:wrong|bad|naive|too|not|unus\w+)",

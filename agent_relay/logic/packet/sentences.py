@@ -1,10 +1,12 @@
-"""Cuts what people and agents wrote into quotable sentences; code is left out."""
+"""Cuts what people and agents wrote into quotable blocks and sentences; code is left out."""
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1\s*$|^(```|~~~).*\Z", re.DOTALL | re.MULTILINE)
-_MARK = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+(?:\[[ xX]\]\s+)?")
+_MARK = re.compile(r"^\s*([-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+(?:\[[ xX]\]\s+)?")
 _EMPHASIS = re.compile(r"^(\*\*|__)(.+?)\1$")
 # A full stop ends a sentence unless it belongs to one of the usual abbreviations.
 _END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bcf\.)[\"')\]]?\s+")
@@ -14,29 +16,51 @@ _WRAPPED_LENGTH = 60
 MAX_LENGTH = 600
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, a list item, a heading or a row of a table (its cells between bars), without its mark."""
+
+    kind: Literal["text", "item", "heading", "row"]
+    text: str
+
+
 def split_sentences(text: str) -> list[str]:
     """The sentences of `text` in order, white space evened out; overlong ones are no sentences."""
     found: list[str] = []
-    for line in _iterate_paragraphs(_FENCE.sub("\n", text)):
-        for part in _END.split(line):
-            sentence = " ".join(part.split())
-            if sentence and len(sentence) <= MAX_LENGTH:
-                found.append(sentence)
+    for block in iterate_blocks(text):
+        if block.kind != "row":
+            found.extend(cut_sentences(block.text))
     return found
 
 
-def _iterate_paragraphs(text: str) -> Iterator[str]:
-    """Lines without their list marks, those wrapped by an editor joined again."""
-    pending = ""
-    for raw in [*text.splitlines(), ""]:
-        line = _MARK.sub("", raw).strip()
-        goes_on = line[:1].islower() and not _MARK.match(raw) and not pending.endswith((".", "!", "?", ":"))
-        if goes_on and len(pending) >= _WRAPPED_LENGTH:
-            pending = f"{pending} {line}"
+def cut_sentences(line: str) -> list[str]:
+    """The sentences of one paragraph."""
+    parts = (" ".join(part.split()) for part in _END.split(line))
+    return [part for part in parts if part and len(part) <= MAX_LENGTH]
+
+
+def iterate_blocks(text: str) -> Iterator[Block]:
+    """The blocks of `text` without fenced code; lines that an editor wrapped are joined again."""
+    pending = Block("text", "")
+    for raw in [*_FENCE.sub("\n", text).splitlines(), ""]:
+        mark = _MARK.match(raw)
+        line = raw[mark.end() :].strip() if mark else raw.strip()
+        goes_on = line[:1].islower() and not mark and not pending.text.endswith((".", "!", "?", ":"))
+        if goes_on and len(pending.text) >= _WRAPPED_LENGTH and pending.kind != "row":
+            pending = Block(pending.kind, f"{pending.text} {line}")
             continue
-        if pending:
+        if pending.text:
             yield pending
-        pending = "" if _TABLE.match(raw) else _EMPHASIS.sub(r"\2", line)
+        if _TABLE.match(raw):
+            pending = Block("row", " | ".join(cell.strip() for cell in line.strip("|").split("|")))
+        else:
+            pending = Block(_tell_kind(mark[1] if mark else ""), _EMPHASIS.sub(r"\2", line))
+
+
+def _tell_kind(mark: str) -> Literal["text", "item", "heading"]:
+    if mark.startswith("#"):
+        return "heading"
+    return "item" if mark and mark != ">" else "text"
 
 
 def normalise(text: str) -> str:

@@ -1,0 +1,92 @@
+"""Signs in what surrounds a statement: what stands above it, what was asked before, what was done beside."""
+
+import re
+
+from agent_relay.logic.packet.signs import join_phrases
+
+# What stands above a list or a table of choices, and above one of anything else.
+GOOD_LEAD = re.compile(
+    join_phrases(
+        *(
+            "decisions?",
+            "decided",
+            "design",
+            "approach",
+            "plan",
+            "propos\\w+",
+            "recommend\\w+",
+            "what i'd do",
+        ),
+        *("measures?", "trade-?offs?", "choices?", "chosen", "rationale", "reasons?", "why", "how it works"),
+        *("architecture", "outcome", "resolution", "verdict", "answer", "agreed", "settled", "what i did"),
+        *("constraints?", "principles?", "rules?", "conventions?", "the (?:shape|idea|contract)"),
+    ),
+    re.IGNORECASE,
+)
+BAD_LEAD = re.compile(
+    join_phrases(
+        *(
+            "next",
+            "open",
+            "questions?",
+            "verif\\w+",
+            "tests?",
+            "files?",
+            "changed",
+            "findings?",
+            "usage",
+            "run",
+        ),
+        *(
+            "steps?",
+            "todo",
+            "remaining",
+            "how to",
+            "output",
+            "result\\w*",
+            "what (?:landed|changed)",
+            "status",
+        ),
+    ),
+    re.IGNORECASE,
+)
+# A question of the user's about how it should be, and not about how it is.
+DESIGN_QUESTION = re.compile(
+    join_phrases(
+        *("we", "us", "shall", "should", "would you", "could", "suggest", "propose", "recommend", "approach"),
+        *("thoughts", "opinion", "idea", "verdict", "maybe", "better", "simpler", "easier", "what about"),
+        *("how about", "instead", "considered", "try", "use", "do you (?:want|prefer|see|think|plan)"),
+        *("how do you", "how will", "how would", "what if", "going to be", "worth"),
+    )
+    + r"|^\W*(?:\S+ ){0,2}\S+\?+$"
+    r"|^(?:can|could|should|shall) (?!you (?:explain|show|tell|run|check|see|look|find|list|give)\b)",
+    re.IGNORECASE,
+)
+QUESTION = re.compile(
+    r"(?:can|could|should|shall|would|will|do|does|did|is|are|what|how|why|where|who|when|which)\b"
+    r"|.*\?[\s?!]*$",
+    re.IGNORECASE | re.DOTALL,
+)
+# A question about the state of the work.
+STATUS = re.compile(
+    r"where (?:are|were|do) we|\b(?:status|state|progress|summary|overview|what(?:'s| is) (?:left"
+    r"|missing|open)"
+    r"|how far|what (?:do|did) you (?:see|find)|what you found)\b",
+    re.IGNORECASE,
+)
+# What is asked for leave to go on, and settles nothing.
+PROCEDURE = re.compile(
+    r"\b(?:want (?:me )?to|wanna|shall (?:i|we)|should (?:i|we)|ready to|like (?:me )?to|can i|may i"
+    r"|okay to)\s+"
+    r"(?:continue|proceed|go|start|begin|commit|push|show|look|see|run|try|check|fix|help|pick|work"
+    r"|move|dig|take"
+    r"|settle|tackle|implement|do)\b|"
+    + join_phrases(
+        "next", "first", "now", "anything else", "sound good", "make sense", "go ahead", "your call"
+    ),
+    re.IGNORECASE,
+)
+# Commands by which work is taken back.
+UNDOING = re.compile(
+    r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
+)

@@ -1,0 +1,239 @@
+"""Where a statement stands says what it is: an answer, a list of choices, a commit, the end of a turn."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent_relay.domain.facts import CommandRun, Facts, Said
+from agent_relay.logic.packet.carry import merge_remarks
+from agent_relay.logic.packet.passages import Passage, split_passages
+from agent_relay.logic.packet.speech import Spoken
+from agent_relay.logic.packet.statements import find_decisions, sort_statements
+from agent_relay.logic.packet.weighing import is_decision, weigh
+from agent_relay.logic.packet.wishes import find_constraints, find_requests, weigh_rule
+
+
+def _talk(*turns: str) -> Facts:
+    """A conversation: user and assistant by turns."""
+    said = [
+        Said("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
+        for index, text in enumerate(turns)
+    ]
+    return Facts(agent="a", conversation=tuple(one for one in said if one.text))
+
+
+def _commit(message: str, *, code: int | None = 0) -> Facts:
+    return replace(
+        _talk("go", "ok"), commands=(CommandRun(f"git add . && git commit {message}", "", code, 1),)
+    )
+
+
+def _decided(facts: Facts) -> list[str]:
+    return [one.text for one in find_decisions(facts)]
+
+
+def test_a_short_answer_to_a_question_of_design_is_a_decision_with_its_question() -> None:
+    """Nothing in the words of the answer gives it away; the question does."""
+    facts = _talk("go", "ok", "shall we sort by name?", "By age. Names repeat.")
+    assert _decided(facts) == ["shall we sort by name? → By age. Names repeat."]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "where is it read?",
+        "where are we?",
+        "show me the diff",
+        "can you explain the key?",
+        "ok",
+        "never push",
+    ],
+)
+def test_an_answer_about_how_things_are_is_none(asked: str) -> None:
+    """A packet full of explanations hides what was settled."""
+    assert _decided(_talk("go", "ok", asked, "In the loader.")) == []
+
+
+def test_a_long_answer_says_its_own_question_once_at_its_beginning() -> None:
+    """Of a long answer only the beginning is surely about what was asked."""
+    answer = (
+        "Every file is written to two places.\n\n"
+        + "The sky is blue today. " * 40
+        + "\n\nIt is one of three."
+    )
+    found = sort_statements(_talk("go", "ok", "how should we store it?", answer))
+    assert [one.text for one in found.decisions] == [
+        "how should we store it? → Every file is written to two places."
+    ]
+
+
+def test_what_is_only_named_is_a_proposal() -> None:
+    """People at work propose in a word, without a question mark."""
+    facts = _talk("go", "ok", "zstd", "Each frame is cut once, so the archive is one file.")
+    assert _decided(facts) == ["zstd → Each frame is cut once, so the archive is one file."]
+
+
+def test_a_proposal_answered_with_harm_was_tried_in_vain() -> None:
+    """The successor proposes it again otherwise."""
+    facts = _talk("go", "ok", "redis?", "Measured: it doubles the latency and needs a server. Back to files.")
+    found = sort_statements(facts)
+    assert [one.text for one in found.attempts] == [
+        "redis? → Measured: it doubles the latency and needs a server. Back to files."
+    ]
+    assert found.decisions == []
+
+
+def test_what_failed_and_was_helped_at_once_was_not_given_up() -> None:
+    """A red test that is green again keeps nobody from anything."""
+    found = sort_statements(_talk("go", "The second attempt broke the parser, but it passes now."))
+    assert (found.decisions, found.attempts) == ([], [])
+
+
+def test_work_that_was_taken_back_makes_what_is_said_beside_it_an_attempt() -> None:
+    """Nobody says "rejected" about an edit that was undone."""
+    facts = _talk("go", "The page was blank for a second. We stay on the old hook.")
+    undone = replace(facts, commands=(CommandRun("git checkout -- src/hook.ts", "", 0, 1),))
+    assert sort_statements(facts).attempts == []
+    assert [one.text for one in sort_statements(undone).attempts] == [
+        "The page was blank for a second. We stay on the old hook."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        ("Do you want zeros, or the real dates?", "dates", ["Do you want zeros, or the real dates? → dates"]),
+        ("Is one file per day fine?", "yes please", ["Is one file per day fine? → yes please"]),
+        ("Two ways exist. Which one?", "the second", ["Two ways exist. Which one? → the second"]),
+        ("Shall I run the tests now?", "yes", []),
+        ("Is one file per day fine?", "what do you think?", []),
+        ("Is one file per day fine?", "hm", []),
+        ("Is one file per day fine?", "x" * 200, []),
+        ("x" * 300 + "?", "yes", []),
+        ("One file per day.", "yes", []),
+        ("```\ncode\n```", "yes", []),
+    ],
+)
+def test_a_question_of_the_agents_and_its_answer_are_one_decision(
+    question: str, answer: str, expected: list[str]
+) -> None:
+    """A bare yes says nothing to somebody who was not there."""
+    assert _decided(_talk("go", question, answer, "On it.")) == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("-m 'Share one socket\n\nA clone bought nothing.'", ["Share one socket. A clone bought nothing."]),
+        ('-am "Share it." -m "It is cheaper."', ["Share it. It is cheaper."]),
+        (
+            "-m \"$(cat <<'EOF'\nShare it\n\nIt is cheaper.\n\nCo-authored-by: A <a@b>\nEOF\n)\"",
+            ["Share it. It is cheaper."],
+        ),
+        ("-m 'Use one socket instead of two'", ["Use one socket instead of two"]),
+        ("-m 'Fix typo'", []),
+        ("--amend", []),
+    ],
+)
+def test_a_commit_that_explains_itself_is_a_decision(message: str, expected: list[str]) -> None:
+    """Who commits well says nowhere else why."""
+    assert _decided(_commit(message)) == expected
+
+
+def test_a_commit_that_failed_and_other_words_are_none() -> None:
+    """What a hook refused is not settled."""
+    assert _decided(_commit("-m 'Share it\n\nIt is cheaper.'", code=1)) == []
+    assert _decided(replace(_talk("go", "ok"), commands=(CommandRun("echo commit", "", 0, 1),))) == []
+
+
+def test_what_ends_a_turn_and_is_nothing_else_is_a_remark() -> None:
+    """Told apart from decisions, it can be read without being believed."""
+    facts = _talk("go", "Every row is a line of the table.", "continue", "Every key is read once.", "ok")
+    found = sort_statements(facts)
+    assert [one.text for one in found.remarks] == [
+        "Every row is a line of the table.",
+        "Every key is read once.",
+    ]
+    assert (found.decisions, found.attempts) == ([], [])
+
+
+def test_what_is_said_within_a_turn_has_to_say_more() -> None:
+    """Between two commands agents mostly tell what they do next."""
+    said = [Said("user", "go", 1), Said("assistant", "Every row is a line of the table.", 1)]
+    facts = Facts(agent="a", conversation=(*said, Said("assistant", "Done.", 1)))
+    assert sort_statements(facts).remarks == []
+
+
+def test_passages_keep_what_stands_above_them() -> None:
+    """A list below "Decisions" is one of decisions, a table by the names of its columns."""
+    text = (
+        "## Decisions\n\nThis is what I'd do:\n- One file per day. Let me check it. Bigger ones are slow.\n"
+        "- Is it fast?\n\n| what | why |\n|---|---|\n| gzip | everybody has it |\n\n"
+        "| file | lines |\n|---|---|\n| a.py | 12 |\n\nA paragraph of text."
+    )
+    assert list(split_passages(text)) == [
+        Passage("One file per day.", "Decisions This is what I'd do:"),
+        Passage("Bigger ones are slow.", "Decisions This is what I'd do:"),
+        Passage("gzip | everybody has it", "Decisions what | why"),
+        Passage("A paragraph of text.", "Decisions"),
+    ]
+
+
+def test_long_paragraphs_are_cut_at_sentences_and_stops_left_out() -> None:
+    """A quotation nobody reads to its end keeps nothing."""
+    one, two, three = "a" * 200 + ".", "b" * 200 + ".", "c" * 20 + "."
+    assert [passage.text for passage in split_passages(f"{one} {two} {three}", [three])] == [one, two]
+    assert list(split_passages("Short.")) == []
+
+
+def test_lists_of_findings_weigh_less_than_lists_of_choices() -> None:
+    """The same words say less below "Next steps"."""
+    words = "- Every key is written once\n"
+    assert _decided(_talk("go", f"My approach:\n{words}")) == ["Every key is written once"]
+    assert _decided(_talk("go", f"Next steps:\n{words}")) == []
+
+
+def test_what_is_open_or_reported_weighs_less() -> None:
+    """An option is no decision, and neither is a count of failures."""
+    assert is_decision("every key is written once, because it may change")
+    assert not is_decision("every key could be written once, because it may change")
+    assert not is_decision("every test failed once, because the key is written late")
+    assert weigh("Let me use one key instead of two.") == 0
+
+
+def test_wishes_with_a_reason_are_kept_and_repeated_ones_once() -> None:
+    """Nobody explains what does not matter; a wish said again replaces the one before."""
+    facts = _talk(
+        *("go", "ok", "bigger, people wear gloves", "ok", "use the short name in line 3", "ok"),
+        *(
+            "use the short name in line 9",
+            "ok",
+            "looks good, go on",
+            "ok",
+            "the token is [redacted: pin], keep it",
+        ),
+    )
+    assert [one.text for one in find_constraints(facts)] == [
+        "bigger, people wear gloves",
+        "use the short name in line 9",
+        "the token is [redacted: pin], keep it",
+    ]
+
+
+def test_what_is_said_twice_in_other_words_is_told_once() -> None:
+    """Agents sum up at every turn's end what they summed up before."""
+    found = [
+        Spoken(text, Said("assistant", text, 1)) for text in ("The key is a file", "The key is a file.", "No")
+    ]
+    assert [one.text for one in merge_remarks((), found, "a")] == ["The key is a file.", "No"]
+
+
+def test_a_question_explains_nothing() -> None:
+    """It asks, whatever its commas."""
+    assert weigh_rule("is it small, or is it large?") == 0
+
+
+def test_what_is_quoted_as_a_rule_is_not_asked_again() -> None:
+    """The same words twice cost twice."""
+    facts = _talk("port it", "ok", "ids stay global, the export joins them", "ok", "add a page", "ok")
+    assert [one.text for one in find_requests(facts)] == ["port it", "add a page"]
