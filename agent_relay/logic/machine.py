@@ -141,7 +141,8 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
         raise WrongUseError(f"the handoff to {handoff.to_agent} is being cancelled", hint="Try again then")
     if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
         raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
-    if living is not None and living.agent == asked.agent:
+    # On its fallback model, the agent at work can be offered its own one.
+    if living is not None and living.agent == asked.agent and session.offer != asked.agent:
         raise WrongUseError(f"{asked.agent} is already at work in this session")
     if living is None and session.leg is not None and session.agent == asked.agent:
         return begin_leg(session, asked.agent, world, resumes=True)

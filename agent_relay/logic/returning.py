@@ -80,14 +80,19 @@ def find_wake(session: Session, world: World) -> tuple[Effect, ...]:
 def _hand_back(session: Session, preferred: str, world: World) -> Outcome:
     if world.return_mode != "auto":
         return NOTHING
-    return begin_handoff(session, preferred, "command", world, why=f"{preferred} is back")
+    whose = "its own model" if preferred == session.agent else preferred
+    return begin_handoff(session, preferred, "command", world, why=f"{whose} is back")
 
 
 def _find_preferred(session: Session, world: World) -> str:
-    """An agent that left at a limit, is preferred to the one at work, and can be had again; or empty."""
-    if session.state not in LIVE or session.handoff is not None or session.agent not in session.roster:
+    """Who left at a limit, is preferred to the agent at work, and can be had again; or empty.
+
+    That may be the agent at work itself, on its own model in place of the fallback.
+    """
+    if session.state not in LIVE or session.handoff is not None:
         return ""
-    before = session.roster[: session.roster.index(session.agent)]
+    at = session.roster.index(session.agent) if session.agent in session.roster else 0
+    before = session.roster[:at]
     limited = {
         handoff.from_agent
         for handoff in session.done
@@ -97,4 +102,14 @@ def _find_preferred(session: Session, world: World) -> str:
         state = world.availability.get(name)
         if name in limited and state and state.installed and state.signed_in and not state.resting:
             return name
-    return ""
+    return session.agent if _is_model_back(session, world) else ""
+
+
+def _is_model_back(session: Session, world: World) -> bool:
+    """Whether the agent at work goes on with a fallback model, and the limit of its own is over."""
+    leg, limit = session.living_leg, session.limit
+    if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
+        return False
+    state = world.availability.get(leg.agent)
+    is_over = not limit.until or datetime.fromisoformat(limit.until) <= world.now
+    return is_over and state is not None and not state.resting

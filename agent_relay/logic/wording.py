@@ -92,8 +92,16 @@ def render_refusal_line(refusal: Limit) -> str:
 
 
 def render_offer_line(session: Session) -> str:
-    """Who can be had back, and by which command; or that they come by themselves."""
+    """Who can be had back, and by which command; or that they come by themselves.
+
+    For the agent at work that is its own model; naming it elsewhere would attach to it as it is.
+    """
     back = f"→ {session.offer} can be had again"
+    if session.offer == session.agent:
+        back = f"→ {session.offer} can have its own model again"
+        if session.returns:
+            return f"{back}, and goes on with it at the end of this turn."
+        return f"{back}. Go back to it: /use {session.offer} behind the relay key"
     if session.returns:
         return f"{back}, and takes over at the end of this turn."
     return f"{back}. Go back to it: agent-relay {session.offer}, or /use {session.offer} behind the relay key"
@@ -166,6 +174,8 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
         return f"{_render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":
         return f"{handoff.why}."
+    if handoff.why == "its own model is back":
+        return f"{handoff.from_agent} can have its own model again."
     if handoff.reason == "context":
         return f"{handoff.from_agent} hands over: {handoff.why}."
     return f"{handoff.from_agent} hands over."

@@ -1,13 +1,27 @@
 """A limit of one model: the same agent goes on with another one, or gives way."""
 
+from dataclasses import replace
+from datetime import UTC, timedelta
+
 import pytest
 
-from agent_relay.domain.effect import Asked, Delivered, PublishFailed, ResetPassed, Restarted, StopLeg
+from agent_relay.domain.effect import (
+    Asked,
+    Delivered,
+    PublishFailed,
+    ResetPassed,
+    Restarted,
+    Say,
+    ScreenSays,
+    StopLeg,
+)
+from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import State
 from agent_relay.domain.signal import Scope
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.outcome import World
-from tests.logic.story import Story, reset_window
+from agent_relay.logic.wording import render_message
+from tests.logic.story import NOW, RESET, Story, reset_window
 
 
 def on_fallback() -> Story:
@@ -95,3 +109,84 @@ def test_an_agent_that_only_changed_its_model_is_not_offered_back() -> None:
     count = len(story.events)
     assert story.now.agent == "bob"
     assert len(story.happens(ResetPassed()).events) == count
+
+
+def back_on_time(story: Story, **changes: object) -> Story:
+    """The reset of the model's limit has come."""
+    return reset_window(story).happens(ResetPassed(), now=RESET, **changes)
+
+
+def test_an_agent_on_its_fallback_is_offered_its_own_model_once_when_that_resets() -> None:
+    """The user preferred it; taking the offer goes on in the same native session."""
+    story = back_on_time(on_fallback())
+    assert (story.names(last=1), story.now.offer) == (["return.offered"], "ann")
+    assert story.effects == [Say(story.leg)]
+    assert render_message(story.now, UTC) == (
+        "→ ann can have its own model again. Go back to it: /use ann behind the relay key"
+    )
+    count = len(story.events)
+    assert len(back_on_time(story).events) == count
+    story.happens(Asked("ann"), now=RESET)
+    assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
+    story.gone().published()
+    assert (story.now.leg.model, story.now.leg.native_id, story.now.offer) == ("", "native-1", "")
+
+
+def test_without_an_offer_the_agent_at_work_is_not_handed_to_itself() -> None:
+    """Who names it twice meant to attach."""
+    with pytest.raises(WrongUseError, match="ann is already at work"):
+        on_fallback().happens(Asked("ann"))
+
+
+@pytest.mark.parametrize("state", ["ready", "busy"])
+def test_an_automatic_return_takes_the_own_model_at_the_turns_end(state: str) -> None:
+    """As it takes an agent back."""
+    story = back_on_time(on_fallback().says(state), return_mode="auto")
+    if state == "busy":
+        assert story.now.handoff is None
+        assert render_message(story.now, UTC) == (
+            "→ ann can have its own model again, and goes on with it at the end of this turn."
+        )
+        story.happens(ScreenSays(story.leg, "ready"), return_mode="auto", now=RESET)
+    assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
+    assert render_message(story.now, UTC) == ("→ ann can have its own model again. Continuing with ann.")
+
+
+@pytest.mark.parametrize("changes", [{"now": NOW}, {"return_mode": "off"}, {"availability": {}}])
+def test_a_model_is_not_offered_early_nor_to_who_wants_none(changes: dict[str, object]) -> None:
+    """Another agent's reset also wakes the session; the ledger may not have heard of the limit."""
+    story = reset_window(on_fallback())
+    count = len(story.events)
+    assert len(story.happens(ResetPassed(), **({"now": RESET} | changes)).events) == count
+
+
+def test_a_model_that_still_rests_is_not_offered() -> None:
+    """Its limit was without a reset: the ledger believes it until the user says otherwise."""
+    story = on_fallback()
+    count = len(story.events)
+    assert len(story.happens(ResetPassed(), now=RESET).events) == count
+
+
+def test_a_limit_without_a_reset_is_over_when_the_ledger_says_so() -> None:
+    """The user cleared it by hand."""
+    story = Working().start().says("busy").limit(Scope.MODEL, resets_at=None)
+    assert reset_window(take_over(story)).happens(ResetPassed()).now.offer == "ann"
+
+
+def test_the_own_model_can_be_limited_again_and_is_offered_again() -> None:
+    """Every reset is a new offer, and no two models are tried in turns before one."""
+    story = back_on_time(on_fallback()).happens(Asked("ann"), now=RESET)
+    story = take_over(story).limit(Scope.MODEL, model="large", resets_at=RESET + timedelta(hours=5))
+    assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "small")
+    story = reset_window(take_over(story))
+    assert story.happens(ResetPassed(), now=RESET).now.offer == ""
+    assert story.happens(ResetPassed(), now=RESET + timedelta(hours=5)).now.offer == "ann"
+
+
+def test_a_limit_of_another_agent_says_nothing_about_this_ones_model() -> None:
+    """A signal that came late names who left."""
+    story = back_on_time(on_fallback())
+    other = replace(story.now, offered="", offer="", limit=replace(story.now.limit, agent="bob"))
+    story.session = other
+    count = len(story.events)
+    assert len(story.happens(ResetPassed(), now=RESET).events) == count

@@ -65,6 +65,8 @@ def _tell_about(view: dict[str, object]) -> str:
             return f"near limit: {near['text']}{f'; {full}' if full else ''}"
         if full:
             return full
+        if offered and offered == view["agent"]:
+            return f"{offered} can have its own model again: /use {offered} behind the relay key"
         if offered:
             return f"{offered} can be had again: agent-relay {offered}"
     return str(view["why"] or view["task"] or "")
