@@ -18,6 +18,8 @@ _WAIT_S = 900.0
 """How long a quiet moment is waited for; the end of the next turn asks again."""
 _KEYS_S = 5.0
 """How long no key was pressed before nobody counts as typing."""
+_SETTLE_S = 1.0
+"""How long a turn may have begun before its screen shows it."""
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 10.0
 
@@ -29,18 +31,26 @@ class Relief:
         self._narrating = narrating
         self._live = live
         self._waiting: set[str] = set()
+        self._drafts: dict[str, asyncio.Event] = {}
 
-    async def draft(self, session: Session, luggage: Luggage) -> None:
+    async def draft(self, session: Session, leg_id: str, luggage: Luggage) -> None:
         """The agent was asked for a handoff document; where it wrote none, handoffs do without."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._drafts:
+            return
+        over = self._drafts[leg_id] = asyncio.Event()
         try:
-            told = await self._narrating.draft(session, luggage)
+            if await _end_turn(live.watch):
+                told = await self._narrating.draft(session, luggage)
+                level = logging.INFO if told.kind is Kind.WRITTEN else logging.WARNING
+                _log.log(level, "draft session=%s outcome=%s", session.id, told.kind.value)
         except RelayError as error:
             _log.info("no-draft session=%s why=%s", session.id, type(error).__name__)
-            return
-        level = logging.INFO if told.kind is Kind.WRITTEN else logging.WARNING
-        _log.log(level, "draft session=%s outcome=%s", session.id, told.kind.value)
+        finally:
+            del self._drafts[leg_id]
+            over.set()
 
-    async def await_quiet(self, session: str, leg_id: str) -> Quiet | None:
+    async def await_quiet(self, leg_id: str) -> Quiet | None:
         """That the leg waits for a prompt which nobody types; `None` where that does not come to pass."""
         live = self._live.get(leg_id)
         if live is None or leg_id in self._waiting:
@@ -48,7 +58,8 @@ class Relief:
         self._waiting.add(leg_id)
         try:
             async with asyncio.timeout(_WAIT_S):
-                await self._narrating.wait_for_draft(session)
+                if (draft := self._drafts.get(leg_id)) is not None:
+                    await draft.wait()
                 return Quiet(leg_id) if await _be_quiet(live.watch) else None
         except (TimeoutError, RelayError):
             _log.info("never-quiet leg=%s", leg_id)
@@ -70,6 +81,14 @@ class Relief:
         """A draft that would come too late is given up."""
         if session.handoff is not None or session.living_leg is None:
             self._narrating.drop_draft(session.id)
+
+
+async def _end_turn(watch: LegWatch) -> bool:
+    """Whether the agent waits for a prompt: its records may be ahead of its screen."""
+    await asyncio.sleep(_SETTLE_S)
+    await watch.settle_evidence()
+    is_over = await watch.wait_until(lambda: watch.gone.is_set() or watch.state == "ready", limit_s=_WAIT_S)
+    return is_over and not watch.gone.is_set()
 
 
 async def _be_quiet(watch: LegWatch) -> bool:

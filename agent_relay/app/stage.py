@@ -149,10 +149,10 @@ class Stage:
                 await sleep_until(self._ground.clock, at)
                 return ResetPassed()
             case Draft(leg):
-                await self._relief.draft(self.host.session, self.get_luggage(leg))
+                await self._relief.draft(self.host.session, leg, self.get_luggage(leg))
                 return None
             case AwaitQuiet(leg):
-                return await self._relief.await_quiet(self.host.session.id, leg)
+                return await self._relief.await_quiet(leg)
             case Compact(leg):
                 await self._try("compact", self._relief.compact(leg))
                 return None

@@ -20,6 +20,13 @@ USAGE: Json = {
 }
 
 
+def count_usage(step: Step) -> Json:
+    """What the provider says it counted; what a conversation holds is mostly cached."""
+    held = step.get("held", 0)
+    known = USAGE["input_tokens"] + USAGE["cache_creation_input_tokens"]
+    return {**USAGE, "cache_read_input_tokens": held - known} if held else USAGE
+
+
 def is_main(request: Json) -> bool:
     """Whether this request is the conversation: titles and quota probes carry no real tools."""
     return request.get("max_tokens") != 1 and len(request.get("tools") or []) > 2
@@ -49,7 +56,7 @@ def build_whole(request: Json, step: Step) -> Json:
         "content": build_blocks(step),
         "stop_reason": "tool_use" if step.get("tools") else "end_turn",
         "stop_sequence": None,
-        "usage": USAGE,
+        "usage": count_usage(step),
     }
 
 
@@ -76,7 +83,7 @@ def render_block(index: int, block: Json) -> Iterator[bytes]:
 def render_stream(request: Json, step: Step) -> Iterator[bytes]:
     """The answer as an event stream."""
     whole = build_whole(request, step)
-    begun = {**whole, "content": [], "stop_reason": None, "usage": {**USAGE, "output_tokens": 1}}
+    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
     yield render_event({"type": "message_start", "message": begun})
     for index, block in enumerate(whole["content"]):
         yield from render_block(index, block)

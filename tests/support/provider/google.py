@@ -65,19 +65,28 @@ def build_parts(step: Step) -> list[Json]:
     ]
 
 
-def build_chunk(parts: list[Json], *, model: str, wrapped: bool, finish: str = "") -> Json:
+def count_usage(step: Step) -> Json:
+    """What the provider says it counted, prompt, thoughts and answer together."""
+    held = step.get("held", 0)
+    rest = USAGE["totalTokenCount"] - USAGE["promptTokenCount"]
+    return {**USAGE, "promptTokenCount": held - rest, "totalTokenCount": held} if held else USAGE
+
+
+def build_chunk(parts: list[Json], usage: Json, *, model: str, wrapped: bool, finish: str = "") -> Json:
     """One chunk of an answer; `wrapped` as Code Assist sends it."""
     candidate: Json = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if finish:
         candidate["finishReason"] = finish
-    chunk: Json = {"candidates": [candidate], "usageMetadata": USAGE, "modelVersion": model}
+    chunk: Json = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": model}
     return {"response": chunk, "traceId": "scripted"} if wrapped else chunk
 
 
 def build_whole(model: str, step: Step, *, wrapped: bool) -> Json:
     """The answer as one object."""
     said = [{"text": step["say"]}] if step.get("say") else []
-    return build_chunk(said + build_parts(step), model=model, wrapped=wrapped, finish="STOP")
+    return build_chunk(
+        said + build_parts(step), count_usage(step), model=model, wrapped=wrapped, finish="STOP"
+    )
 
 
 def render_stream(model: str, step: Step, *, wrapped: bool) -> Iterator[bytes]:
@@ -85,8 +94,10 @@ def render_stream(model: str, step: Step, *, wrapped: bool) -> Iterator[bytes]:
     parts = [[{"text": piece}] for piece in pieces(step["say"])] if step.get("say") else []
     calls = build_parts(step)
     for part in [*parts, *([calls] if calls else [])]:
-        yield render_event(build_chunk(part, model=model, wrapped=wrapped))
-    yield render_event(build_chunk([{"text": ""}], model=model, wrapped=wrapped, finish="STOP"))
+        yield render_event(build_chunk(part, count_usage(step), model=model, wrapped=wrapped))
+    yield render_event(
+        build_chunk([{"text": ""}], count_usage(step), model=model, wrapped=wrapped, finish="STOP")
+    )
 
 
 def render_event(data: Json) -> bytes:

@@ -20,6 +20,19 @@ USAGE: Json = {
 CHAT_USAGE: Json = {"prompt_tokens": 9000, "completion_tokens": 120, "total_tokens": 9120}
 
 
+def count_usage(step: Step) -> Json:
+    """What the provider says it counted, on the responses wire."""
+    held = step.get("held", 0)
+    return {**USAGE, "input_tokens": held - USAGE["output_tokens"], "total_tokens": held} if held else USAGE
+
+
+def count_chat_usage(step: Step) -> Json:
+    """The same on the chat wire."""
+    held = step.get("held", 0)
+    prompt = held - CHAT_USAGE["completion_tokens"]
+    return {**CHAT_USAGE, "prompt_tokens": prompt, "total_tokens": held} if held else CHAT_USAGE
+
+
 def is_main(request: Json) -> bool:
     """Whether this request is the conversation: title threads ask for a schema or bring no tools."""
     wants_schema = bool((request.get("text") or {}).get("format")) or bool(request.get("response_format"))
@@ -75,7 +88,7 @@ def build_events(request: Json, step: Step) -> Iterator[Json]:
         yield {"type": "response.output_item.added", "output_index": len(items), "item": item}
         yield {"type": "response.output_item.done", "output_index": len(items), "item": item}
         items.append(item)
-    done = {**base, "status": "completed", "output": items, "usage": USAGE}
+    done = {**base, "status": "completed", "output": items, "usage": count_usage(step)}
     yield {"type": "response.completed", "response": done}
 
 
@@ -112,7 +125,12 @@ def build_chat(request: Json, step: Step) -> Json:
     if calls:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
-    return {**chat_head(request), "object": "chat.completion", "choices": [choice], "usage": CHAT_USAGE}
+    return {
+        **chat_head(request),
+        "object": "chat.completion",
+        "choices": [choice],
+        "usage": count_chat_usage(step),
+    }
 
 
 def chat_head(request: Json) -> Json:
@@ -133,7 +151,7 @@ def render_chat(request: Json, step: Step) -> Iterator[bytes]:
     for delta in deltas:
         yield render_chunk({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     last = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if calls else "stop"}
-    yield render_chunk({**head, "choices": [last], "usage": CHAT_USAGE})
+    yield render_chunk({**head, "choices": [last], "usage": count_chat_usage(step)})
     yield b"data: [DONE]\n\n"
 
 

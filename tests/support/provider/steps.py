@@ -18,7 +18,10 @@ class Tool(TypedDict):
 
 
 class Step(TypedDict, total=False):
-    """One answer. `hang_s` waits before anything is sent; `times` repeats the step (`FOREVER`)."""
+    """One answer. `hang_s` waits before anything is sent; `times` repeats the step (`FOREVER`).
+
+    `held` is how many tokens the conversation holds with this answer, by the provider's own count.
+    """
 
     say: str
     tools: list[Tool]
@@ -27,11 +30,12 @@ class Step(TypedDict, total=False):
     headers: dict[str, str]
     hang_s: float
     times: int
+    held: int
 
 
-def say(text: str) -> Step:
-    """The model answers `text` and the turn ends."""
-    return Step(say=text)
+def say(text: str, *, held: int = 0) -> Step:
+    """The model answers `text` and the turn ends; 0 for a small conversation."""
+    return Step(say=text, held=held) if held else Step(say=text)
 
 
 def call(*tools: Tool, text: str = "") -> Step:

@@ -1,0 +1,110 @@
+"""How full the real agents' contexts are, read from their own records, and what relay does about it."""
+
+import json
+import os
+import re
+
+import pytest
+
+from agent_relay.domain.event import ContextCompacting, ContextNoted
+from agent_relay.domain.session import Session, State
+from agent_relay.system.folders import get_folders
+from tests.support.provider.steps import say
+from tests.support.real import World
+from tests.support.real_launch import AGENTS, PROMPTS
+from tests.support.real_terminal import Terminal
+from tests.support.real_work import order, read_all_events, type_line, wait_heard, wait_work
+
+pytestmark = pytest.mark.real
+
+HELD = {"claude": 720_000, "codex": 180_000, "gemini": 390_000, "opencode": 125_000}
+ROOMS = {"claude": 967_000, "codex": 242_896, "gemini": 524_288, "opencode": 168_000}
+SUMMARY = {
+    "claude": "(?i)create a detailed summary",
+    "codex": "(?i)context checkpoint compaction",
+    "gemini": "(?i)state_snapshot",
+    "opencode": "(?i)summar",
+}
+"""What each asks its model for when it compacts."""
+
+
+def configure(world: World, text: str) -> None:
+    """The user's configuration holds `text`, too."""
+    folder = get_folders(world.env()).config
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(f"{folder}/config.toml", "a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def talk(world: World, agent: str, held: int, *answers: str) -> tuple[Terminal, Session]:
+    """A person's terminal on a session of `agent` that has answered once, `held` tokens in its context."""
+    world.play(agent, say("I keep heliotrope.", held=held), *(say(answer) for answer in answers))
+    terminal = world.open(world.relay(agent))
+    terminal.wait_for(PROMPTS[agent], limit_s=90)
+    terminal.wait_quiet(0.5)
+    type_line(terminal, "remember the word heliotrope")
+    terminal.wait_for("I keep heliotrope", limit_s=90)
+    return terminal, wait_work(world, terminal, lambda found: found.leg is not None, "a leg")
+
+
+def read_asked(world: World, agent: str) -> list[str]:
+    """The words of every request of the agent's after the first of its conversation."""
+    with open(world.log, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file if line.endswith("\n")]
+    own = [row for row in rows if row["agent"] == agent and "text" in row]
+    first = next((number for number, row in enumerate(own) if row["main"]), len(own))
+    return [str(row["text"]) for row in own[first + 1 :]]
+
+
+def list_noted(world: World) -> list[ContextNoted]:
+    return [event.body for event in read_all_events(world) if isinstance(event.body, ContextNoted)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_an_agent_holds_is_read_from_its_own_records(world: World, agent: str) -> None:
+    """The provider's own count arrives, against the room the agent has; the user is told on the screen."""
+    order(world, agent)
+    configure(world, '[context]\nmode = "ask"\n')
+    terminal, _ = talk(world, agent, HELD[agent])
+    terminal.wait_until(
+        lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark", limit_s=30
+    )
+    noted = list_noted(world)[-1]
+    assert (noted.used, noted.room) == (HELD[agent], ROOMS[agent])
+    terminal.wait_for(f"The context of {agent} is 7[0-9] % full")
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_full_agent_hands_over_to_a_fresh_one_of_its_own(world: World, agent: str) -> None:
+    """The same agent, another conversation, told what the first one knew."""
+    order(world, agent)
+    configure(world, '[context]\nmode = "handoff"\nadvise = 30\nrearm = 20\ndraft = 60\nact = 70\n')
+    terminal, _ = talk(world, agent, HELD[agent], "## Goal\nKeep heliotrope.", "I go on.")
+    found = wait_work(
+        world,
+        terminal,
+        lambda found: len(found.done) == 1 and found.state is State.READY,
+        "a fresh one at work",
+        limit_s=90,
+    )
+    first, second = found.legs
+    assert (found.done[0].reason, second.agent, second.resumes) == ("context", agent, False)
+    assert "Keep heliotrope." in wait_heard(world, terminal, agent, 3)
+    assert first.id != second.id
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_full_agent_is_told_to_compact(world: World, agent: str) -> None:
+    """By its own command, typed at its prompt; its provider is asked for the summary."""
+    order(world, agent)
+    configure(world, '[context]\nmode = "compact"\nadvise = 30\nrearm = 20\ndraft = 60\nact = 70\n')
+    terminal, _ = talk(world, agent, HELD[agent])
+    terminal.wait_until(
+        lambda: any(isinstance(event.body, ContextCompacting) for event in read_all_events(world)),
+        "relay to decide",
+        limit_s=60,
+    )
+    pattern = re.compile(SUMMARY[agent])
+    terminal.wait_until(
+        lambda: any(pattern.search(text) for text in read_asked(world, agent)), "the summary to be asked for"
+    )
