@@ -8,6 +8,9 @@ from agent_relay.app.ground import Ground, find_local_zone
 from agent_relay.app.handlers import build_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.race_handlers import build_race_handlers
+from agent_relay.app.race_runner import SessionRunners
+from agent_relay.app.racing import Racing
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
 from agent_relay.system.adapters import load_adapters
@@ -23,21 +26,24 @@ class Application:
         self._ground = ground
         self._narrating = Narrating(ground)
         self._sessions = Sessions(ground, self._narrating)
+        self._racing = Racing(ground, SessionRunners(self._sessions, ground))
 
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
         await self._sessions.start()
+        await self._racing.start()
 
     async def stop(self) -> None:
         """Everything is let go of; agents and their holders run on."""
         await self._narrating.close()
+        await self._racing.close()
         await self._sessions.stop()
         await self._ground.evidence.close()
 
     def handlers(self) -> Mapping[str, Handler]:
         """The operations by name."""
         narrate = build_narrate_handlers(self._sessions, self._narrating)
-        return {**build_handlers(self._sessions), **narrate}
+        return {**build_handlers(self._sessions), **narrate, **build_race_handlers(self._racing)}
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

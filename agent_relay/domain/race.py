@@ -106,8 +106,9 @@ class Race:
     """The fold of a race's journal.
 
     `root` is the user's working tree, `below` the folder in it the race was asked for in, relative and empty
-    for the root; `head` the commit it stood on. `test` is a shell's command line. `applied` is the number of
-    the runner whose changes were applied last, `failure` why applying was last refused.
+    for the root; `head` the commit it stood on. `test` is a shell's command line. `applying` is the number of
+    the runner whose changes are being or were last applied, `applied` the same once they were, `failure` why
+    they could not be.
     """
 
     id: str
@@ -128,6 +129,7 @@ class Race:
     notes: tuple[str, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     verdict: Verdict | None = None
+    applying: int = 0
     applied: int = 0
     applied_files: int = 0
     failure: str = ""

@@ -63,6 +63,35 @@ def children(pid: int) -> list[tuple[int, int]]:
     )
 
 
+def find_marked(name: str, value: str) -> list[tuple[int, int]]:
+    """Every living process of this user that was started with the variable `name` set to `value`.
+
+    As (pid, born), oldest first. What such a process starts carries the mark on, whatever session it is in.
+    """
+    mark = f"{name}={value}".encode()
+    found = []
+    for pid, one in _read_all().items():
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                variables = file.read().split(b"\0")
+        except OSError:
+            continue
+        if one.lives and mark in variables:
+            found.append((pid, one.born))
+    return sorted(found, key=lambda member: (member[1], member[0]))
+
+
+def end_marked(name: str, value: str, *, limit_s: float = 4.0) -> None:
+    """Every process `find_marked` finds has ended, or refuses to die. Blocks for at most about `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        members = find_marked(name, value)
+        for pid, pid_born in members:
+            send_signal(pid, pid_born, number)
+            send_signal(pid, pid_born, signal.SIGCONT)
+        wait_for_end(members, limit_s=max(0.1, (deadline - time.monotonic()) / 2))
+
+
 def end_session(
     sid: int,
     leader_born: int,

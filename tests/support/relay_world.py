@@ -142,10 +142,13 @@ class RelayWorld:
 
 @contextlib.contextmanager
 def relay_world(
-    *, project: str = "project", order: tuple[str, ...] = ("demo", "understudy")
+    *,
+    project: str = "project",
+    order: tuple[str, ...] = ("demo", "understudy"),
+    kind: type[RelayWorld] = RelayWorld,
 ) -> Iterator[RelayWorld]:
     """A world that is gone afterwards, with nothing of it left running."""
-    world = RelayWorld(tempfile.mkdtemp(prefix="ar-", dir=ROOMY), project=project, order=order)
+    world = kind(tempfile.mkdtemp(prefix="ar-", dir=ROOMY), project=project, order=order)
     try:
         yield world
     finally:

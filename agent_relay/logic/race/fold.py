@@ -108,7 +108,9 @@ def _change_race(race: Race, body: RaceBody, event: RaceEvent) -> Race:  # noqa:
             return replace(race, applied=body.runner, applied_files=body.files, failure="")
         case RaceNotApplied():
             return replace(race, failure=body.why)
-        case RaceApplying() | RaceCleaning() | RaceBegun() | Unknown():
+        case RaceApplying():
+            return replace(race, applying=body.runner)
+        case RaceCleaning() | RaceBegun() | Unknown():
             return race
         case _:
             return _fold_runner(race, body, event)

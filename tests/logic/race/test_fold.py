@@ -75,6 +75,7 @@ def test_a_verdict_an_application_and_a_refusal_are_kept() -> None:
     assert (race.state, race.verdict) == (RaceState.SCORED, Verdict(1, (1, 2), ("first", "second")))
     refused = tell(*over, RaceApplying(1), RaceNotApplied(1, "a.py was changed meanwhile"))
     assert (refused.state, refused.failure) == (RaceState.SCORED, "a.py was changed meanwhile")
+    assert (refused.applying, refused.applied) == (1, 0)
     applied = tell(*over, RaceApplying(2), RaceApplied(2, 4))
     assert (applied.state, applied.applied, applied.applied_files) == (RaceState.APPLIED, 2, 4)
     assert tell(*over, RaceCleaning()).state is RaceState.CLEANING

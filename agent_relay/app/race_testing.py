@@ -1,0 +1,45 @@
+"""Runs a race's test in one runner's worktree: with a limit, its output kept, none of its processes left."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+
+from agent_relay.app.race_ground import Place
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.race import Race, Runner
+from agent_relay.system.headless import run_headless
+
+_SHELL = "/bin/sh"
+_NEVER_RAN = -1
+
+
+async def run_test(
+    place: Place, race: Race, runner: Runner, environ: Mapping[str, str]
+) -> tuple[int, int, str]:
+    """The test's exit status, its time in milliseconds, and why it did not end by itself, empty where it did.
+
+    Raises RelayError where the race's own folder cannot be written.
+    """
+    # A daemon that was killed may have left the same test running.
+    await asyncio.to_thread(place.end_tests, runner)
+    folder = await asyncio.to_thread(place.clear_test, runner.number)
+    cwd = os.path.join(runner.tree, race.below)
+    if not place.has_tree(runner):
+        return _NEVER_RAN, 0, "not run: its worktree was removed"
+    began = time.monotonic()
+    try:
+        ran = await run_headless(
+            [_SHELL, "-c", race.test],
+            env=place.mark(environ, runner),
+            cwd=cwd,
+            folder=folder,
+            text="",
+            limit_s=race.test_limit_s,
+        )
+        status, why = ran.status, ""
+    except RelayError as error:
+        status, why = _NEVER_RAN, error.sentence.replace("no answer came", "not done")
+    finally:
+        await asyncio.to_thread(place.end_tests, runner)
+    return status, int((time.monotonic() - began) * 1000), why

@@ -1,0 +1,192 @@
+"""Races in a real daemon, with scripted agents in real worktrees, and whatever goes wrong meanwhile."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from tests.support.race_world import TEST, RaceWorld, edit, race_world
+from tests.support.relay_world import wait_until
+
+RED = "one\ntwo, red\nthree\nfour\nfive\n"
+VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
+BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"
+LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
+
+
+@pytest.fixture
+def world() -> Iterator[RaceWorld]:
+    """A dirty repository, three agents, no daemon yet."""
+    with race_world() as made:
+        made.play(
+            demo=edit("shed.txt", VERY_RED),
+            understudy=edit("shed.txt", RED),
+            extra=edit("shed.txt", BLUE),
+        )
+        yield made
+
+
+def test_the_winner_passes_the_test_with_the_smallest_diff(world: RaceWorld) -> None:
+    """Reasons are told for everybody; the repository shows nothing but worktrees, and then nothing at all."""
+    before = world.look()
+    world.start_daemon()
+    race = world.race("demo", "understudy", "extra", test=TEST)
+    view = world.wait_for_race(race, "scored")
+    assert view["winner"] == "2-understudy"
+    reasons = {one["runner"]: str(one["reason"]) for one in world.runners(race)}
+    assert reasons["2-understudy"].startswith("test passed, 2 lines in 1 file, ")
+    assert reasons["2-understudy"].endswith("; 2 lines less than 1-demo")
+    assert reasons["1-demo"].endswith("; 3-extra failed the test")
+    assert reasons["3-extra"].startswith("test failed (exit 1), 2 lines in 1 file, ")
+    overlaps = cast("list[dict[str, str]]", view["overlaps"])
+    assert {one["path"]: one["what"] for one in overlaps} == {"shed.txt": "both change line 2"}
+    assert len(overlaps) == 3
+    assert len(world.git("worktree", "list").splitlines()) == 4
+    with open(os.path.join(world.folders.races, race, "tests", "2", "output"), encoding="utf-8") as file:
+        assert file.read() == "looking\n"
+    assert world.ask("race.clean", race=race)["said"] == []
+    assert world.look() == before
+    assert os.listdir(world.folders.races) == []
+    assert os.listdir(world.folders.sessions) == []
+
+
+def test_apply_brings_the_winner_s_change_and_clean_leaves_nothing_else(world: RaceWorld) -> None:
+    """What was staged stays staged, what was not committed stays there."""
+    before = world.look()
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST, apply=True)
+    view = world.wait_for_race(race, "applied", "scored")
+    assert (view["applied"], view["applied_files"], view["failure"]) == ("2-understudy", 1, "")
+    assert world.read("shed.txt") == RED
+    world.ask("race.clean", race=race)
+    status, *rest = world.look()
+    assert rest == list(before[1:])
+    assert set(status.splitlines()) - set(before[0].splitlines()) == {
+        line for line in status.splitlines() if line.endswith(" shed.txt")
+    }
+
+
+def test_what_was_changed_here_meanwhile_is_not_overwritten(world: RaceWorld) -> None:
+    """The race stays decided: the user looks at the diff and applies it when it fits."""
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST)
+    world.wait_for_race(race, "scored")
+    world.write("shed.txt", "one\ntwo, mine\nthree\nfour\nfive\n")
+    answer = world.ask("race.apply", race=race)
+    assert answer["why"] == "these were changed here since the race began, in the same lines: shed.txt"
+    assert world.read("shed.txt") == "one\ntwo, mine\nthree\nfour\nfive\n"
+    world.write("shed.txt", "one\ntwo\nthree\nfour\nfive\nsix, mine\n")
+    assert world.ask("race.apply", race=race, runner=1)["why"] == ""
+    assert world.read("shed.txt") == f"{VERY_RED}six, mine\n"
+
+
+def test_a_runner_at_its_limit_fails_over_in_its_own_worktree(world: RaceWorld) -> None:
+    """A race is as much work as any other: a limit must not decide it."""
+    world.play(
+        demo=[{"when": "shed", "do": [LIMIT]}],
+        understudy=[{"when": "handoff-context", "do": [{"edit": "shed.txt", "text": RED}, {"say": "done"}]}],
+        extra=edit("shed.txt", BLUE),
+    )
+    world.start_daemon()
+    race = world.race("demo", "extra", test=TEST)
+    view = world.wait_for_race(race, "scored")
+    one, _ = world.runners(race)
+    assert (view["winner"], one["at_work"], one["how"]) == ("1-demo", "understudy", "finished")
+
+
+def test_a_runner_that_takes_too_long_is_ended_and_judged_by_what_it_has(world: RaceWorld) -> None:
+    """Nobody waits for ever for the slowest; half of its work may be the best there is."""
+    slow = [{"do": [{"edit": "shed.txt", "text": RED}, {"wait_s": 600}]}]
+    world.play(demo=slow, understudy=edit("shed.txt", BLUE))
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST, max_time_s=5)
+    view = world.wait_for_race(race, "scored")
+    one, two = world.runners(race)
+    assert (one["how"], one["why"], one["test"]) == ("timed-out", "not done within 5 s", "passed")
+    assert (two["how"], two["test"], view["winner"]) == ("finished", "failed", "1-demo")
+
+
+def test_a_test_that_hangs_is_ended_with_all_it_started(world: RaceWorld) -> None:
+    """A development server that a test forgot must not outlive the race, whatever session it fled to."""
+    world.start_daemon()
+    command = "setsid sleep 987 & exec sleep 986"
+    race = world.race("demo", "understudy", test=command, test_limit_s=2)
+    view = world.wait_for_race(race, "scored")
+    assert view["winner"] == ""
+    assert [one["test"] for one in world.runners(race)] == ["failed", "failed"]
+    assert "test not done within 2 s" in str(world.runners(race)[0]["reason"])
+    assert not [line for line in world.processes().values() if "sleep 98" in line]
+
+
+def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> None:
+    """The others go on, and cleaning still works."""
+    before = world.look()
+    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=edit("shed.txt", RED))
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST, max_time_s=6)
+    wait_until(lambda: world.runners(race)[0]["state"] == "running", "the first runner works")
+    shutil.rmtree(str(world.runners(race)[0]["tree"]))
+    view = world.wait_for_race(race, "scored")
+    one, _ = world.runners(race)
+    assert (one["how"], one["why"], one["files"]) == ("lost", "its worktree was removed", 0)
+    assert view["winner"] == "2-understudy"
+    world.ask("race.clean", race=race)
+    assert world.look() == before
+
+
+def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None:
+    """Ctrl-C is a pause: sessions, worktrees and what is done so far stay."""
+    slow = [{"when": "shed", "do": [{"wait_s": 600}]}, {"do": [{"edit": "shed.txt", "text": RED}]}]
+    world.play(demo=slow, understudy=edit("shed.txt", BLUE))
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST)
+    wait_until(lambda: [one["state"] for one in world.runners(race)] == ["running", "tested"], "one is done")
+    world.ask("race.stop", race=race)
+    view = world.show(race)
+    assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
+    assert world.runners(race)[0]["state"] == "stopped"
+    assert all("daemon" in line for line in world.processes().values())
+    world.ask("race.resume", race=race, env=world.environ)
+    world.wait_for_race(race, "scored")
+    assert len({one["session"] for one in world.runners(race)}) == 2
+
+
+@pytest.mark.parametrize("wish", ["one agent", "no task", "unknown", "no commits", "no repository"])
+def test_what_cannot_be_raced_is_refused_and_nothing_is_made(world: RaceWorld, wish: str) -> None:
+    """A refusal after half of the worktrees would have to be tidied up by hand."""
+    world.start_daemon()
+    fresh = Path(world.folder, "fresh")
+    fresh.mkdir()
+    if wish == "no commits":
+        world.git("init", "-q", cwd=str(fresh))
+    agents = {"one agent": ["demo"], "unknown": ["demo", "nobody"]}.get(wish, ["demo", "understudy"])
+    cwd = str(fresh) if wish.startswith("no ") and wish != "no task" else world.project
+    with pytest.raises(RelayError):
+        world.race(*agents, cwd=cwd, task=" " if wish == "no task" else "paint")
+    assert not os.path.exists(world.folders.races)
+
+
+def test_what_is_asked_of_a_race_at_the_wrong_time_is_refused(world: RaceWorld) -> None:
+    """Removing a race under way would pull the ground from under its runners."""
+    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=[{"do": [{"wait_s": 600}]}])
+    world.start_daemon()
+    race = world.race("demo", "understudy")
+    wait_until(lambda: world.runners(race)[0]["state"] == "running", "the first runner works")
+    for op in ("race.clean", "race.apply"):
+        with pytest.raises(WrongUseError, match="still under way"):
+            world.ask(op, race=race)
+    world.ask("race.stop", race=race)
+    with pytest.raises(WrongUseError, match="not decided yet"):
+        world.ask("race.apply", race=race)
+    with pytest.raises(WrongUseError, match="has not come to an end"):
+        world.ask("race.apply", race=race, runner=1)
+    with pytest.raises(WrongUseError, match="no runner 3"):
+        world.ask("race.apply", race=race, runner=3)
+    for op in ("race.show", "race.clean", "race.resume"):
+        for name in ("01ARZ3NDEKTSV4RRFFQ69G5FAA", "../../etc"):
+            with pytest.raises(WrongUseError, match="there is no race"):
+                world.ask(op, race=name)

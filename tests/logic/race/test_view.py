@@ -1,0 +1,55 @@
+"""One view for every face: what is not known is not there, rather than zero."""
+
+from datetime import timedelta
+
+from agent_relay.domain.race_event import OverlapSeen, RaceApplied, RaceApplying, RaceScored
+from agent_relay.logic.race.view import build_race_view
+from tests.support.races import BEGAN, begin, settle, start, tell
+
+
+def test_a_race_under_way_says_how_long_and_what_is_not_known() -> None:
+    """Zero files would say that nothing was done."""
+    race = tell(
+        *begin("ann", "bob", "eve"), *start(1), *settle(2)[:-1], OverlapSeen(1, 2, "a.py", "both add it")
+    )
+    view = build_race_view(race, BEGAN + timedelta(seconds=64))
+    runners = view["runners"]
+    assert isinstance(runners, list)
+    one, two, three = runners
+    assert (one["runner"], one["state"], one["spent_s"], one["files"]) == ("1-ann", "running", 60.0, None)
+    assert (two["state"], two["test"], two["files"], two["test_s"]) == ("testing", "running", 1, None)
+    assert (three["state"], three["test"], three["place"], three["spent_s"]) == (
+        "waiting",
+        "waiting",
+        None,
+        0,
+    )
+    assert view["overlaps"] == [{"first": "1-ann", "second": "2-bob", "path": "a.py", "what": "both add it"}]
+    assert (view["winner"], view["resumable"], view["applied"]) == ("", True, "")
+
+
+def test_a_decided_race_names_its_winner_and_the_reasons() -> None:
+    """The reasons stand beside the runner they are about."""
+    scored = RaceScored(2, ("2", "1"), ("because", "why not"))
+    race = tell(
+        *begin("ann", "bob"), *settle(1, test=1), *settle(2), scored, RaceApplying(2), RaceApplied(2, 3)
+    )
+    view = build_race_view(race, BEGAN)
+    runners = view["runners"]
+    assert isinstance(runners, list)
+    assert [(one["place"], one["reason"], one["test"]) for one in runners] == [
+        (2, "why not", "failed"),
+        (1, "because", "passed"),
+    ]
+    assert (view["winner"], view["ranking"], view["applied"]) == ("2-bob", ["2-bob", "1-ann"], "2-bob")
+    assert (view["applied_files"], view["resumable"]) == (3, False)
+
+
+def test_a_race_without_a_test_and_without_a_winner_says_so() -> None:
+    """Nobody is named where nobody won."""
+    told = [*settle(1, test=None, how="failed"), *settle(2, test=None, how="failed")]
+    race = tell(*begin("ann", "bob", test=""), *told, RaceScored(0, ("1", "2"), ("", "")))
+    view = build_race_view(race, BEGAN)
+    runners = view["runners"]
+    assert isinstance(runners, list)
+    assert (view["winner"], runners[0]["test"]) == ("", "none")

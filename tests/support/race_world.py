@@ -1,0 +1,119 @@
+"""A relay world whose project is a repository in the middle of work, with three scripted agents that race."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world, wait_until
+
+AGENTS = ("demo", "understudy", "extra")
+TEST = "sh check.sh"
+_CONFIG = "[user]\nname=A\nemail=a@example.invalid\n[init]\ndefaultBranch=main\n"
+_LINES = "one\ntwo\nthree\nfour\nfive\n"
+
+Row = dict[str, object]
+
+
+def edit(path: str, text: str, *more: Row) -> list[Row]:
+    """A screenplay in which the task is one edit, then `more`."""
+    return [{"do": [{"edit": path, "text": text}, *more, {"say": "done"}]}]
+
+
+class RaceWorld(RelayWorld):
+    """A user's machine with a dirty repository."""
+
+    def git(self, *words: str, cwd: str = "") -> str:
+        """What git prints."""
+        environ = {**self.environ, "GIT_CONFIG_NOSYSTEM": "1"}
+        done = subprocess.run(
+            ["git", *words], cwd=cwd or self.project, env=environ, capture_output=True, check=True
+        )
+        return done.stdout.decode("utf-8", "replace")
+
+    def prepare(self) -> None:
+        """A repository with a commit, and staged, changed and untracked files; a third agent."""
+        with open(f"{self.home}/.gitconfig", "w", encoding="utf-8") as file:
+            file.write(_CONFIG)
+        self.git("init", "-q")
+        self.write("shed.txt", _LINES)
+        self.write("check.sh", 'grep -q red shed.txt && test -f "not committed.txt"\n')
+        self.git("add", ".")
+        self.git("commit", "-qm", "first")
+        self.write("not committed.txt", "mine\n")
+        self.write("staged.txt", "mine\n")
+        self.git("add", "staged.txt")
+        self.write("check.sh", 'echo looking; grep -q red shed.txt && test -f "not committed.txt"\n')
+        source = os.path.join(CHECKOUT, "adapters", "understudy")
+        target = os.path.join(self.folders.config, "adapters", "extra")
+        shutil.copytree(source, target)
+        for name in ("adapter.toml", "rules.toml"):
+            path = os.path.join(target, name)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                program = os.path.join(CHECKOUT, "adapters", "demo", "agent.py")
+                text = text.replace("understudy", "extra").replace("../demo/agent.py", program)
+                file.write(text.replace('letter = "u"', 'letter = "e"'))
+
+    def play(self, **scenes: list[Row]) -> None:
+        """What each agent will do."""
+        folder = f"{self.folder}/plays"
+        os.makedirs(folder, exist_ok=True)
+        for name, rows in scenes.items():
+            with open(f"{folder}/{name}.json", "w", encoding="utf-8") as file:
+                json.dump({"scenes": rows}, file)
+        self.environ["DEMO_AGENT_SCREENPLAYS"] = folder
+
+    def write(self, name: str, text: str) -> None:
+        """A file of the project."""
+        with open(os.path.join(self.project, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name: str) -> str:
+        """The same."""
+        with open(os.path.join(self.project, name), encoding="utf-8") as file:
+            return file.read()
+
+    def look(self) -> tuple[str, ...]:
+        """What the user sees of the repository."""
+        return (
+            self.git("status", "--porcelain=v2", "--branch", "--ignored"),
+            self.git("worktree", "list", "--porcelain"),
+            self.git("for-each-ref"),
+            "\n".join(sorted(os.listdir(f"{self.project}/.git"))),
+        )
+
+    def race(self, *agents: str, **wish: object) -> str:
+        """The id of a race that has begun."""
+        fields = {"cwd": self.project, "env": self.environ, "task": "paint the shed", **wish}
+        return str(self.ask("race.begin", agents=list(agents), **fields)["race"])
+
+    def show(self, race: str) -> Row:
+        """What the daemon says of a race."""
+        return self.ask("race.show", race=race)
+
+    def runners(self, race: str) -> list[Row]:
+        """The runners of a race, in the order given."""
+        return cast("list[Row]", self.show(race)["runners"])
+
+    def wait_for_race(self, race: str, *states: str) -> Row:
+        """The race once it is in one of these states and nothing is done for it any more."""
+        wait_until(
+            lambda: self.show(race)["state"] in states and not self.show(race)["active"],
+            f"the race is {' or '.join(states)}",
+            limit_s=60,
+        )
+        return self.show(race)
+
+
+@contextmanager
+def race_world() -> Iterator[RaceWorld]:
+    """A world that is gone afterwards; no daemon runs yet."""
+    with relay_world(order=AGENTS, kind=RaceWorld) as world:
+        assert isinstance(world, RaceWorld)
+        world.prepare()
+        yield world
