@@ -94,9 +94,8 @@ class SessionRunners:
                 wish.agent,
                 wish.cwd,
                 wish.environ,
-                task="" if wish.session else wish.task,
-                session=wish.session,
-                fresh=not wish.session,
+                task=wish.task,
+                fresh=True,
             )
         )
         return opened.id

@@ -14,6 +14,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.race import Race, RaceState
 from agent_relay.domain.race_event import RaceBegun, RaceCleaning, RaceResumed
 from agent_relay.domain.ulid import is_ulid
+from agent_relay.logic.race.steps import RaceStep, find_race_step
 from agent_relay.logic.race.view import build_race_view
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.git import find_root
@@ -24,6 +25,7 @@ from agent_relay.system.worktrees import check_repository
 
 _log = logging.getLogger(__name__)
 _FEWEST, _MOST = 2, 9
+_UNDECIDED = (RaceState.PREPARING, RaceState.RUNNING, RaceState.STOPPED)
 _UNDER_WAY = "Stop it first: agent-relay race stop"
 
 
@@ -92,11 +94,11 @@ class Racing:
             await self._let_go(race_id)
             journal = await asyncio.to_thread(self._open, race_id)
             race = journal.race
-            if race is None or race.state in (RaceState.SCORED, RaceState.APPLIED, RaceState.CLEANING):
+            if race is None or (race.state not in _UNDECIDED and find_race_step(race) is RaceStep.NOTHING):
                 journal.close()
                 raise WrongUseError(f"race {race_id} is over", hint="See: agent-relay race show")
             driver = self._drive(journal, environ, starts=False)
-            if race.state is not RaceState.APPLYING:
+            if race.state in _UNDECIDED:
                 await driver.write(RaceResumed())
             driver.start()
             return driver.race

@@ -39,7 +39,7 @@ class RelayWorld:
             "AGENT_RELAY_HOME": os.path.join(folder, "relay"),
         }
         self.folders: Folders = get_folders(self.environ)
-        self._daemons: list[subprocess.Popen[bytes]] = []
+        self.daemons: list[subprocess.Popen[bytes]] = []
         os.makedirs(self.home)
         os.makedirs(self.project)
         os.makedirs(self.folders.config, mode=0o700)
@@ -59,13 +59,13 @@ class RelayWorld:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._daemons.append(daemon)
+        self.daemons.append(daemon)
         wait_until(lambda: self._answers() or is_stopped(daemon.pid), "the daemon answers")
         return daemon
 
     def kill_daemons(self) -> None:
         """No daemon lives, and none had the chance to tidy up."""
-        for daemon in self._daemons:
+        for daemon in self.daemons:
             kill(daemon.pid)
             daemon.wait()
 
@@ -127,11 +127,15 @@ class RelayWorld:
 
     def close(self) -> None:
         """Whatever is left is killed, whatever was written is gone."""
+<<<<<<< HEAD
         for daemon in self._daemons:
             if is_measured():
                 daemon.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     daemon.wait(timeout=10)
+=======
+        for daemon in self.daemons:
+>>>>>>> 7b6ae74 (agent-relay race: several agents at one task in worktrees, a live table, a verdict with reasons; show, diff, apply, stop, resume and clean.)
             daemon.kill()
             daemon.wait()
         for pid in self.processes():

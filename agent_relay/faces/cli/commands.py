@@ -3,6 +3,11 @@
 PACKAGE = "agent_relay.faces.cli"
 
 COMMANDS: "dict[str, tuple[str, str, str]]" = {
+    "race": (
+        "race",
+        "AGENT AGENT… TASK [--test CMD] [--max-time S] [--apply]",
+        "several at once in worktrees; the test decides",
+    ),
     "attach": ("attach", "[SESSION]", "connect this terminal to a session"),
     "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
     "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),

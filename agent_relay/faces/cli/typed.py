@@ -7,7 +7,8 @@ import typer
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 
-Function = Callable[..., None]
+Function = Callable[..., int | None]
+"""A command; what it returns is its exit status, nothing means done."""
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
 

@@ -18,7 +18,8 @@ def build_verdict(race: Race) -> Verdict:
     winner = best.number if best.files and _grade(race, best) == _PASSED else 0
     reasons = [_tell(race, runner) for runner in ranked]
     for place, (one, other) in enumerate(pairwise(ranked)):
-        reasons[place] += f"; {_compare(race, one, other)}"
+        if one.files:
+            reasons[place] += f"; {_compare(race, one, other)}"
     return Verdict(winner, tuple(runner.number for runner in ranked), tuple(reasons))
 
 
@@ -57,7 +58,7 @@ def _tell_end(runner: Runner) -> str:
 
 def _compare(race: Race, one: Runner, other: Runner) -> str:
     """Why `one` stands before `other`: the first thing in which they differ."""
-    if bool(one.files) != bool(other.files):
+    if not other.files:
         return f"{other.name} changed nothing"
     if _grade(race, one) != _grade(race, other):
         return f"{other.name} {'failed the test' if race.test else 'did not finish'}"

@@ -3,8 +3,7 @@
 from datetime import datetime
 
 from agent_relay.domain.race import Race, RaceState, Runner, RunnerState
-
-_GOES_ON = (RaceState.PREPARING, RaceState.RUNNING, RaceState.STOPPED, RaceState.APPLYING)
+from agent_relay.logic.race.steps import RaceStep, find_race_step
 
 
 def build_race_view(race: Race, now: datetime) -> dict[str, object]:
@@ -22,7 +21,7 @@ def build_race_view(race: Race, now: datetime) -> dict[str, object]:
         "updated_at": race.updated_at.isoformat(),
         "notes": list(race.notes),
         "why": race.why,
-        "resumable": race.state in _GOES_ON,
+        "resumable": race.state is RaceState.STOPPED or find_race_step(race) is not RaceStep.NOTHING,
         "runners": [_build_runner(race, runner, now) for runner in race.runners],
         "overlaps": [
             {

@@ -41,6 +41,11 @@ def test_whoever_changed_nothing_is_last_and_never_wins() -> None:
     winner, order, reasons = score(
         *settle(1, files=0, lines=0), *settle(2, test=1), *settle(3, test=1, how="limited", why="all rest")
     )
+    assert score(*settle(1, files=0), *settle(2, files=0), *settle(3, files=0))[2] == (
+        "changed nothing (finished)",
+        "changed nothing (finished)",
+        "changed nothing (finished)",
+    )
     assert (winner, order) == (0, (2, 3, 1))
     assert reasons[1] == (
         "test failed (exit 1), limited: all rest, 10 lines in 1 file, 40.0 s; 1-ann changed nothing"

@@ -1,0 +1,264 @@
+"""`agent-relay race`: several agents at one task, each in its own worktree; the test decides."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.connection import Connection
+from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
+from agent_relay.domain.race import Race
+from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
+from agent_relay.faces.cli.race_follow import follow
+from agent_relay.faces.cli.race_show import build_offline, count_files, print_race, tell_next
+from agent_relay.faces.cli.typed import Function, run_group, run_one
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root
+from agent_relay.system.race_git import open_store, read_patch
+from agent_relay.system.race_journal import find_race, list_races, read_race
+
+Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; the newest here without.")]
+Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; the winner without.")]
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
+_LIMIT_S = 600.0
+"""Applying and removing wait for git and the disk, both of which may have much to do."""
+_ASK_S = 5.0
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay race`."""
+    if words and words[0] in FUNCTIONS:
+        return run_group(
+            {name: function for name, function in FUNCTIONS.items() if name},
+            words,
+            name="race",
+            about="What became of a race, and what to do with it.",
+        )
+    return run_one(race, words, name="race")
+
+
+def race(
+    words: Annotated[list[str], typer.Argument(help="Two agents or more, then the task.")],
+    *,
+    test: Annotated[str, typer.Option("--test", help="A command; who passes it (exit 0) may win.")] = "",
+    max_time: Annotated[int, typer.Option("--max-time", help="Seconds a runner may take.", min=0)] = 0,
+    test_time: Annotated[int, typer.Option("--test-time", help="Seconds a test may take.", min=1)] = 600,
+    apply: Annotated[bool, typer.Option("--apply", help="Put the winner's changes into this tree.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON, nothing before it.")] = False,
+) -> int:
+    """Let several agents do one task at once, each in a worktree with all that is here, committed or not.
+
+    The winner passes the test with the smallest diff, then in the shortest time. Ctrl-C stops the race;
+    `agent-relay race resume` goes on with it. What was made stays until `agent-relay race clean`.
+    """
+    *agents, task = words
+    if len(agents) < 2:  # noqa: PLR2004 - a race of one is a run
+        raise WrongUseError(
+            "a race takes two agents or more, then a task", hint="See: agent-relay race --help"
+        )
+    folders = get_folders()
+    connection = connect_or_start(folders)
+    answer = connection.request(
+        "race.begin",
+        limit_s=_LIMIT_S,
+        agents=agents,
+        task=task,
+        cwd=os.getcwd(),
+        env=dict(os.environ),
+        test=test,
+        max_time_s=max_time,
+        test_limit_s=test_time,
+        apply=apply,
+    )
+    return _follow(connection, str(answer["race"]), as_json=as_json)
+
+
+def show(name: Named = "", *, as_json: AsJson = False) -> None:
+    """A race's runners, what they touched in the same place, who won and why."""
+    view = _get_view(_find(name)[1])
+    if as_json:
+        print_json(view)
+    else:
+        print_race(view)
+        tell_next(view)
+
+
+def show_all(*, as_json: AsJson = False) -> None:
+    """All races that have not been removed, of every repository."""
+    found: list[dict[str, object]] = []
+    folders = get_folders()
+    for race_id in list_races(folders):
+        folder = os.path.join(folders.races, race_id)
+        try:
+            known = read_race(folder)
+        except RelayError as error:
+            found.append({"race": race_id, "state": "unreadable", "why": error.sentence, "root": ""})
+            continue
+        if known is not None:
+            found.append(build_offline(known))
+    if as_json:
+        print_json({"races": found})
+        return
+    rows = [
+        [
+            str(view["state"]),
+            str(view.get("winner") or "-"),
+            render_moment(view.get("began_at")),
+            str(view["race"]),
+            str(view.get("task") or view["why"]),
+            str(view["root"]),
+        ]
+        for view in found
+    ]
+    print_table(("state", "winner", "began", "race", "task", "where"), rows, empty="There are no races.")
+
+
+def diff(
+    name: Named = "",
+    *,
+    runner: Runner = "",
+    stat: Annotated[bool, typer.Option("--stat", help="Only how much changed where.")] = False,
+) -> None:
+    """What a runner changed since the race began, as git's own diff."""
+    folder, known = _find(name)
+    chosen = known.get_runner(_choose(known, runner) or _get_winner(known))
+    if not chosen.result:
+        raise WrongUseError(f"{chosen.name} has not come to an end yet", hint=f"Look into {chosen.tree}")
+    store = open_store(os.path.join(folder, "objects"), known.root)
+    words = ("--stat",) if stat else ("--binary", "--full-index")
+    patch = read_patch(known.root, store, known.base, chosen.result, words)
+    if sys.stdout.isatty():
+        print_lines(*patch.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"))
+    else:
+        sys.stdout.buffer.write(patch)
+
+
+def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> int:
+    """Put a runner's changes into the tree the race began in; where they do not fit, nothing changes."""
+    _, known = _find(name)
+    answer = _request("race.apply", race=known.id, runner=_choose(known, runner))
+    if as_json:
+        print_json(answer)
+    elif not answer["why"]:
+        print_lines(f"{count_files(answer['files'])} of {answer['runner']}: applied in {known.root}.")
+    if answer["why"]:
+        if not as_json:
+            raise RelayError(
+                f"cannot apply {answer['runner']}: {answer['why']}",
+                hint=f"Nothing was changed. See: agent-relay race diff {known.id}",
+            )
+        return ExitCode.FAILED
+    return ExitCode.DONE
+
+
+def clean(
+    name: Named = "",
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="All races of this repository.")] = False,
+) -> None:
+    """Remove a race: its worktrees, branches, results and journal. What was applied stays."""
+    names = [name]
+    if everything:
+        root, folders = find_near_root(os.getcwd()), get_folders()
+        known = [read_race(os.path.join(folders.races, race_id)) for race_id in list_races(folders)]
+        names = [one.id for one in known if one is not None and one.root == root]
+    for one in names:
+        _, found = _find(one)
+        answer = _request("race.clean", race=found.id)
+        said = answer["said"]
+        print_lines(f"Race {found.id} is gone.", *(said if isinstance(said, list) else []))
+
+
+def stop(name: Named = "") -> None:
+    """End a race's runners; it can be resumed."""
+    _, known = _find(name)
+    _request("race.stop", race=known.id)
+    print_lines(f"Race {known.id} has stopped. Go on: agent-relay race resume {known.id}")
+
+
+def resume(name: Named = "", *, as_json: AsJson = False) -> int:
+    """Go on with a race that was stopped or interrupted, or watch one that is under way."""
+    _, known = _find(name)
+    connection = connect_or_start(get_folders())
+    connection.request("race.resume", limit_s=_LIMIT_S, race=known.id, env=dict(os.environ))
+    return _follow(connection, known.id, as_json=as_json)
+
+
+def _follow(connection: Connection, race_id: str, *, as_json: bool) -> int:
+    """The exit status once the race has come to rest, or Ctrl-C stopped it."""
+    folders = get_folders()
+    try:
+        view = follow(folders, connection, race_id, quiet=as_json)
+    except KeyboardInterrupt:
+        sys.stderr.write("Stopping the runners …\n")
+        _request("race.stop", race=race_id)
+        sys.stderr.write(f"Stopped. Go on: agent-relay race resume {race_id}\n")
+        return ExitCode.INTERRUPTED
+    if as_json:
+        print_json(view)
+    else:
+        print_race(view)
+        tell_next(view)
+    return _judge(view)
+
+
+def _judge(view: dict[str, object]) -> int:
+    runners = view["runners"]
+    assert isinstance(runners, list)  # noqa: S101 - the daemon's own answer
+    if view["winner"] and not view["failure"]:
+        return ExitCode.DONE
+    if all(one["how"] == "limited" for one in runners):
+        return ExitCode.NOBODY_AVAILABLE
+    return ExitCode.FAILED
+
+
+def _find(name: str) -> tuple[str, Race]:
+    return find_race(get_folders(), name, root=find_near_root(os.getcwd()))
+
+
+def _choose(known: Race, runner: str) -> int:
+    """The runner's number, 0 for none named. Raises WrongUseError."""
+    if not runner:
+        return 0
+    found = [one.number for one in known.runners if runner in {str(one.number), one.name, one.agent}]
+    if len(found) != 1:
+        names = ", ".join(one.name for one in known.runners)
+        raise WrongUseError(f"the race has no runner {plain(runner[:40])!r}", hint=f"There are: {names}")
+    return found[0]
+
+
+def _get_winner(known: Race) -> int:
+    if known.verdict is None or not known.verdict.winner:
+        raise WrongUseError("nobody has won this race", hint="Name a runner: --runner N")
+    return known.verdict.winner
+
+
+def _get_view(known: Race) -> dict[str, object]:
+    """What the daemon knows right now, else what the journal says."""
+    try:
+        with Connection.open(get_folders(), limit_s=_ASK_S) as connection:
+            answer = connection.request("race.show", race=known.id)
+        return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+    except DaemonUnreachableError:
+        return build_offline(known)
+
+
+def _request(operation: str, **fields: object) -> dict[str, object]:
+    with connect_or_start(get_folders()) as connection:
+        answer = connection.request(operation, limit_s=_LIMIT_S, **fields)
+    return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
+
+
+FUNCTIONS: dict[str, Function] = {
+    "": race,
+    "show": show,
+    "list": show_all,
+    "diff": diff,
+    "apply": apply,
+    "stop": stop,
+    "resume": resume,
+    "clean": clean,
+}
+"""By sub-command."""

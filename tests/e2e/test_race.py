@@ -1,0 +1,227 @@
+"""A whole race as a person sees it: at the command line, on a terminal, and through every kind of crash."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pexpect
+import pytest
+
+from tests.support.race_world import TEST, RaceWorld, edit, race_world
+from tests.support.relay_world import CHECKOUT, is_stopped, wait_until
+
+RED = "one\ntwo, red\nthree\nfour\nfive\n"
+VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
+BLUE = "one\ntwo, blue\nthree\nfour\nfive\n"
+AGENTS = ("demo", "understudy", "extra")
+
+
+@pytest.fixture
+def world() -> Iterator[RaceWorld]:
+    """A dirty repository and three agents, the second of which will win."""
+    with race_world() as made:
+        made.play(
+            demo=edit("shed.txt", VERY_RED), understudy=edit("shed.txt", RED), extra=edit("shed.txt", BLUE)
+        )
+        yield made
+
+
+def command(world: RaceWorld, *words: str) -> subprocess.CompletedProcess[str]:
+    """What `agent-relay` prints in the project, without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "agent_relay", *words],
+        cwd=world.project,
+        env={**world.environ, "PYTHONPATH": CHECKOUT, "TZ": "UTC"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def test_a_race_of_three_from_the_first_word_to_the_last(world: RaceWorld) -> None:
+    """Before and after, `git status` and `git worktree list` differ by the applied change, nothing else."""
+    before = world.look()
+    world.start_daemon()
+    done = command(world, "race", *AGENTS, "paint the shed red", "--test", TEST)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The winner is 2-understudy." in done.stdout
+    assert "1-demo and 2-understudy: shed.txt: both change line 2" in done.stdout
+    assert "1. 2-understudy: test passed, 2 lines in 1 file, " in done.stdout
+    assert len(world.git("worktree", "list").splitlines()) == 4
+    assert world.git("status", "--porcelain") == ' M check.sh\nA  staged.txt\n?? "not committed.txt"\n'
+    shown = json.loads(command(world, "race", "show", "--json").stdout)
+    assert (shown["winner"], shown["ranking"]) == ("2-understudy", ["2-understudy", "1-demo", "3-extra"])
+    assert "-two\n+two, red\n" in command(world, "race", "diff").stdout
+    assert "-two\n+two, blue\n" in command(world, "race", "diff", "--runner", "extra").stdout
+    assert "1 file changed" in command(world, "race", "diff", "--stat").stdout
+    done = command(world, "race", "apply")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert world.read("shed.txt") == RED
+    done = command(world, "race", "clean")
+    assert (done.returncode, done.stderr) == (0, "")
+    status, *rest = world.look()
+    assert rest == list(before[1:])
+    changed = [line for line in status.splitlines() if line not in before[0].splitlines()]
+    assert [line.split()[-1] for line in changed] == ["shed.txt"]
+    assert command(world, "race", "list").stdout == "There are no races.\n"
+    assert command(world, "race", "show").returncode == 2
+
+
+def test_json_is_the_result_and_nothing_before_it(world: RaceWorld) -> None:
+    """Scripts read it whole; nobody winning is a failure."""
+    world.play(demo=edit("shed.txt", BLUE), understudy=edit("other.txt", "x\n"))
+    world.start_daemon()
+    done = command(world, "race", "demo", "understudy", "paint", "--test", TEST, "--json")
+    assert done.returncode == 1
+    view = json.loads(done.stdout)
+    assert (view["state"], view["winner"], view["overlaps"]) == ("scored", "", [])
+    assert [one["test_status"] for one in view["runners"]] == [1, 1]
+    refused = command(world, "race", "apply")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "nobody won, so there is nothing to apply" in refused.stderr
+
+
+def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWorld) -> None:
+    """Whoever presses it wants their machine back, not their race lost."""
+    slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
+    world.play(demo=slow, understudy=edit("shed.txt", RED))
+    world.start_daemon()
+    person = pexpect.spawn(
+        sys.executable,
+        ["-m", "agent_relay", "race", "demo", "understudy", "paint", "--test", TEST],
+        cwd=world.project,
+        env={**world.environ, "PYTHONPATH": CHECKOUT},
+        dimensions=(40, 120),
+        encoding="utf-8",
+        timeout=60,
+    )
+    person.expect("2-understudy.*finished.*passed")
+    person.sendintr()
+    person.expect("Go on: agent-relay race resume")
+    person.expect(pexpect.EOF)
+    person.close()
+    assert person.exitstatus == 130
+    assert all("daemon" in line for line in world.processes().values())
+    world.play(demo=edit("shed.txt", VERY_RED))
+    done = command(world, "race", "resume")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The winner is 2-understudy." in done.stdout
+
+
+LINES = (
+    "race.carried",
+    "runner.placing",
+    "runner.placed",
+    "runner.starting",
+    "runner.started",
+    "runner.ended",
+    "runner.measured",
+    "runner.testing",
+    "runner.tested",
+    "race.scored",
+    "race.applying",
+    "race.applied",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("line", LINES)
+def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: str) -> None:
+    """The winner is applied once, and nothing is left behind: no process, no worktree, no file."""
+    before = world.look()
+    world.start_daemon(pause_at=f"{when} {line}")
+    race = world.race("demo", "understudy", test=TEST, apply=True)
+    daemon = world.daemons[-1]
+    wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {when} {line}", limit_s=60)
+    world.kill_daemons()
+    world.start_daemon()
+    if world.show(race)["resumable"]:
+        world.ask("race.resume", race=race, env=world.environ)
+    view = world.wait_for_race(race, "applied")
+    assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy")
+    assert world.read("shed.txt") == RED
+    assert all("daemon" in text for text in world.processes().values())
+    world.ask("race.clean", race=race)
+    assert world.look()[1:] == before[1:]
+
+
+@pytest.mark.slow
+def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -> None:
+    """Whoever looks at the table need not know that there is a daemon."""
+    world.start_daemon()
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "agent_relay", "race", *AGENTS, "paint", "--test", f"sleep 1; {TEST}"],
+        cwd=world.project,
+        env={**world.environ, "PYTHONPATH": CHECKOUT},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(
+        lambda: os.path.isdir(world.folders.races) and bool(os.listdir(world.folders.races)), "it began"
+    )
+    (race,) = os.listdir(world.folders.races)
+    wait_until(
+        lambda: any(one["state"] in {"running", "testing"} for one in world.runners(race)), "somebody runs"
+    )
+    os.kill(world.daemons[-1].pid, signal.SIGKILL)
+    out, err = watching.communicate(timeout=90)
+    assert (watching.returncode, err) == (0, "")
+    assert "The winner is 2-understudy." in out
+
+
+@pytest.mark.slow
+def test_a_removal_killed_at_its_beginning_is_finished_by_the_next_daemon(world: RaceWorld) -> None:
+    """A half removed race must not need a person to finish it."""
+    before = world.look()
+    world.start_daemon(pause_at="after race.cleaning")
+    race = world.race("demo", "understudy", test=TEST)
+    world.wait_for_race(race, "scored")
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "agent_relay", "race", "clean"],
+        cwd=world.project,
+        env={**world.environ, "PYTHONPATH": CHECKOUT},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_until(lambda: is_stopped(world.daemons[-1].pid), "the daemon froze")
+    world.kill_daemons()
+    asking.wait(timeout=30)
+    world.start_daemon()
+    wait_until(lambda: os.listdir(world.folders.races) == [], "the race is gone")
+    assert world.look() == before
+
+
+def test_two_races_at_once_in_one_repository_do_not_meet(world: RaceWorld) -> None:
+    """Each has its own branches, trees, sessions and store."""
+    before = world.look()
+    world.start_daemon()
+    one = world.race("demo", "understudy", test=TEST)
+    two = world.race("understudy", "extra", test=TEST)
+    assert world.wait_for_race(one, "scored")["winner"] == "2-understudy"
+    assert world.wait_for_race(two, "scored")["winner"] == "1-understudy"
+    done = command(world, "race", "clean", "--all")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
+    assert world.look() == before
+
+
+def test_the_example_runs_as_it_stands(world: RaceWorld) -> None:
+    """It is the first thing somebody copies."""
+    done = subprocess.run(
+        [os.path.join(CHECKOUT, "examples", "race.sh")],
+        env={**world.environ, "PYTHONPATH": CHECKOUT, "AGENT_RELAY": f"{sys.executable} -m agent_relay"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "The winner is 1-demo." in done.stdout
+    assert " M shed.txt\n?? notes.txt\n" in done.stdout
