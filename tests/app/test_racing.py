@@ -149,7 +149,7 @@ def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None
     view = world.show(race)
     assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
     assert world.runners(race)[0]["state"] == "stopped"
-    assert all("daemon" in line for line in world.processes().values())
+    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
     world.ask("race.resume", race=race, env=world.environ)
     world.wait_for_race(race, "scored")
     assert len({one["session"] for one in world.runners(race)}) == 2

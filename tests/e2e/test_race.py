@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pexpect
 import pytest
 
+from agent_relay.system.race_journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_world
 from tests.support.relay_world import CHECKOUT, is_stopped, wait_until
 
@@ -106,11 +107,17 @@ def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWor
     person.expect(pexpect.EOF)
     person.close()
     assert person.exitstatus == 130
-    assert all("daemon" in line for line in world.processes().values())
+    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
     world.play(demo=edit("shed.txt", VERY_RED))
     done = command(world, "race", "resume")
     assert (done.returncode, done.stderr) == (0, "")
     assert "The winner is 2-understudy." in done.stdout
+
+
+def find_begun(world: RaceWorld) -> str:
+    """The id of the one race whose journal has begun; empty before that."""
+    races = [race for race in list_races(world.folders) if read_race(f"{world.folders.races}/{race}")]
+    return "".join(races)
 
 
 LINES = (
@@ -146,7 +153,7 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     view = world.wait_for_race(race, "applied")
     assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy")
     assert world.read("shed.txt") == RED
-    assert all("daemon" in text for text in world.processes().values())
+    wait_until(lambda: all("daemon" in text for text in world.processes().values()), "nobody works")
     world.ask("race.clean", race=race)
     assert world.look()[1:] == before[1:]
 
@@ -164,10 +171,8 @@ def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_until(
-        lambda: os.path.isdir(world.folders.races) and bool(os.listdir(world.folders.races)), "it began"
-    )
-    (race,) = os.listdir(world.folders.races)
+    wait_until(lambda: find_begun(world) != "", "it began")
+    race = find_begun(world)
     wait_until(
         lambda: any(one["state"] in {"running", "testing"} for one in world.runners(race)), "somebody runs"
     )

@@ -127,15 +127,12 @@ class RelayWorld:
 
     def close(self) -> None:
         """Whatever is left is killed, whatever was written is gone."""
-<<<<<<< HEAD
-        for daemon in self._daemons:
+        for daemon in self.daemons:
             if is_measured():
                 daemon.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     daemon.wait(timeout=10)
-=======
         for daemon in self.daemons:
->>>>>>> 7b6ae74 (agent-relay race: several agents at one task in worktrees, a live table, a verdict with reasons; show, diff, apply, stop, resume and clean.)
             daemon.kill()
             daemon.wait()
         for pid in self.processes():
