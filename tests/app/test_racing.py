@@ -140,8 +140,7 @@ def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> 
 
 def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None:
     """Ctrl-C is a pause: sessions, worktrees and what is done so far stay."""
-    slow = [{"when": "shed", "do": [{"wait_s": 600}]}, {"do": [{"edit": "shed.txt", "text": RED}]}]
-    world.play(demo=slow, understudy=edit("shed.txt", BLUE))
+    world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=edit("shed.txt", BLUE))
     world.start_daemon()
     race = world.race("demo", "understudy", test=TEST)
     wait_until(lambda: [one["state"] for one in world.runners(race)] == ["running", "tested"], "one is done")
@@ -150,8 +149,9 @@ def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None
     assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
     assert world.runners(race)[0]["state"] == "stopped"
     wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    world.play(demo=edit("shed.txt", RED))
     world.ask("race.resume", race=race, env=world.environ)
-    world.wait_for_race(race, "scored")
+    assert world.wait_for_race(race, "scored")["winner"] == "1-demo"
     assert len({one["session"] for one in world.runners(race)}) == 2
 
 
