@@ -3,10 +3,11 @@
 import logging
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.waiting import find_source, find_waiting, list_saved
+from agent_relay.app.waiting import find_source, find_waiting, is_under_way, list_saved, take_terms
 from agent_relay.domain.effect import Published
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import Facts, NativeSession
@@ -15,9 +16,10 @@ from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
-from agent_relay.logic.expecting import add_terms
+from agent_relay.logic.expecting import add_terms, is_given, list_untold
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.narrative import render_narrative
+from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_packet, redact_text
 from agent_relay.logic.render import mark_stale
@@ -46,10 +48,16 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
     # Made again where `git clean` deleted it since the journal was last written.
     folder = make_folder(open_project(session.root), session.id)
     target = ground.get_adapter(handoff.to_agent)
+    known = gather_secrets(session.root, environ, cwd=session.cwd)
     waiting = find_waiting(session, handoff, folder)
     if waiting is not None:
+        path = f"{folder}/{waiting.json_path}"
+        if is_given(session, handoff):
+            given = add_terms(read_packet(path), handoff)
+            take_terms(path, redact_packet(given, known=known, allow=get_allow(ground)))
         return waiting
-    known = gather_secrets(session.root, environ, cwd=session.cwd)
+    if not is_under_way(session, handoff) and handoff.terms.is_empty:
+        handoff = replace(handoff, terms=inherit_terms(session))
     source = find_source(session, handoff, folder)
     packet = (
         _build(ground, session, handoff, environ, known)
@@ -88,7 +96,8 @@ def read_packet_text(ground: Ground, session: Session, handoff: Handoff) -> str:
     text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
     packet = read_packet(f"{folder}/{handoff.json_path}")
     notes = verify_freshness(packet, read_tree(session.cwd))
-    return mark_stale(text, (*notes, *_list_later(ground, session, handoff, packet)))
+    untold = list_untold(packet, text) if is_given(session, handoff) else ()
+    return mark_stale(text, (*notes, *_list_later(ground, session, handoff, packet), *untold))
 
 
 def _list_later(ground: Ground, session: Session, handoff: Handoff, packet: ResumePacket) -> tuple[str, ...]:

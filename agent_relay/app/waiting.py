@@ -3,9 +3,17 @@
 from agent_relay.domain.effect import Published
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.session import Handoff, Session
+from agent_relay.logic.packet_json import parse_document, render_json
+from agent_relay.system.files import read_bounded
 from agent_relay.system.importing import IMPORTED
-from agent_relay.system.store_edits import read_as_left
-from agent_relay.system.store_reading import find_edited, list_packets, read_document, read_packet
+from agent_relay.system.store_edits import read_as_left, replace_file
+from agent_relay.system.store_reading import (
+    LIMIT_BYTES,
+    find_edited,
+    list_packets,
+    read_document,
+    read_packet,
+)
 
 
 def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published | None:
@@ -44,6 +52,20 @@ def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket
     if not brought and find_edited(folder, sequence, target) == "nothing":
         return None
     return read_as_left(folder, sequence, target)
+
+
+def take_terms(path: str, given: ResumePacket) -> None:
+    """The document at `path` says what `given` does of what is expected; all else in it stays as it was left.
+
+    Raises RelayError where it was changed at that moment, or cannot be written.
+    """
+    terms = given.model_dump(mode="json", include={"expectations", "rollback"}, exclude_none=True)
+    before = read_bounded(path, limit_bytes=LIMIT_BYTES)
+    document = parse_document(before, name=path)
+    after = {**document, **terms}
+    if after != document:
+        data = render_json(after).encode("utf-8", "backslashreplace")
+        replace_file(path, data, before=before, is_picked_up=lambda: False)
 
 
 def list_saved(session: Session) -> frozenset[int]:

@@ -1,7 +1,7 @@
 """What a handoff is given along, as its packet says it."""
 
 from agent_relay.domain.packet import ResumePacket
-from agent_relay.domain.session import Handoff
+from agent_relay.domain.session import Handoff, Session
 
 
 def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
@@ -28,3 +28,23 @@ def add_terms(packet: ResumePacket, handoff: Handoff) -> ResumePacket:
         "rollback": {name: value for name, value in rollback.items() if value},
     }
     return packet.model_copy(update={name: value for name, value in changes.items() if value})
+
+
+def is_given(session: Session, handoff: Handoff) -> bool:
+    """Whether something was said for this handoff itself, not only for the one it goes on from."""
+    known = (*session.done, *((session.retriable,) if session.retriable is not None else ()))
+    parent = next((one for one in known if one.id == handoff.parent), None)
+    return not handoff.terms.is_empty and (parent is None or parent.terms != handoff.terms)
+
+
+def list_untold(packet: ResumePacket, text: str) -> tuple[str, ...]:
+    """What is expected, who takes over and what is asked then, as far as `text` does not say it."""
+    told = " ".join(text.split())
+    notes = []
+    for field, terms in (("expected of you", packet.expectations), ("if it fails", packet.rollback)):
+        for name, value in (terms or {}).items():
+            said = [str(one) for one in (value if isinstance(value, list) else [value])]
+            missing = [one for one in said if " ".join(one.split()) not in told]
+            if missing:
+                notes.append(f"{field}, {name.replace('_', ' ')}: {'; '.join(missing)}")
+    return tuple(notes)

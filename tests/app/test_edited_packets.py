@@ -75,6 +75,59 @@ def test_what_was_deleted_before_the_launch_the_successor_does_not_see(
     assert [row[0] for row in list_packets(os.path.dirname(os.path.dirname(stem)))] == [1]
 
 
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+GIVEN = {"expect": ["eine Tür", f"login with {TOKEN}"], "rollback": "demo", "question": ["what is missing?"]}
+
+
+def rewrite_text(stem: str) -> None:
+    """Not a line of the text is left as it was."""
+    with open(f"{stem}.md", "w", encoding="utf-8") as file:
+        file.write("Paint the shed, nothing else.\n")
+
+
+@pytest.mark.parametrize("edit", [edit_text, edit_document, rewrite_text])
+def test_what_is_expected_at_the_pickup_of_an_edited_packet_is_told(
+    world: RelayWorld, edit: Callable[[str], None]
+) -> None:
+    """In the text the successor reads and in the document; what was deleted stays deleted."""
+    session = begin(world)
+    say(world, session, TASK)
+    finish_turn(world, session)
+    stem = save(world, session)
+    edit(stem)
+    world.open("understudy", session=session, **GIVEN)
+    found = world.wait_for(session, has_taken_over, "the understudy took over")
+    told = read_told(world, found).replace("\\u00fc", "ü")
+    assert all(told.count(text) == 1 for text in ("eine Tür", "what is missing?"))
+    assert RULE not in told
+    assert TOKEN not in told
+    assert found.done[0].sequence == 1
+    with open(f"{stem}.json", encoding="utf-8") as file:
+        document = json.load(file)
+    assert document["expectations"]["deliverables"][0] == "eine Tür"
+    assert document["rollback"] == {"agent": "demo", "questions": ["what is missing?"]}
+    assert TOKEN not in json.dumps(document)
+
+
+def test_what_is_passed_on_is_in_a_saved_packet_until_its_user_deletes_it(world: RelayWorld) -> None:
+    """An expectation nobody has judged goes on; the user sees it before it is told, and may strike it."""
+    session = begin(world)
+    say(world, session, TASK)
+    finish_turn(world, session)
+    world.open("understudy", session=session, expect=["a blue fence"])
+    world.wait_for(session, has_taken_over, "the understudy took over")
+    world.wait_for(session, lambda found: found.state is State.READY, "the understudy is ready")
+    stem = save(world, session, "demo")
+    with open(f"{stem}.md", encoding="utf-8") as file:
+        text = file.read()
+    assert "a blue fence" in text
+    with open(f"{stem}.md", "w", encoding="utf-8") as file:
+        file.write(text.replace("a blue fence", ""))
+    world.open("demo", session=session)
+    found = world.wait_for(session, lambda now: len(now.done) == 2, "demo took over")
+    assert "a blue fence" not in read_told(world, found).rpartition("<handoff-context")[2]
+
+
 def test_a_later_packet_does_not_bring_back_what_was_deleted(world: RelayWorld) -> None:
     """The successor's successor is told from the document: an edit of the text counts there as well."""
     session = begin(world)

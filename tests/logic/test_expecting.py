@@ -1,11 +1,12 @@
 """What is expected of a handoff stands in its packet."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from agent_relay.domain.packet import Reason, ResumePacket
-from agent_relay.domain.session import Handoff
+from agent_relay.domain.session import Handoff, Session
 from agent_relay.domain.terms import Terms
-from agent_relay.logic.expecting import add_terms
+from agent_relay.logic.expecting import add_terms, is_given, list_untold
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 PACKET = ResumePacket(
@@ -53,3 +54,30 @@ def test_the_rollback_agent_reads_what_failed_and_what_to_answer() -> None:
     packet = add_terms(PACKET, handoff)
     assert packet.rollback == {"agent": "cas", "questions": ["why?"], "failed": "H1", "why": "stuck"}
     assert packet.expectations is None
+
+
+def test_what_was_passed_on_is_not_what_was_given() -> None:
+    """What the user deleted of it stays deleted; what they said just now is told."""
+    door = Terms(("a door",))
+    parent = Handoff("H1", "L", "ada", "bob", "manual", NOW, terms=door)
+    session = Session("S", "/r", "/r", NOW, NOW, done=(parent,))
+    handoff = Handoff("H2", "L2", "bob", "cas", "manual", NOW, terms=door, parent="H1")
+    assert not is_given(session, handoff)
+    assert not is_given(session, replace(handoff, terms=Terms()))
+    assert is_given(session, replace(handoff, terms=Terms(("a roof",))))
+    assert is_given(session, replace(handoff, parent=""))
+    failed = replace(session, done=(), retriable=parent)
+    assert not is_given(failed, handoff)
+
+
+def test_only_what_a_text_does_not_say_is_added() -> None:
+    """A text its user wrote anew has no place for a section; nothing is told twice."""
+    terms = Terms(("a front door", "a roof"), priority="high", rollback="cas", questions=("why?",))
+    packet = add_terms(PACKET, Handoff("H", "L", "ada", "bob", "manual", NOW, terms=terms))
+    assert list_untold(PACKET, "anything") == ()
+    assert list_untold(packet, "a front\n  door, a roof, high; cas: why?") == ()
+    assert list_untold(packet, "build a front door; cas knows why?") == (
+        "expected of you, deliverables: a roof",
+        "expected of you, priority: high",
+    )
+    assert list_untold(packet, "")[-1] == "if it fails, questions: why?"

@@ -4,7 +4,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from typing import Annotated
 
 import typer
@@ -21,6 +20,7 @@ from agent_relay.faces.cli.packet_find import (
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.edits import diff_texts
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
+from agent_relay.system.asides import Aside, put_aside, sweep_asides
 from agent_relay.system.files import read_bounded
 from agent_relay.system.store_edits import replace_file
 from agent_relay.system.store_reading import (
@@ -79,24 +79,25 @@ def edit(
         )
     path = found.document if document else found.text
     before = _read(path)
-    aside = os.path.join(tempfile.mkdtemp(prefix="edit-", dir=found.folder), os.path.basename(path))
-    with open(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as stream:
-        stream.write(before)
-    try:
-        _run_editor(aside)
-        after = _read(aside)
-        if after != before:
-            _check(after, path, document=document)
-            replace_file(path, after, before=before, is_picked_up=lambda: is_picked_up(found, packet_id))
-    except RelayError as error:
-        if _is_unchanged(aside, before):
-            shutil.rmtree(os.path.dirname(aside), ignore_errors=True)
-            raise
-        raise type(error)(
-            error.sentence, hint=f"{error.hint} Your edit is kept in {aside}".strip()
-        ) from error
-    shutil.rmtree(os.path.dirname(aside), ignore_errors=True)
+    left = sweep_asides(found.folder, limit_bytes=LIMIT_BYTES)
+    with put_aside(found.folder, os.path.basename(path), before) as aside:
+        try:
+            _run_editor(aside)
+            after = _read(aside.path)
+            if after != before:
+                _check(after, path, document=document)
+                replace_file(path, after, before=before, is_picked_up=lambda: is_picked_up(found, packet_id))
+        except RelayError as error:
+            if _is_unchanged(aside.path, before):
+                aside.remove()
+                raise
+            raise type(error)(
+                error.sentence, hint=f"{error.hint} Your edit is kept in {aside.path}".strip()
+            ) from error
+        aside.remove()
     _say(found, path, changed=after != before, as_json=as_json)
+    if left and not as_json:
+        print_lines(f"An earlier edit that reached no packet is kept in {left[-1]}")
 
 
 def _say(found: Found, path: str, *, changed: bool, as_json: bool) -> None:
@@ -109,7 +110,7 @@ def _say(found: Found, path: str, *, changed: bool, as_json: bool) -> None:
         print_lines("Nothing was changed.")
 
 
-def _run_editor(path: str) -> None:
+def _run_editor(aside: Aside) -> None:
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(chosen)
@@ -121,7 +122,8 @@ def _run_editor(path: str) -> None:
             raise WrongUseError("no editor is set", hint="Set one: export EDITOR=nano")
         words = [fallback]
     try:
-        status = subprocess.run([*words, path], check=False).returncode
+        # The editor has the lock too: it may outlive us, and its file is not to go away under it.
+        status = subprocess.run([*words, aside.path], check=False, pass_fds=(aside.lock,)).returncode
     except OSError as problem:
         raise WrongUseError(f"cannot start {words[0]}: {problem.strerror}", hint="Set $EDITOR.") from None
     if status:

@@ -1,0 +1,141 @@
+"""What a killed `packet edit` leaves is swept by the next one, unless somebody has it or wrote in it."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_relay.system.asides import put_aside, sweep_asides
+from tests.faces.cli_run import World, create_world
+from tests.support.relay_world import wait_until
+
+AIRC = {
+    "to": "@understudy",
+    "from": "@gamma",
+    "task": {"title": "Fix it", "intent": "Fix it."},
+    "context": {"current_state": "red", "next_step": "Read line 140.", "branch": "main"},
+}
+LIMIT = 1 << 20
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A user with a packet that waits."""
+    made = create_world(str(tmp_path))
+    (Path(made.cwd) / "in.json").write_text(json.dumps(AIRC))
+    assert made.run("packet", "import", "in.json").status == 0
+    return made
+
+
+def editor(script: str) -> dict[str, str]:
+    """The environment of an editor that runs `script` on the file's `path`."""
+    code = f"import os, sys, time; path = sys.argv[1]; {script}"
+    return {"EDITOR": f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"}
+
+
+def list_asides(world: World) -> list[Path]:
+    return sorted(Path(world.cwd).glob(".agent-relay/sessions/*/edit-*"))
+
+
+def kill_an_edit(world: World, script: str) -> int:
+    """The pid of an editor whose `packet edit` was killed after `script`; it lives."""
+    note = Path(world.home) / "editing"
+    variables = editor(f"{script}; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(600)")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "agent_relay", "packet", "edit"],
+        cwd=world.cwd,
+        env=world.environ() | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: note.exists() and bool(note.read_text()), "the editor is open")
+    running.kill()
+    running.wait()
+    return int(note.read_text())
+
+
+def end(pid: int) -> None:
+    handle = os.pidfd_open(pid)
+    signal.pidfd_send_signal(handle, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_dead(pid), "the editor is gone")
+    os.close(handle)
+
+
+def is_dead(pid: int) -> bool:
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().rpartition(")")[2].split()[0] in {"Z", "X"}
+
+
+def test_a_killed_edits_folder_is_swept_once_its_editor_is_gone(world: World) -> None:
+    """Its file must not go away under an editor that lives on; nor must folders pile up for ever."""
+    pid = kill_an_edit(world, "pass")
+    try:
+        (left,) = list_asides(world)
+        done = world.run_with(editor("pass"), "packet", "edit")
+        assert (done.status, done.out) == (0, "Nothing was changed.\n")
+        assert list_asides(world) == [left]
+    finally:
+        end(pid)
+    assert world.run_with(editor("pass"), "packet", "edit").out == "Nothing was changed.\n"
+    assert list_asides(world) == []
+
+
+def test_what_somebody_wrote_is_kept_and_named(world: World) -> None:
+    """It was saved in the editor: only its user may throw it away."""
+    pid = kill_an_edit(world, "open(path, 'w').write('mine')")
+    end(pid)
+    (left,) = list_asides(world)
+    done = world.run_with(editor("pass"), "packet", "edit")
+    assert done.out == f"Nothing was changed.\nAn earlier edit that reached no packet is kept in {left}\n"
+    assert sorted(path.name for path in left.iterdir()) == [".before", "0001-understudy.md"]
+    assert (left / "0001-understudy.md").read_text() == "mine"
+    assert "edit" not in world.run_with(editor("pass"), "packet", "edit", "--json").out.replace("edited", "")
+
+
+def test_an_edit_that_was_refused_is_not_swept(world: World) -> None:
+    """The sentence said that it is kept there."""
+    refused = world.run_with(editor("open(path, 'w').write('{')"), "packet", "edit", "--document")
+    assert refused.status != 0
+    (left,) = list_asides(world)
+    assert str(left) in refused.err
+    world.run_with(editor("pass"), "packet", "edit")
+    assert list_asides(world) == [left]
+
+
+def test_only_what_we_made_and_nobody_touched_is_swept(tmp_path: Path) -> None:
+    """A name is no proof: links, files, other people's folders and editors' own files stay."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "0001-a.md").write_text("theirs")
+    folder = tmp_path / "session"
+    folder.mkdir()
+    (folder / "edit-linked00").symlink_to(elsewhere)
+    (folder / "edit-file0000").write_text("x")
+    (folder / "edit-notes").mkdir()
+    (folder / "edit-empty000").mkdir()
+    older = folder / "edit-older000"
+    older.mkdir()
+    (older / "0001-a.md").write_text("made by an older version")
+    with put_aside(str(folder), "0001-a.md", b"text") as aside:
+        used = Path(aside.path).parent
+        (used / ".0001-a.md.swp").write_text("unsaved words")
+    with put_aside(str(folder), "0001-a.md", b"text") as aside:
+        untouched = Path(aside.path).parent
+        assert sweep_asides(str(folder), limit_bytes=LIMIT) == [str(older), str(used)]
+        assert untouched.exists()
+    assert set(sweep_asides(str(folder), limit_bytes=LIMIT)) == {str(older), str(used)}
+    assert {path.name for path in folder.iterdir()} == {
+        "edit-linked00",
+        "edit-file0000",
+        "edit-notes",
+        "edit-older000",
+        used.name,
+    }
+    assert (elsewhere / "0001-a.md").read_text() == "theirs"
+    assert sweep_asides(str(tmp_path / "nowhere"), limit_bytes=LIMIT) == []
