@@ -41,15 +41,22 @@ print(json.dumps({"build": min(times), "peer": min(peers), "grown": grown * 1024
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    ("agent", "bulk", "memory"),
-    [("claude", 40_000, 1.0), ("codex", 38_000, 1.5), ("gemini", 39_000, 2.0), ("opencode", 50_000, 3.5)],
+    ("agent", "bulk", "pace", "memory"),
+    [
+        ("claude", 40_000, 9, 1.0),
+        ("codex", 38_000, 9, 1.5),
+        ("gemini", 39_000, 9, 2.0),
+        ("opencode", 50_000, 13, 3.5),
+    ],
 )
 def test_fifty_megabytes_take_a_bounded_time_and_memory(
-    agent: str, bulk: int, memory: float, tmp_path: Path
+    agent: str, bulk: int, pace: float, memory: float, tmp_path: Path
 ) -> None:
     """The successor waits for it. The peer is the standard library's decoder over all lines or rows.
 
-    `memory` bounds what the process grew by, in sizes of the file.
+    `pace` bounds the time in times of the peer's: where that takes up to 0.11 s for lines or 0.07 s for
+    rows, as in docs/performance.md, a packet takes less than a second. `memory` bounds what the process
+    grew by, in sizes of the file.
     """
     path = lay_out_bulk(agent, str(tmp_path / "large"), turns=500, bulk=bulk)
     small = lay_out_bulk(agent, str(tmp_path / "small"), turns=20, bulk=100)
@@ -58,6 +65,7 @@ def test_fifty_megabytes_take_a_bounded_time_and_memory(
     env = {**os.environ, "AGENT_RELAY_HOME": str(tmp_path / "home")}
     words = [sys.executable, "-c", _BUILD, agent, path, small]
     told = json.loads(subprocess.run(words, env=env, capture_output=True, check=True).stdout)
-    assert told["build"] <= 20 * told["peer"], told
+    sys.stdout.write(f"{agent}: {told['build'] / told['peer']:.1f} times the decoder\n")
+    assert told["build"] <= pace * told["peer"], told
     assert told["grown"] <= memory * size, told
     assert told["characters"] <= 8_000

@@ -70,7 +70,7 @@ def find_folded(
     view = unfold(text)
     if not view.starts:
         return
-    for token in tokens:
+    for token in (token for token in tokens if token.prefix in view.text):
         done = 0
         for at in find_all(view.text, token.prefix):
             match = token.bare.match(view.text, at) if at >= done else None

@@ -58,7 +58,8 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
     if len(lower) != len(text):  # a few letters grow in lower case and would shift every place behind them
         lower = "".join(letter if letter > "\x7f" else letter.lower() for letter in text)
     yield from find_blocks(text)
-    for token in _TOKENS:
+    # Asked first, because almost no text holds any of them and asking is much cheaper than seeking.
+    for token in (token for token in _TOKENS if token.prefix in text):
         done = 0
         for at in find_all(text, token.prefix):
             match = token.pattern.match(text, at) if at >= done else None
@@ -66,9 +67,9 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
                 done = match.end()
                 yield Span(match.start(), done, token.kind, _TOKEN)
     yield from find_folded(text, _TOKENS, _FOLDING, rank=_TOKEN)
-    for rule in RULES:
+    for rule in (rule for rule in RULES if rule.hint in lower):
         yield from find_in_lines(text, lower, rule, rank=_ADDRESS)
-    for rule in _LINE_RULES:
+    for rule in (rule for rule in _LINE_RULES if rule.hint in lower):
         yield from find_in_lines(text, lower, rule, rank=_ADOPTED)
     yield from find_by_punctuation(text, rank=_ADOPTED)
     yield from find_assignments(text, lower, rank=_NAMED)
