@@ -61,6 +61,7 @@ def test_records_packets_and_agents_are_looked_up_without_leaving_the_agent(worl
         ask(person, "/sessions", session)
         ask(person, "/agents", "understudy")
         ask(person, "/order", "demo understudy")
+        ask(person, "/metrics", "understudy")
         ask(person, "/help", "/handoff list | show ID")
 
 
@@ -128,7 +129,16 @@ def test_everything_the_help_names_is_known() -> None:
     """A prompt that offers what it does not know is a liar."""
     named = {word for line in HELP for word in line.replace("|", " ").split() if word.startswith("/")}
     plain = {word for word in named if find_plain(word, "", SESSION)}
-    assert plain == {"/agents", "/handoff", "/limits", "/order", "/packet", "/sessions", "/status"}
+    assert plain == {
+        "/agents",
+        "/handoff",
+        "/limits",
+        "/metrics",
+        "/order",
+        "/packet",
+        "/sessions",
+        "/status",
+    }
     assert named - plain == {"/use", "/stop", "/detach"}
     assert all(f"{word}" in " ".join(HELP) for word in RECORDS)
 
@@ -147,6 +157,9 @@ def test_everything_the_help_names_is_known() -> None:
         ("/handoff plan --needs edit", "handoff plan --needs edit --session S"),
         ("/handoff plan --session OTHER", "handoff plan --session OTHER"),
         ("/handoff retry ID --yes", "handoff retry ID --yes"),
+        ("/metrics", "metrics S"),
+        ("/metrics --by leg", "metrics S --by leg"),
+        ("/metrics --all", "metrics --all"),
         ("/limits clear demo", "limits clear demo"),
         ("/status --all", "status --all"),
         ("/daemon stop", ""),

@@ -22,7 +22,7 @@ HELP = (
     "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
     "/packet              what the newest packet says; /packet path | diff | verify",
     "/status              this session in short",
-    "/limits  /sessions  /agents  /order [AGENT…]   as the commands of that name",
+    "/limits  /sessions  /agents  /order [AGENT…]  /metrics   as the commands of that name",
     "/stop                end the session and its agent",
     "/detach              leave; the agent keeps working",
 )
@@ -86,7 +86,7 @@ def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
 
 
 def _add_session(name: str, words: list[str], session: str) -> list[str]:
-    if name == "metrics" and (not words or words[0].startswith("-")):
+    if name == "metrics" and "--all" not in words and (not words or words[0].startswith("-")):
         return [session, *words]
     if name == "packet" and not words:
         return ["show", session]
