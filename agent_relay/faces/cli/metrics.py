@@ -8,7 +8,6 @@ from typing import Annotated, get_args
 
 import typer
 
-from agent_relay.app.metrics import Wanted, gather_metrics
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.metrics_print import Report, print_csv, print_report
 from agent_relay.faces.cli.metrics_view import name_row
@@ -17,6 +16,7 @@ from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.metrics.rows import By, Question, sum_rows
 from agent_relay.logic.metrics.work import to_ms
 from agent_relay.system.folders import get_folders
+from agent_relay.system.metrics import Wanted, gather_metrics
 from agent_relay.system.prices import PriceList
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")

@@ -97,6 +97,7 @@ class _Table:
 
     def __init__(self, question: Question) -> None:
         self._question = question
+        self._found: dict[tuple[Owner, str], Sequence[Row]] = {}
         self.rows: dict[str, Row] = {}
         self.total = Row("total")
 
@@ -190,26 +191,28 @@ class _Table:
             begin = high
         yield begin, end
 
-    def _at(self, owner: Owner, at: int, *, model: str = "") -> Iterator[Row]:
+    def _at(self, owner: Owner, at: int, *, model: str = "") -> Sequence[Row]:
         """The row something belongs to, and the total; none where it was not asked for."""
-        question = self._question
-        is_own = owner.session == owner.leg
-        if (
-            at < question.since
-            or question.agent not in ("", owner.agent)
-            or (is_own and question.is_ours_only)
-        ):
-            return
+        if at < self._question.since:
+            return ()
         key = self._name(owner, at, model)
-        rows = [self.total]
-        if key:
-            rows.append(self.rows.setdefault(key, Row(key)))
+        rows = self._found.get((owner, key))
+        if rows is None:
+            rows = self._found[owner, key] = self._find(owner, key)
+        for row in rows:
+            row.first = min(row.first or at, at)
+            row.last = max(row.last, at)
+        return rows
+
+    def _find(self, owner: Owner, key: str) -> Sequence[Row]:
+        is_own = owner.session == owner.leg
+        if self._question.agent not in ("", owner.agent) or (is_own and self._question.is_ours_only):
+            return ()
+        rows = [self.total, self.rows.setdefault(key, Row(key))] if key else [self.total]
         for row in rows:
             if owner.agent and owner.agent not in row.agents:
                 row.agents.append(owner.agent)
-            row.first = min(row.first or at, at)
-            row.last = max(row.last, at)
-            yield row
+        return rows
 
     def _name(self, owner: Owner, at: int, model: str) -> str:
         """The key of the row; empty for what has no place in such rows."""

@@ -77,6 +77,18 @@ def test_totals_are_not_added_and_repeats_do_not_count() -> None:
     assert _sum(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
 
 
+def test_totals_alone_count_by_what_they_grew() -> None:
+    """Old versions told no last answer. FIRST, then BOTH - FIRST, then a new start with 500 and 50.
+
+    (9,000 - 7,000) + (10,000 - 9,000 - 500) + 500 new; of a fork the first total is its parent's.
+    """
+    start = _counts(500, 0, 50)
+    marks = _read(_meta("t1"), _count(FIRST, None), _count(BOTH, None), _count(start, None))
+    assert _sum(pool_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
+    fork = _read(_meta("t2", forked_from_id="t1"), _count(FIRST, None), _count(BOTH, None))
+    assert _sum(pool_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
+
+
 def test_the_two_records_of_one_answer_count_once() -> None:
     """New versions write both, in either order."""
     for records in (
@@ -198,7 +210,7 @@ def test_hostile_records_cost_nothing_but_themselves() -> None:
     """Torn, wrongly typed, absurd: the whole ones count, and circles of parents end."""
     memory = Memory()
     data = (
-        b'{"timestamp":"2026-11-20T10:00:00Z","type":"token_usage_rec\n'
+        b'{"timestamp":"2026-11-20T10:00:00Z","type":"token_usage_record","pay\n'
         b'{"timestamp":7,"type":"token_usage_record","payload":{}}\n'
         b'{"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":[1]}}}\n'
         b'{"type":"event_msg","payload":{"type":"token_count","info":null}}\n'

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_lines, count_unified
-from agent_relay.logic.transcripts.lines import decode_mended, decode_raw, get_map, get_text
+from agent_relay.logic.transcripts.lines import decode_mended, get_map, get_text
 from agent_relay.logic.transcripts.usage.marks import (
     Changed,
     Failed,
@@ -27,18 +27,22 @@ from agent_relay.logic.transcripts.usage.spans import Span, iterate_spans
 # The line's and the payload's types stand first, behind the time and the ordinal.
 _HEAD = 300
 _TYPE = b'"type":"'
-_TOLD = frozenset({b"session_meta", b"turn_context", b"token_usage_record"})
-_EVENTS = frozenset({b"token_count", b"task_complete", b"turn_complete", b"item_completed", b"user_message"})
+_TOLD = (b"session_meta", b"turn_context", b"token_usage_record")
+_EVENTS = (b"token_count", b"task_complete", b"turn_complete", b"user_message")
+_PAYLOAD, _COUNT = b'"payload"', b'"type":"token_count"'
 _ITEMS = (b'"type":"UserMessage"', b'"type":"FileChange"')
+_COUNTS = (
+    "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens",
+    "reasoning_output_tokens", "total_tokens",
+)  # fmt: skip
 # Copied records are dated when the fork was made, within the moment it takes to write them.
 _REPLAY_MS = 1000
-_TOTALS = ("input_tokens", "cached_input_tokens", "output_tokens", "total_tokens")
 
 
 class _Line(msgspec.Struct):
     type: str = ""
     timestamp: str | None = None
-    payload: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    payload: dict[str, object] | None = None
 
 
 _lines = msgspec.json.Decoder(_Line)
@@ -46,37 +50,38 @@ _lines = msgspec.json.Decoder(_Line)
 
 def read_codex_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
+    said = b""
     for span in iterate_spans(data):
         if not _may_tell(data, span):
             continue
+        text = data[span[0] : span[1]]
+        # Most counts are sent twice, with nothing but another time.
+        told, said = said, text[text.find(_PAYLOAD) :]
+        if told == said and _COUNT in said:
+            continue
         try:
-            line = decode_mended(data[span[0] : span[1]], _lines.decode)
+            line = decode_mended(text, _lines.decode)
         except (msgspec.DecodeError, RecursionError):
             memory.skipped += 1
             continue
-        payload = get_map(decode_raw(line.payload))
-        yield from _read_line(line.type, payload, note_moment(memory, line.timestamp), memory)
+        yield from _read_line(line.type, line.payload or {}, note_moment(memory, line.timestamp), memory)
 
 
 def _may_tell(data: bytes, span: Span) -> bool:
+    """Whether a line's types, which stand first in it, are some we read; also where none is found."""
     start, end = span
     near = min(end, start + _HEAD)
-    kind, after = _find_type(data, start, near)
-    if kind in _TOLD:
+    kind = data.find(_TYPE, start, near) + len(_TYPE)
+    if kind < len(_TYPE):
         return True
-    if kind == b"event_msg":
-        name, after = _find_type(data, after, near)
-        if name == b"item_completed":
-            return any(data.find(item, after, after + _HEAD) >= 0 for item in _ITEMS)
-        return name in _EVENTS
-    return not kind
-
-
-def _find_type(data: bytes, start: int, end: int) -> tuple[bytes, int]:
-    """The first value of a `type` between `start` and `end`, and where it ends; empty where there is none."""
-    begin = data.find(_TYPE, start, end) + len(_TYPE)
-    close = data.find(b'"', begin, end) if begin >= len(_TYPE) else -1
-    return (data[begin:close], close) if close >= 0 else (b"", end)
+    if not data.startswith(b"event_msg", kind):
+        return data.startswith(_TOLD, kind)
+    name = data.find(_TYPE, kind, near) + len(_TYPE)
+    if name < len(_TYPE):
+        return True
+    if data.startswith(b"item_completed", name):
+        return any(data.find(item, name, name + _HEAD) >= 0 for item in _ITEMS)
+    return data.startswith(_EVENTS, name)
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:
@@ -147,12 +152,21 @@ def _read_count(info: Mapping[str, object], at: int, memory: Memory) -> Iterator
     chain = _chain(total)
     if not total or chain == memory.total:
         return
-    last, memory.total = get_map(info, "last_token_usage"), chain
-    yield from _build_used(last, "", chain, at, memory)
+    last, before, memory.total = get_map(info, "last_token_usage"), memory.total, chain
+    if last or before or not memory.parent:
+        yield from _build_used(last or _subtract(total, before), "", chain, at, memory)
 
 
 def _chain(total: Mapping[str, object]) -> str:
-    return "/".join(str(get_tokens(total, name)) for name in _TOTALS) if total else ""
+    return "/".join([str(get_tokens(total, name)) for name in _COUNTS]) if total else ""
+
+
+def _subtract(total: Mapping[str, object], before: str) -> Mapping[str, object]:
+    """What came since the total `before`, for versions that told totals alone; all after a new start."""
+    last = [int(count) for count in before.split("/")] if before else [0] * len(_COUNTS)
+    now = [get_tokens(total, name) for name in _COUNTS]
+    grown = [count - known for count, known in zip(now, last, strict=True)]
+    return dict(zip(_COUNTS, now if min(grown) < 0 else grown, strict=True))
 
 
 def _build_used(usage: Mapping[str, object], key: str, chain: str, at: int, memory: Memory) -> Iterator[Mark]:

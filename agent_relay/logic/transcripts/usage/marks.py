@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from agent_relay.logic.transcripts.lines import get_whole, parse_moment
+from agent_relay.logic.transcripts.lines import parse_moment
 
 # No request is this large; a record that says so is damaged, and would not fit the index's integers.
 _MOST_TOKENS = 10**12
@@ -115,5 +115,5 @@ def note_moment(memory: Memory, value: object) -> int:
 
 def get_tokens(value: Mapping[str, object], key: str) -> int:
     """The number of tokens under `key`: 0 where there is none, or none anybody could have used."""
-    found = get_whole(value, key) or 0
-    return found if 0 <= found <= _MOST_TOKENS else 0
+    found = value.get(key)
+    return found if type(found) is int and 0 <= found <= _MOST_TOKENS else 0

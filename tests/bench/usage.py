@@ -1,0 +1,168 @@
+"""Reads hundreds of megabytes of made-up logs with `agent-relay metrics` and with ccusage, in turns.
+
+`python -m tests.bench.usage [--megabytes N] [--rounds N] [--ccusage PROGRAM]`. The program is ccusage's
+native one (npm install ccusage, in a folder outside the project); without it we are measured alone. The
+status is 1 where our tokens are not those that were written.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.bench.usage_logs import WRITERS, Totals
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a program: wall and processor time, peak memory, what it printed."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    out: str
+
+
+def run(words: list[str], environ: Mapping[str, str], cwd: str) -> Run:
+    """The run of a program to its end. Raises RuntimeError where that is a failure."""
+    with tempfile.TemporaryFile() as out:
+        begin = time.perf_counter()
+        child = subprocess.Popen(
+            words, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL
+        )
+        _, status, used = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - begin
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f"{words[0]} ended with {child.returncode}")
+        out.seek(0)
+        return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read().decode())
+
+
+def run_ours(home: str, agent: str, *, is_first: bool) -> Run:
+    """Our whole command, with its index deleted before where `is_first`."""
+    if is_first:
+        shutil.rmtree(os.path.join(home, "relay", "cache"), ignore_errors=True)
+    words = [
+        sys.executable,
+        "-m",
+        "agent_relay",
+        "metrics",
+        "--all",
+        "--by",
+        "day",
+        "--agent",
+        agent,
+        "--json",
+    ]
+    environ = _environ(home) | {"AGENT_RELAY_HOME": os.path.join(home, "relay"), "PYTHONPATH": ROOT}
+    return run(words, environ, home)
+
+
+def run_ccusage(program: str, home: str, agent: str) -> Run:
+    """The peer's daily report of the same agent, with the prices it brings."""
+    return run([program, agent, "daily", "--json", "--offline"], _environ(home), home)
+
+
+def _environ(home: str) -> dict[str, str]:
+    return {
+        "PATH": os.defpath,
+        "HOME": home,
+        "TZ": "UTC",
+        "LANG": "C.UTF-8",
+        "CLAUDE_CONFIG_DIR": os.path.join(home, ".claude"),
+        "CODEX_HOME": os.path.join(home, ".codex"),
+    }
+
+
+def parse_ours(out: str) -> Totals:
+    """Our total."""
+    total = json.loads(out)["total"]
+    names = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens", "answers")
+    return Totals(*(total[name] for name in names))
+
+
+def parse_ccusage(out: str, agent: str) -> Totals:
+    """The peer's total; its count of Codex' input includes the cached."""
+    total = json.loads(out)["totals"]
+    cached = total.get("cacheReadTokens", total.get("cachedInputTokens", 0))
+    new = total["inputTokens"] - (cached if "cachedInputTokens" in total and agent == "codex" else 0)
+    return Totals(new, cached, total.get("cacheCreationTokens", 0), total["outputTokens"])
+
+
+def measure(agent: str, megabytes: int, rounds: int, program: str, *, is_odd: bool) -> bool:
+    """Whether our tokens are those that were written; prints them, the peer's, and both programs' cost."""
+    with tempfile.TemporaryDirectory(prefix="agent-relay-bench-") as home:
+        written = WRITERS[agent](home, megabytes << 20, is_odd=is_odd)
+        runs: dict[str, list[Run]] = {"first": [], "second": [], "ccusage": []}
+        load = os.getloadavg()[0]
+        for _ in range(rounds):
+            runs["first"].append(run_ours(home, agent, is_first=True))
+            if program:
+                runs["ccusage"].append(run_ccusage(program, home, agent))
+            runs["second"].append(run_ours(home, agent, is_first=False))
+        ours = parse_ours(runs["first"][0].out)
+        is_right = ours == written and parse_ours(runs["second"][0].out) == written
+        kind = "with partial counts, forks and subagents" if is_odd else "plain"
+        sys.stdout.write(f"\n{agent}, {kind}, {megabytes} MB, {rounds} rounds, load {load:.1f}\n")
+        _print_tokens("written", written)
+        _print_tokens("agent-relay", ours)
+        if program:
+            _print_tokens("ccusage", parse_ccusage(runs["ccusage"][0].out, agent))
+        for name, done in runs.items():
+            if done:
+                _print_runs(name, done, runs["ccusage"])
+        return is_right
+
+
+def _print_tokens(name: str, totals: Totals) -> None:
+    counts = (totals.input, totals.cached, totals.written, totals.output)
+    sys.stdout.write(f"  {name:12}" + "".join(f"{count:>18,}" for count in counts) + "\n")
+
+
+def _print_runs(name: str, runs: list[Run], peers: list[Run]) -> None:
+    wall, cpu, peak = (
+        statistics.median(values)
+        for values in zip(*((one.wall_s, one.cpu_s, one.peak_mb) for one in runs), strict=True)
+    )
+    line = f"  {name:12} wall {wall:6.2f} s  cpu {cpu:6.2f} s  peak {peak:6.0f} MB"
+    if peers and runs is not peers:
+        pairs = list(zip(runs, peers, strict=True))
+        ratios = [
+            statistics.median(one / other for one, other in values)
+            for values in (
+                [(one.wall_s, other.wall_s) for one, other in pairs],
+                [(one.cpu_s, other.cpu_s) for one, other in pairs],
+                [(one.peak_mb, other.peak_mb) for one, other in pairs],
+            )
+        ]
+        line += "  of ccusage's: " + ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    sys.stdout.write(line + "\n")
+
+
+def main() -> int:
+    """Measure all, and say by the status whether our tokens are right."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--ccusage", default=shutil.which("ccusage") or "", metavar="PROGRAM")
+    arguments = parser.parse_args()
+    right = [
+        measure(agent, arguments.megabytes, arguments.rounds, arguments.ccusage, is_odd=is_odd)
+        for agent in WRITERS
+        for is_odd in (False, True)
+    ]
+    return 0 if all(right) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
