@@ -135,28 +135,26 @@ def _tell_claude(
         output = chance.randrange(20, 2_000)
         totals.add((*counts[:3], output))
         name = f"msg_{number:06d}_{turn:04d}"
-        for part, told in enumerate((chance.randrange(1, 9) if is_odd else output, output)):
-            kind = [
-                {"type": "text", "text": _print(chance)[:400]},
-                {"type": "tool_use", "id": "t", "name": "Bash"},
-            ]
-            usage = {
-                "input_tokens": counts[0],
-                "cache_creation_input_tokens": counts[2],
-                "cache_read_input_tokens": counts[1],
-                "output_tokens": told,
-                "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": counts[2]},
-            }
-            message: dict[str, object] = {
-                "id": name,
-                "type": "message",
-                "role": "assistant",
-                "content": [kind[part]],
-            }
-            message |= {"model": "claude-opus-4-8", "usage": usage, "request": f"req_{number:06d}_{turn:04d}"}
+        told = chance.randrange(1, 9) if is_odd else output
+        for part, count_told in enumerate((told, output)):
+            message = _answer(name, (*counts[:3], count_told), part, _print(chance)[:400])
             yield row("assistant", message)
         result = {"tool_use_id": "t", "type": "tool_result", "content": _print(chance)}
         yield row("user", {"role": "user", "content": [result]}, toolUseResult={"stdout": _print(chance)})
+
+
+def _answer(name: str, counts: tuple[int, int, int, int], part: int, text: str) -> dict[str, object]:
+    """One of the two lines of an answer: words, then a tool's call, both with the usage so far."""
+    content = [{"type": "text", "text": text}, {"type": "tool_use", "id": "t", "name": "Bash"}][part]
+    usage = {
+        "input_tokens": counts[0],
+        "cache_creation_input_tokens": counts[2],
+        "cache_read_input_tokens": counts[1],
+        "output_tokens": counts[3],
+        "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": counts[2]},
+    }
+    head: dict[str, object] = {"id": name, "type": "message", "role": "assistant", "content": [content]}
+    return head | {"model": "claude-opus-4-8", "usage": usage, "request": name.replace("msg", "req")}
 
 
 def _tell_codex(
