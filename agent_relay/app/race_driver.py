@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable
 from agent_relay.app.ground import Ground
 from agent_relay.app.race_ground import Look, Place
 from agent_relay.app.race_runner import Ended, Runners, RunnerWish, Seen
+from agent_relay.app.race_scribe import Scribe
 from agent_relay.app.race_testing import run_test
+from agent_relay.app.race_usage import read_used
 from agent_relay.app.race_watch import look_once, watch_overlaps
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import How, Race, RaceState, Runner, RunnerState
@@ -21,6 +23,7 @@ from agent_relay.domain.race_event import (
     RaceNotApplied,
     RaceScored,
     RaceStopped,
+    RunnerCounted,
     RunnerEnded,
     RunnerMeasured,
     RunnerPlaced,
@@ -33,7 +36,6 @@ from agent_relay.domain.race_event import (
 )
 from agent_relay.logic.race.scoring import build_verdict
 from agent_relay.logic.race.steps import RaceStep, RunnerStep, find_race_step, find_runner_step
-from agent_relay.system.pause import pause_at
 from agent_relay.system.race_journal import RaceJournal
 
 _log = logging.getLogger(__name__)
@@ -56,18 +58,20 @@ class Driver:
         *,
         task: str = "",
     ) -> None:
-        assert journal.race is not None  # noqa: S101 - who opens it has looked
-        self._ground, self._journal, self._runners = ground, journal, runners
-        self._environ, self._changed = environ, ground.teller.tell
-        self.race: Race = journal.race
+        self._ground, self._runners, self._environ = ground, runners, environ
+        self._scribe = Scribe(ground, journal)
         self._words = task or self.race.task
         self.place = Place(journal.folder, self.race.root, self.race.id)
         self.seen: dict[int, Seen] = {}
         self.looks: dict[int, Look] = {}
-        self._writing, self._testing = asyncio.Lock(), asyncio.Lock()
+        self._testing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self._lines: set[asyncio.Task[None]] = set()
         self.trouble = ""
+
+    @property
+    def race(self) -> Race:
+        """The race now."""
+        return self._scribe.race
 
     @property
     def is_active(self) -> bool:
@@ -91,7 +95,7 @@ class Driver:
     async def close(self) -> None:
         """Nothing of the race runs in this process; its sessions are left at work."""
         await self._cancel()
-        self._journal.close()
+        self._scribe.close()
 
     async def wait(self) -> None:
         """Returns when nothing is being done any more."""
@@ -105,25 +109,13 @@ class Driver:
 
     async def write(self, body: RaceBody) -> None:
         """The race after `body`, which is in the journal. Raises RelayError; then nothing has changed."""
-        # Who is cancelled in the middle must not leave the journal a line ahead of what is known here.
-        writing = asyncio.create_task(self._write(body), name=body.name)
-        self._lines.add(writing)
-        writing.add_done_callback(self._lines.discard)
-        await asyncio.shield(writing)
-
-    async def _write(self, body: RaceBody) -> None:
-        async with self._writing:
-            pause_at(f"before {body.name}")
-            at = self._ground.clock.now()
-            self.race = await asyncio.to_thread(self._journal.append, body, at=at)
-            pause_at(f"after {body.name}")
-        self._changed(self.race.id)
+        await self._scribe.write(body)
 
     async def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await asyncio.gather(*self._lines, return_exceptions=True)
+        await self._scribe.settle()
 
     async def _run(self) -> None:
         try:
@@ -135,7 +127,7 @@ class Driver:
             self._ground.report(_first(errors))
             await self._give_up("a mistake of ours stopped it; see: agent-relay daemon logs")
         finally:
-            self._changed(self.race.id)
+            self._ground.teller.tell(self.race.id)
 
     def _steps(self) -> dict[RaceStep, Callable[[], Awaitable[None]]]:
         return {
@@ -250,10 +242,23 @@ class Driver:
         spent = self._spent_ms(self.race.get_runner(number))
         await self.write(RunnerEnded(number, ended.how.value, spent, ended.status, ended.why))
 
+    async def count(self, runner: Runner) -> None:
+        """What the runner's agents have used is in the journal, where their records can be read."""
+        folders, now = self._ground.folders, self._ground.clock.now()
+        try:
+            used = await asyncio.to_thread(read_used, folders, runner.tree, self._environ, now)
+        except RelayError:
+            return
+        tokens = -1 if used.tokens is None else used.tokens
+        counted = RunnerCounted(runner.number, used.turns, tokens, used.cost or "")
+        if (runner.turns, runner.tokens, runner.cost) != (counted.turns, counted.tokens, counted.cost):
+            await self.write(counted)
+
     async def _measure(self, runner: Runner) -> None:
         if not self.place.has_tree(runner):
             await self.write(RunnerMeasured(runner.number, self.race.base, 0, 0, 0))
             return
+        await self.count(runner)
         look = await asyncio.to_thread(self.place.look, self.race, runner)
         self.looks[runner.number] = look
         await self.write(RunnerMeasured(runner.number, look.result, look.files, look.added, look.removed))

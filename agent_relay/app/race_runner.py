@@ -36,13 +36,10 @@ class RunnerWish:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How a runner is doing; `None` for what nobody knows."""
+    """Who works for a runner right now, and what they are doing."""
 
     agent: str = ""
     doing: str = ""
-    turns: int | None = None
-    tokens: int | None = None
-    cost: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +137,7 @@ class SessionRunners:
 
 
 def _see(session: Session) -> Seen:
-    return Seen(agent=session.agent, doing=session.state.value, turns=len(session.legs) or None)
+    return Seen(agent=session.agent, doing=session.state.value)
 
 
 def _find_end(session: Session) -> Ended | None:

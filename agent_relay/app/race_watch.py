@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import time
 from typing import Protocol
 
 from agent_relay.app.race_ground import Look, Place
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.race import Race, RunnerState
+from agent_relay.domain.race import Race, Runner, RunnerState
 from agent_relay.domain.race_event import OverlapSeen, RaceBody
 from agent_relay.logic.race.changes import Change
 from agent_relay.logic.race.overlaps import find_overlaps
@@ -17,6 +18,8 @@ _log = logging.getLogger(__name__)
 _EVERY_S = 2.0
 _SHARE = 10
 """Looking takes at most a tenth of the time, however big the tree is."""
+_COUNTED = 5
+"""How many looks come before what was used is counted again: records are read for it."""
 _MOST = 200
 """Overlaps journalled; beyond that nobody reads them."""
 
@@ -24,9 +27,17 @@ _MOST = 200
 class Watched(Protocol):
     """The race that is looked at."""
 
-    race: Race
     place: Place
     looks: dict[int, Look]
+
+    @property
+    def race(self) -> Race:
+        """The race now."""
+        ...
+
+    async def count(self, runner: Runner) -> None:
+        """What the runner has used so far is in the journal."""
+        ...
 
     async def write(self, body: RaceBody) -> None:
         """The race after `body`. Raises RelayError."""
@@ -36,9 +47,13 @@ class Watched(Protocol):
 async def watch_overlaps(watched: Watched) -> None:
     """Looks again and again until it is cancelled; each overlap is journalled once, when it is first seen."""
     results: dict[int, tuple[Change, ...]] = {}
-    while True:
+    for number in itertools.count(1):
         began = time.monotonic()
         await look_once(watched, results)
+        if number % _COUNTED == 0:
+            for runner in watched.race.runners:
+                if runner.state is RunnerState.RUNNING:
+                    await watched.count(runner)
         await asyncio.sleep(max(_EVERY_S, (time.monotonic() - began) * _SHARE))
 
 

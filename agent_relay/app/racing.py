@@ -229,5 +229,4 @@ def _build_live(driver: Driver, number: int, known: Mapping[str, object]) -> dic
         live |= {"files": look.files, "added": look.added, "removed": look.removed}
     if seen is not None:
         live |= {"at_work": seen.agent, "doing": seen.doing}
-        live |= {"turns": seen.turns, "tokens": seen.tokens, "cost": seen.cost}
     return live

@@ -48,7 +48,8 @@ class Runner:
 
     `branch` and `tree` (its folder) are known from when they are about to be made. `base` and `result` are
     commits in the race's own store of objects: what the runner found, and what it left. `since` is when its
-    agent was last started, `spent_ms` the time before that. `status` and `test_status` are -1 while unknown.
+    agent was last started, `spent_ms` the time before that. `status` and
+    `test_status` are -1 while unknown; so are `tokens`, and `turns` 0 and `cost` empty.
     """
 
     number: int
@@ -70,6 +71,9 @@ class Runner:
     test_status: int = -1
     test_ms: int = 0
     test_why: str = ""
+    turns: int = 0
+    tokens: int = -1
+    cost: str = ""
 
     @property
     def name(self) -> str:

@@ -95,6 +95,17 @@ class RunnerEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class RunnerCounted:
+    """What the runner's agents used, by their records; `tokens` -1 and `cost` empty where nothing tells."""
+
+    name: ClassVar[str] = "runner.counted"
+    runner: int
+    turns: int
+    tokens: int = -1
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunnerMeasured:
     """What the runner left, as a commit, and how much of it differs from the base."""
 
@@ -203,6 +214,7 @@ RaceBody = (
     | RunnerStarted
     | RunnerStopped
     | RunnerEnded
+    | RunnerCounted
     | RunnerMeasured
     | RunnerTesting
     | RunnerTested

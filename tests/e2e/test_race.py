@@ -127,6 +127,7 @@ LINES = (
     "runner.starting",
     "runner.started",
     "runner.ended",
+    "runner.counted",
     "runner.measured",
     "runner.testing",
     "runner.tested",

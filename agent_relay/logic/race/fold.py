@@ -20,6 +20,7 @@ from agent_relay.domain.race_event import (
     RaceResumed,
     RaceScored,
     RaceStopped,
+    RunnerCounted,
     RunnerEnded,
     RunnerMeasured,
     RunnerPlaced,
@@ -58,6 +59,7 @@ RUNNERS: Mapping[type[RaceBody], Mapping[RunnerState, RunnerState]] = MappingPro
         RunnerStarted: {S.STARTING: S.RUNNING},
         RunnerStopped: dict.fromkeys((S.STARTING, S.RUNNING), S.STOPPED),
         RunnerEnded: dict.fromkeys((S.STARTING, S.RUNNING), S.ENDED),
+        RunnerCounted: {state: state for state in S},
         RunnerMeasured: {S.ENDED: S.MEASURED},
         RunnerTesting: dict.fromkeys((S.MEASURED, S.TESTING), S.TESTING),
         RunnerTested: {S.TESTING: S.TESTED},
@@ -150,6 +152,7 @@ _RunnerBody = (
     | RunnerStarted
     | RunnerStopped
     | RunnerEnded
+    | RunnerCounted
     | RunnerMeasured
     | RunnerTesting
     | RunnerTested
@@ -182,6 +185,8 @@ def _change(runner: Runner, body: _RunnerBody, event: RaceEvent) -> Runner:  # n
         case RunnerEnded():
             ended = replace(runner, how=body.how, status=body.status, why=body.why)
             return replace(ended, spent_ms=body.spent_ms, since=None)
+        case RunnerCounted():
+            return replace(runner, turns=body.turns, tokens=body.tokens, cost=body.cost)
         case RunnerMeasured():
             measured = replace(runner, result=body.result, files=body.files)
             return replace(measured, added=body.added, removed=body.removed)

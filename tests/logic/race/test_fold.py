@@ -19,6 +19,7 @@ from agent_relay.domain.race_event import (
     RaceResumed,
     RaceScored,
     RaceStopped,
+    RunnerCounted,
     RunnerPlaced,
     RunnerStarted,
     RunnerStarting,
@@ -27,6 +28,7 @@ from agent_relay.domain.race_event import (
     render_race_event,
 )
 from agent_relay.logic.race.fold import fold_race
+from agent_relay.logic.race.view import build_race_view
 from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell
 
 SCORED = RaceScored(1, ("1", "2"), ("first", "second"))
@@ -47,6 +49,7 @@ def test_a_race_is_what_its_lines_say() -> None:
     assert (one.name, one.state, one.how, one.lines) == ("1-ann", RunnerState.TESTED, "finished", 10)
     assert (one.branch, one.tree, one.result, one.test_ms) == ("branch-1", "/trees/1", "e4d1", 1500)
     assert (one.spent_ms, one.since) == (40_000, None)
+    assert (one.turns, one.tokens, one.cost) == (0, -1, "")
     assert (two.name, two.state, two.session) == ("2-bob", RunnerState.RUNNING, "S2")
     assert two.since == BEGAN + timedelta(seconds=12)
     assert race.updated_at == BEGAN + timedelta(seconds=14)
@@ -66,6 +69,21 @@ def test_a_race_interrupted_while_it_was_prepared_is_prepared_again() -> None:
     """Nothing was carried yet, so no runner may be placed."""
     race = tell(begin("ann", "bob")[0], RaceStopped("the daemon ended"), RaceResumed())
     assert (race.state, race.base) == (RaceState.PREPARING, "")
+
+
+def test_what_a_runner_used_is_kept_whenever_it_is_counted() -> None:
+    """It is counted while the runner works and once more at its end."""
+    race = tell(*begin("ann", "bob"), *start(1), RunnerCounted(1, 2, 4711, "$0.12"))
+    assert (race.get_runner(1).turns, race.get_runner(1).tokens) == (2, 4711)
+    view = build_race_view(race, BEGAN)["runners"]
+    assert isinstance(view, list)
+    assert (view[0]["tokens"], view[0]["cost"], view[1]["tokens"], view[1]["turns"]) == (
+        4711,
+        "$0.12",
+        None,
+        None,
+    )
+    assert race.get_runner(1).state is RunnerState.RUNNING
 
 
 def test_a_verdict_an_application_and_a_refusal_are_kept() -> None:
