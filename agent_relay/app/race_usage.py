@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agent_relay.app.metrics import Wanted, gather_metrics
 from agent_relay.logic.metrics.figures import render_cost
 from agent_relay.logic.metrics.rows import Question, sum_rows
 from agent_relay.system.folders import Folders
+from agent_relay.system.metrics import Wanted, gather_metrics
 from agent_relay.system.prices import PriceList
 
 
