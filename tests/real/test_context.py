@@ -40,10 +40,10 @@ def talk(world: World, agent: str, held: int, *answers: str) -> tuple[Terminal, 
     """A person's terminal on a session of `agent` that has answered once, `held` tokens in its context."""
     world.play(agent, say("I keep heliotrope.", held=held), *(say(answer) for answer in answers))
     terminal = world.open(world.relay(agent))
-    terminal.wait_for(PROMPTS[agent], limit_s=90)
+    terminal.wait_for(PROMPTS[agent])
     terminal.wait_quiet(0.5)
     type_line(terminal, "remember the word heliotrope")
-    terminal.wait_for("I keep heliotrope", limit_s=90)
+    terminal.wait_for("I keep heliotrope")
     return terminal, wait_work(world, terminal, lambda found: found.leg is not None, "a leg")
 
 
@@ -66,9 +66,7 @@ def test_what_an_agent_holds_is_read_from_its_own_records(world: World, agent: s
     order(world, agent)
     configure(world, '[context]\nmode = "ask"\n')
     terminal, _ = talk(world, agent, HELD[agent])
-    terminal.wait_until(
-        lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark", limit_s=30
-    )
+    terminal.wait_until(lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark")
     noted = list_noted(world)[-1]
     assert (noted.used, noted.room) == (HELD[agent], ROOMS[agent])
     terminal.wait_for(f"The context of {agent} is 7[0-9] % full")
@@ -80,13 +78,10 @@ def test_a_full_agent_hands_over_to_a_fresh_one_of_its_own(world: World, agent: 
     order(world, agent)
     configure(world, '[context]\nmode = "handoff"\nadvise = 30\nrearm = 20\ndraft = 60\nact = 70\n')
     terminal, _ = talk(world, agent, HELD[agent], "## Goal\nKeep heliotrope.", "I go on.")
-    found = wait_work(
-        world,
-        terminal,
-        lambda found: len(found.done) == 1 and found.state is State.READY,
-        "a fresh one at work",
-        limit_s=90,
-    )
+    wait_work(world, terminal, lambda found: found.handoff is not None, "a handoff to begin")
+    wait_work(world, terminal, lambda found: len(found.legs) == 2, "a fresh one to start")
+    wait_work(world, terminal, lambda found: len(found.done) == 1, "the packet to be given to it")
+    found = wait_work(world, terminal, lambda found: found.state is State.READY, "a fresh one at work")
     first, second = found.legs
     assert (found.done[0].reason, second.agent, second.resumes) == ("context", agent, False)
     assert "Keep heliotrope." in wait_heard(world, terminal, agent, 3)
@@ -98,11 +93,13 @@ def test_a_full_agent_is_told_to_compact(world: World, agent: str) -> None:
     """By its own command, typed at its prompt; its provider is asked for the summary."""
     order(world, agent)
     configure(world, '[context]\nmode = "compact"\nadvise = 30\nrearm = 20\ndraft = 60\nact = 70\n')
-    terminal, _ = talk(world, agent, HELD[agent])
+    terminal, _ = talk(world, agent, 0)
+    world.play(agent, say("I keep saffron.", held=HELD[agent]))
+    terminal.wait_quiet(1)
+    type_line(terminal, "and the word saffron")
     terminal.wait_until(
         lambda: any(isinstance(event.body, ContextCompacting) for event in read_all_events(world)),
         "relay to decide",
-        limit_s=60,
     )
     pattern = re.compile(SUMMARY[agent])
     terminal.wait_until(
