@@ -63,11 +63,9 @@ def gather_metrics(
         _choose(gathered, wanted)
     elif not wanted.is_all:
         inside = os.path.realpath(root)
-        named = {(leg.agent, native) for work in works for leg in work.legs for native in leg.natives}
+        named = {native for work in works for leg in work.legs for native in leg.natives}
         gathered.natives = [
-            native
-            for native in read.natives
-            if (native.agent, native.session) in named or _is_below(native.cwd, inside)
+            native for native in read.natives if native.session in named or _is_below(native.cwd, inside)
         ]
     return gathered
 
@@ -98,9 +96,9 @@ def _choose(gathered: Gathered, wanted: Wanted) -> None:
     if wanted.is_chain:
         gathered.works, gathered.natives = find_chain(gathered.works, gathered.natives, ours, own)
     elif ours:
-        named = {(leg.agent, native) for leg in ours[0].legs for native in leg.natives}
+        named = {native for leg in ours[0].legs for native in leg.natives}
         gathered.works, gathered.is_ours_only = ours, True
-        gathered.natives = [one for one in gathered.natives if (one.agent, one.session) in named]
+        gathered.natives = [one for one in gathered.natives if one.session in named]
     else:
         gathered.natives = own
 

@@ -40,15 +40,21 @@ def read_usage(
 ) -> UsageRead:
     """What the agents named in `specs` have used, as far as their files are still there.
 
-    A file that cannot be read is told of and left out. Raises ConfigurationError for a broken pattern.
+    Files that two agents share, as two adapters of one program do, are the first one's. A file that cannot be
+    read is told of and left out. Raises ConfigurationError for a broken pattern.
     """
-    done = UsageRead()
+    done, taken = UsageRead(), set[tuple[int, int]]()
     with open_index(index_path) as index:
         for agent, spec in specs.items():
             reader = USAGE_READERS.get(spec.reader)
             if reader is None:
                 continue
-            found = find_usage_files(spec, home=home, environ=environ)
+            found = [
+                one
+                for one in find_usage_files(spec, home=home, environ=environ)
+                if (one.device, one.inode) not in taken
+            ]
+            taken |= {(one.device, one.inode) for one in found}
             index.forget_others([one.path for one in found], _name_entry(agent, spec))
             transcripts = [_read_one(reader, _name_entry(agent, spec), one, index, done) for one in found]
             done.natives += pool_marks(agent, transcripts)

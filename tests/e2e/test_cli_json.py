@@ -66,6 +66,25 @@ def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWo
 
 
 @pytest.mark.slow
+def test_metrics_tell_of_the_failover_that_was(world: RelayWorld) -> None:
+    """The turn that hit the limit failed, the handoff took its time, and both legs' transcripts are found."""
+    session = find_session(world)
+    view, text = read_both(world, "metrics")
+    (row,) = rows_of(view, "rows")
+    assert (row["key"], row["agents"]) == (session, ["demo", "understudy"])
+    assert (row["turns"], row["failed_turns"], row["handoffs"], row["limits"]) == (2, 1, 1, 1)
+    assert row["legs_without_transcript"] == 0
+    took = row["failover_max_s"]
+    assert isinstance(took, float)
+    assert 0 < took < 60
+    assert text.splitlines()[1].startswith(f"{session[-8:]} demo>understudy")
+    legs = rows_of(read_both(world, "metrics", "--by", "leg")[0], "rows")
+    assert [(leg["agents"], leg["turns"], leg["failed_turns"]) for leg in legs] == [
+        (["demo"], 1, 1), (["understudy"], 1, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
 def test_agents_and_their_order_are_the_same_for_people_and_programs(world: RelayWorld) -> None:
     """Who takes over next is decided from these."""
     view = rows_of(json.loads(run(world, "agents", "--json").out), "agents")
@@ -127,7 +146,7 @@ def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world:
 @pytest.mark.slow
 def test_colour_is_for_terminals_that_did_not_decline_it(world: RelayWorld) -> None:
     """NO_COLOR is honoured by everything, and a pipe never gets any."""
-    for words in (("agents", "--all"), ("sessions",), ("limits",), ("doctor",), ("status",)):
+    for words in (("agents", "--all"), ("sessions",), ("limits",), ("metrics",), ("doctor",), ("status",)):
         assert "\x1b" not in run(world, *words).out, words
         with seat(world, *words, variables=HUMAN_ONLY) as person:
             person.wait_for_end()

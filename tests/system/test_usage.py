@@ -243,6 +243,14 @@ def test_a_subagents_file_names_neither_folder_nor_parent_and_gets_both(tmp_path
     assert [(one.session, one.cwd, len(one.used)) for one in natives] == [("g1", "/home/user/proj", 2)]
 
 
+def test_files_two_adapters_share_count_once(tmp_path: Path) -> None:
+    """Somebody's second adapter of one program reads the same sessions: the total is not twice as high."""
+    _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))
+    for _ in range(2):
+        read = _read(tmp_path, one=LINES, work=LINES)
+        assert [(native.agent, len(native.used)) for native in read.natives] == [("one", 1)]
+
+
 def test_what_is_gone_is_forgotten(tmp_path: Path) -> None:
     """Agents delete old sessions: the index must not grow with what nobody has any more."""
     path = _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))

@@ -14,22 +14,21 @@ def find_chain(
 ) -> tuple[list[SessionWork], list[Native]]:
     """The sessions connected with those to begin from, by legs in one native session or by forks."""
     ours = {work.session for work in begin_works}
-    own = {(native.agent, native.session) for native in begin_natives}
+    own = {native.session for native in begin_natives}
     size = -1
     while size != len(ours) + len(own):
         size = len(ours) + len(own)
         for work in works:
-            named = {(leg.agent, native) for leg in work.legs for native in leg.natives}
+            named = {native for leg in work.legs for native in leg.natives}
             if work.session in ours or named & own:
                 ours.add(work.session)
                 own |= named
         for native in natives:
-            name, parent = (native.agent, native.session), (native.agent, native.parent)
-            if name in own and native.parent:
-                own.add(parent)
-            elif parent in own:
-                own.add(name)
+            if native.session in own and native.parent:
+                own.add(native.parent)
+            elif native.parent in own:
+                own.add(native.session)
     return (
         [work for work in works if work.session in ours],
-        [native for native in natives if (native.agent, native.session) in own],
+        [native for native in natives if native.session in own],
     )

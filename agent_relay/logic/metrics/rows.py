@@ -70,10 +70,9 @@ def sum_rows(
 ) -> tuple[list[Row], Row]:
     """The rows, in the order of their first moment, and the row of everything."""
     table = _Table(question)
-    table.add_works(works, {(native.agent, native.session) for native in natives})
+    table.add_works(works, {native.session for native in natives})
     for native in natives:
-        if question.agent in ("", native.agent):
-            table.add_native(works, native)
+        table.add_native(works, native)
     rows = sorted(table.rows.values(), key=lambda row: (row.first, row.key))
     return rows, table.total
 
@@ -101,7 +100,7 @@ class _Table:
         self.rows: dict[str, Row] = {}
         self.total = Row("total")
 
-    def add_works(self, works: Sequence[SessionWork], told: AbstractSet[tuple[str, str]]) -> None:
+    def add_works(self, works: Sequence[SessionWork], told: AbstractSet[str]) -> None:
         """Take in what journals tell: time, limits, handoffs; `told` are the native sessions there are."""
         since = self._question.since
         for work in works:
@@ -118,11 +117,11 @@ class _Table:
                     if passing.is_failover:
                         row.failovers_ms.append(passing.took_ms)
 
-    def _add_leg(self, owner: Owner, leg: LegWork, told: AbstractSet[tuple[str, str]]) -> None:
+    def _add_leg(self, owner: Owner, leg: LegWork, told: AbstractSet[str]) -> None:
         for at in leg.limits:
             for row in self._at(owner, at):
                 row.limits += 1
-        if not any((leg.agent, native) in told for native in leg.natives):
+        if not any(native in told for native in leg.natives):
             for row in self._at(owner, leg.end):
                 row.untold += 1
 
@@ -132,7 +131,7 @@ class _Table:
             (Owner(work.session, leg.leg, leg.agent), leg)
             for work in works
             for leg in work.legs
-            if leg.agent == native.agent and native.session in leg.natives
+            if native.session in leg.natives
         ]
         find = _Finder(legs, native)
         rates, by_model = self._question.rates, self._question.by == "model"

@@ -150,7 +150,7 @@ def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -
     """Ours by a native session both worked on, the agents' own by forks, in both directions."""
     work = SessionWork("S", "/w", "/w", "t", [LegWork("a", "one", 0, 1, ["n2"])], [], [])
     parent, fork = Native("one", "n1"), Native("one", "n2", parent="n1")
-    later, other = Native("one", "n3", parent="n2"), Native("two", "n2")
+    later, other = Native("one", "n3", parent="n2"), Native("two", "n9")
     natives = [later, fork, parent, other]
     begins = {"ours": ([work], []), "own": ([], [parent]), "other": ([], [other])}[begin]
     works, found = find_chain([work], natives, *begins)
