@@ -84,6 +84,18 @@ def test_a_fork_that_copies_its_history_adds_only_what_is_new() -> None:
         ]
 
 
+def test_an_answer_is_known_by_its_message_not_its_request() -> None:
+    """A request that was sent again or rerouted has another id; rows without a time still count.
+
+    m1 under two requests counts its larger 9, m2 without a time its 7.
+    """
+    undated = _answer("m2", 7)
+    del undated["timestamp"]
+    marks = _read(join_compact(undated, _answer("m1", 9, requestId="b"), _answer("m1", 5, requestId="a")))
+    (native,) = pool_marks("claude", [marks])
+    assert [(one.at, one.output) for one in native.used] == [(0, 7), (1_795_168_805_000, 9)]
+
+
 def test_a_subagents_own_file_is_part_of_its_session() -> None:
     """It names the session it works for; its instructions are no prompt of the user's."""
     main = _read(join_compact(_prompt("go"), _answer("m1", 50)))
