@@ -23,6 +23,7 @@ from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_packet, redact_text
 from agent_relay.logic.render import mark_stale
+from agent_relay.logic.succession import find_native_id
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
@@ -64,6 +65,7 @@ def publish(ground: Ground, session: Session, handoff: Handoff, environ: Mapping
         if source is None
         else _readdress(ground, session, handoff, source)
     )
+    packet = packet.model_copy(update={"resumes": _find_resumed(session, handoff.to_agent)})
     packet = redact_packet(add_terms(packet, handoff), known=known, allow=get_allow(ground))
     render = build_renderer(target, folder)
     budget = ground.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
@@ -146,6 +148,18 @@ def find_native(
         )
     except RelayError:
         return None
+
+
+def _find_resumed(session: Session, agent: str) -> str | None:
+    """The transcript of the conversation `agent` will go on in; `None` where it begins one.
+
+    Also where its path says too little: a database holds all of an agent's conversations.
+    """
+    native_id = find_native_id(session, agent)
+    own = [leg for leg in session.legs if leg.agent == agent and leg.transcript]
+    paths = {leg.transcript for leg in own if leg.native_id == native_id}
+    shared = paths & {leg.transcript for leg in own if leg.native_id != native_id}
+    return min(paths) if native_id and len(paths) == 1 and not shared else None
 
 
 def _readdress(ground: Ground, session: Session, handoff: Handoff, source: ResumePacket) -> ResumePacket:

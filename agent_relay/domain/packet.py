@@ -185,7 +185,10 @@ class Cut(Document):
 
 
 class ResumePacket(Document):
-    """One packet. Readers of version n read every version <= n; unknown fields survive."""
+    """One packet. Readers of version n read every version <= n; unknown fields survive.
+
+    `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
+    """
 
     schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")
     version: int = Field(default=VERSION, ge=1)
@@ -195,6 +198,7 @@ class ResumePacket(Document):
     created_at: datetime
     previous_agent: str
     target_agent: str
+    resumes: str | None = None
     checkpoint_reason: Reason
     turn_count: int | None = None
     task: str | None = None

@@ -9,6 +9,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.packet import ResumePacket
+from agent_relay.logic.packet.own import leave_out_own
 from agent_relay.logic.packet_json import render_document
 from agent_relay.logic.plain import clean_text, quote_text
 
@@ -58,7 +59,7 @@ def render_packet(packet: ResumePacket, *, template: Template, title: str, folde
     where the template fails.
     """
     values = {
-        "packet": _view(render_document(packet), 0),
+        "packet": _view(render_document(leave_out_own(packet)), 0),
         "title": quote_text(title),
         "folder": quote_text(folder),
     }

@@ -76,6 +76,29 @@ def render(packet: ResumePacket, agent: str = "codex") -> str:
     return build_renderer(load_adapter(f"{BUILT_IN}/{agent}"), "/r/.agent-relay/sessions/S")(packet)
 
 
+def test_an_agent_that_resumes_its_conversation_is_not_told_its_own_words() -> None:
+    """It knows them, and would take them for news; what others said, and the user's rules, it is told."""
+    sources = {
+        "OWN": {**SOURCE, "transcript": "/t/beta:7"},
+        "OTHER": {**SOURCE, "transcript": "/t/beta2:7"},
+        "NOBODYS": None,
+    }
+    packet = build(
+        resumes="/t/beta",
+        decisions=[{"id": name, "summary": name, "source": source} for name, source in sources.items()],
+        attempts=[{"summary": name, "source": source} for name, source in sources.items()],
+        recent_turns=[
+            {"role": "assistant", "text": name, "source": source} for name, source in sources.items()
+        ],
+    )
+    resumed, fresh = render(packet), render(packet.model_copy(update={"resumes": None}))
+    assert {name: resumed.count(name) for name in sources} == {"OWN": 0, "OTHER": 3, "NOBODYS": 3}
+    assert {name: fresh.count(name) for name in sources} == {"OWN": 3, "OTHER": 3, "NOBODYS": 3}
+    assert "a CONSTRAINT" in resumed
+    assert ["in this very conversation" in text for text in (resumed, fresh)] == [True, False]
+    assert len(packet.decisions) == 3
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_every_target_is_told_in_the_agreed_order(agent: str) -> None:
     """Who and why, task, next step, decisions, rules, blockers, attempts, files, checks, plan, prompt."""

@@ -8,7 +8,7 @@ import pytest
 from tests.support.install_clis import get_clis_folder, install_clis
 from tests.support.real import World, open_world
 
-TEST_LIMIT_S = 400
+TEST_LIMIT_S = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -36,15 +36,16 @@ def build_turn(agent: str) -> list[Step]:
     return [call(shell(agent, "git diff --stat"), text=DECISIONS[agent]), LIMITS[agent]]
 
 
-def read_newest_packet(session: Session) -> dict[str, object]:
-    """The document of the session's newest packet."""
+def read_newest_packet(session: Session) -> tuple[dict[str, object], str]:
+    """The document of the session's newest packet, and its text."""
     folder = f"{session.root}/.agent-relay/sessions/{session.id}"
     _, _, path = list_packets(folder)[-1]
     read_packet(path)
     with open(path, encoding="utf-8") as file:
         found = json.load(file)
     assert isinstance(found, dict)
-    return found
+    with open(path.removesuffix("json") + "md", encoding="utf-8") as file:
+        return found, file.read()
 
 
 def read_history(world: World) -> list[str]:
@@ -85,9 +86,10 @@ def test_one_session_goes_through_all_four_agents_and_back_to_the_first(world: W
     assert [leg.agent for leg in session.legs] == [*AGENTS, "claude"]
     assert session.legs[-1].native_id == native_id
     assert session.legs[-1].resumes
-    lineage = read_newest_packet(session)["lineage"]
-    assert isinstance(lineage, list)
-    assert [leg["agent"] for leg in lineage] == list(AGENTS)
+    packet, text = read_newest_packet(session)
+    assert isinstance(packet["lineage"], list)
+    assert [leg["agent"] for leg in packet["lineage"]] == list(AGENTS)
+    assert [agent for agent, said in DECISIONS.items() if said not in text] == ["claude"]
     assert read_history(world) == [*AGENTS, "claude, resumed"]
 
 

@@ -79,7 +79,7 @@ def wait_ready(leg: Leg) -> None:
 def deliver(leg: Leg, text: str) -> None:
     """Paste `text` and submit it, as the adapter says."""
     leg.terminal.paste(text)
-    leg.terminal.pump(0)
+    leg.terminal.wait_typed(text)
     leg.terminal.wait_quiet(leg.adapter.deliver.submit_delay_ms / 1000)
     leg.terminal.send(leg.adapter.deliver.submit)
 

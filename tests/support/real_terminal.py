@@ -10,7 +10,7 @@ import pexpect
 import pyghostty
 
 ROWS, COLS = 40, 120
-LIMIT_S = 90  # agents that need three seconds to start have needed twenty on a busy machine
+LIMIT_S = 180  # on a machine with ten times the work it can do, agents have needed 47 s to start instead of 3
 READ_S = 0.05  # how long one look at the PTY waits for bytes before conditions are checked again
 
 
@@ -106,6 +106,18 @@ class Terminal:
             if len(self.raw) != seen:
                 seen, last = len(self.raw), time.monotonic()
 
+    def wait_typed(self, text: str) -> None:
+        """Return once `text` was sent and stands on the screen, or what an agent shows for a long paste.
+
+        A return that an agent reads together with the text is a line feed to it.
+        """
+        tail = "".join(text.split())[-12:]
+        self.wait_until(
+            lambda: "Pasted" in self.screen or tail in "".join(self.screen.split()),
+            f"{text[-60:]!r} to stand there",
+        )
+        self.wait_quiet(0.3)
+
     def wait_exit(self, limit_s: float = 10) -> int:
         """The exit status as a shell reports it; raise `WaitedError` after `limit_s`."""
         end = time.monotonic() + limit_s
@@ -132,5 +144,6 @@ class Terminal:
         """End whatever is left of the program's group and free the terminal."""
         if self._child.isalive():
             os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
         self._child.close(force=True)
         self._emulator.close()

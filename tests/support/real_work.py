@@ -40,9 +40,7 @@ def wait_prompt(terminal: Terminal, agent: str) -> None:
 def type_line(terminal: Terminal, text: str) -> None:
     """A person types `text` and, once it stands there, presses Enter."""
     terminal.send(text)
-    tail = "".join(text.split())[-12:]
-    terminal.wait_until(lambda: tail in "".join(terminal.screen.split()), f"{text!r} to stand there")
-    terminal.wait_quiet(0.3)
+    terminal.wait_typed(text)
     terminal.send("\r")
 
 
