@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """The demo agent: a scripted coding agent with a prompt, a transcript and limits, and no provider behind it.
 
-    agent.py [--name demo] [--session-id UUID | --resume UUID] [--brief FILE] [--model NAME]
+    agent.py [--name demo] [--session-id UUID | --resume UUID] [--brief FILE] [--model NAME] [--headless]
 
 It plays `<name>.json` of the folder in `DEMO_AGENT_SCREENPLAYS`, else `../<name>/screenplay.json`, and
 keeps its transcripts in `$DEMO_AGENT_HOME/<name>/` (default `~/.demo-agent`). Keys: Enter submits,
 Ctrl-C interrupts a turn or clears the prompt, Ctrl-D on an empty prompt quits, `/quit` quits, `/compact`
-makes what it says of its context a tenth. Pastes are bracketed; one of several lines is one prompt.
+makes what it says of its context a tenth. Pastes are bracketed; one of several lines is one prompt. Headless,
+standard input is the one prompt, and every row of the transcript is also a line of standard output; the
+status is 0 for a turn that was done, else 1.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 import uuid
 
 from stage import Ended, Interrupted, Stage, Transcript, read_rows, read_screenplay
-from terminal import Terminal
+from terminal import Silence, Terminal
 
 VERSION = "1.0.0"
 
@@ -32,16 +34,22 @@ def main() -> int:
     native_id = options.resume or options.session_id or str(uuid.uuid4())
     path = os.path.join(folder, f"{native_id}.jsonl")
     played = read_rows(path) if options.resume else []
-    terminal = Terminal(options.name)
-    stage = Stage(terminal, Transcript(path), read_screenplay(options.name), played)
+    terminal = Silence() if options.headless else Terminal(options.name)
+    transcript = Transcript(path, is_told=options.headless)
+    stage = Stage(terminal, transcript, read_screenplay(options.name), played)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGHUP, stop)
     try:
         with terminal:
             stage.open(native_id, options)
+            if options.headless:
+                return 0 if stage.play(sys.stdin.read()) else 1
             return serve(terminal, stage)
     except Ended as end:
         return end.status
+    except (Interrupted, KeyboardInterrupt):
+        stage.note_interrupt()
+        return 130
 
 
 def serve(terminal: Terminal, stage: Stage) -> int:
@@ -70,6 +78,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--resume", default="")
     parser.add_argument("--brief", default="", help="a file read before the first prompt")
     parser.add_argument("--model", default="scripted")
+    parser.add_argument("--headless", action="store_true", help="one turn, without a screen")
     parser.add_argument("--version", action="version", version=f"demo-agent {VERSION}")
     return parser.parse_args()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import argparse
 
-    from terminal import Terminal
+    from terminal import Silence, Terminal
 
 Row = dict[str, object]
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -35,11 +35,12 @@ class Interrupted(Exception):  # noqa: N818 - not an error: the user's key
 
 
 class Transcript:
-    """One JSON object a line, appended and flushed as it happens."""
+    """One JSON object a line, appended and flushed as it happens; with `is_told` on standard output too."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_told: bool = False) -> None:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         self._path = path
+        self._is_told = is_told
 
     def write(self, kind: str, **values: object) -> None:
         """One more row, with its kind and time."""
@@ -49,13 +50,15 @@ class Transcript:
             os.write(handle, json.dumps(row).encode() + b"\n")
         finally:
             os.close(handle)
+        if self._is_told:
+            print(json.dumps(row), flush=True)  # noqa: T201 - what a headless turn is for
 
 
 class Stage:
     """Plays the screenplay. `played` are the rows of the transcript that is resumed."""
 
     def __init__(
-        self, terminal: Terminal, transcript: Transcript, scenes: list[Row], played: list[Row]
+        self, terminal: Terminal | Silence, transcript: Transcript, scenes: list[Row], played: list[Row]
     ) -> None:
         self._terminal = terminal
         self._transcript = transcript
@@ -79,8 +82,11 @@ class Stage:
             self._transcript.write("brief", text=self._words)
             self._terminal.say(f"* read {len(self._words.splitlines())} lines of briefing", "dim")
 
-    def play(self, prompt: str) -> None:
-        """One turn: the first scene left whose `when` is found in the prompt, or that has none."""
+    def play(self, prompt: str) -> bool:
+        """One turn: the first scene left whose `when` is found in the prompt, or that has none.
+
+        Whether it was done; a limit ends it before.
+        """
         self._transcript.write("prompt", text=prompt)
         self._words = f"{self._words}\n{prompt}"
         lines = prompt.splitlines()
@@ -89,13 +95,14 @@ class Stage:
         self._terminal.show_state("busy")
         if self._limit and time.time() < float(str(self._limit["resets_at"])):
             self._hit(self._limit)
-            return
+            return False
         self._limit = {}
         for step in self._find_steps(prompt):
             self._perform(step)
             if self._limit:
-                return
+                return False
         self._transcript.write("done")
+        return True
 
     def compact(self) -> None:
         """The conversation is shorter: what its record says of it is a tenth of before."""

@@ -180,3 +180,29 @@ class Terminal:
             return
         sys.stdout.write(text)
         sys.stdout.flush()
+
+
+class Silence:
+    """Where there is no screen: nothing is shown, nobody answers, and time passes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def say(self, text: str, colour: str = "") -> None:
+        """Nobody sees it."""
+
+    def show_state(self, state: str) -> None:
+        """Nobody sees it."""
+
+    def ask(self, question: str) -> bool:
+        """No: nobody is there to say yes."""
+        return not question
+
+    def wait(self, seconds: float) -> None:
+        """`seconds` pass."""
+        time.sleep(seconds)

@@ -11,6 +11,7 @@ from agent_relay.app.narrating import Narrating
 from agent_relay.app.race_handlers import build_race_handlers
 from agent_relay.app.race_runner import SessionRunners
 from agent_relay.app.racing import Racing
+from agent_relay.app.running import build_run_handlers
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
 from agent_relay.system.adapters import load_adapters
@@ -43,7 +44,9 @@ class Application:
     def handlers(self) -> Mapping[str, Handler]:
         """The operations by name."""
         narrate = build_narrate_handlers(self._sessions, self._narrating)
-        return {**build_handlers(self._sessions), **narrate, **build_race_handlers(self._racing)}
+        race = build_race_handlers(self._racing)
+        run = build_run_handlers(self._sessions, self._ground)
+        return {**build_handlers(self._sessions), **narrate, **race, **run}
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

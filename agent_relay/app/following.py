@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
-from agent_relay.app.legs import Known, LiveLeg, adopt_leg, end_agent, end_by_force, end_lost_leg, is_held
+from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
+from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.publishing import find_native
 from agent_relay.domain.effect import Answered, Happened, LegGone
 from agent_relay.domain.errors import RelayError
@@ -41,7 +43,10 @@ class Told(Protocol):
 class Following:
     """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
 
-    def __init__(self, ground: Ground, environ: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self, ground: Ground, environ: Callable[[], Mapping[str, str]], stirred: Callable[[], None]
+    ) -> None:
+        self._stirred = stirred
         self.trouble = ""
         self.live: dict[str, LiveLeg] = {}
         self._ground = ground
@@ -52,6 +57,7 @@ class Following:
         """`live` is watched from now on; what it does is told."""
         self.live[live.leg.id] = live
         live.watch.tell = lambda happened: _tell(told, happened)
+        live.watch.stirred = self._stirred
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
         self.release(told.session)
@@ -125,6 +131,7 @@ class Following:
             await self._name(_get_leg(told.session, leg.id), told)
         except Exception as error:  # noqa: BLE001 - the root of the watch's task: whatever its records hold, its end must be told
             self._ground.report(error)
+        ending = judge(live.watch, ending, f"{self._ground.folders.legs}/{leg.id}")
         # The journal may not know the pids yet, where the disk refused the line that tells them.
         pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
         if ending.how == "exited":

@@ -18,6 +18,7 @@ from agent_relay.domain.serving import Teller
 from agent_relay.logic.launch import chooses_session
 from agent_relay.logic.ledger import add_rest, find_rest
 from agent_relay.logic.policy import Availability
+from agent_relay.logic.succession import HEADLESS
 from agent_relay.system.adapters import (
     LoadedAdapter,
     find_program,
@@ -116,13 +117,14 @@ class Ground:
 
 
 def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: Rest | None) -> Availability:
+    headless = (HEADLESS,) if loaded.adapter.headless is not None else ()
     return Availability(
         installed=find_program(loaded, environ) is not None,
         signed_in=is_signed_in(loaded.adapter, environ, home),
         resting=rest is not None,
         rests_until=rest.until if rest else None,
         scope=rest.scope if rest else "",
-        capabilities=frozenset(loaded.adapter.capabilities),
+        capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
     )
 
 

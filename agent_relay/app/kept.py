@@ -8,12 +8,17 @@ import asyncio
 import contextlib
 import os
 from dataclasses import replace
+from datetime import timedelta
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.legs import Luggage, end_by_force, read_luggage, remove_folder
+from agent_relay.app.leg_ends import end_by_force, remove_folder
+from agent_relay.app.legs import Luggage, read_luggage
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
 from agent_relay.system.holder_client import HolderConnection
+
+UNREAD = timedelta(hours=1)
+"""How long what a headless turn said is kept for somebody who has not read it to its end."""
 
 
 async def find_luggage(ground: Ground, session: Session) -> Luggage | None:
@@ -29,10 +34,12 @@ async def find_luggage(ground: Ground, session: Session) -> Luggage | None:
 
 
 async def release_legs(ground: Ground, session: Session) -> None:
-    """No leg of the session that is over has a holder or a folder any more."""
+    """No leg of the session that is over has a holder any more, and but for a headless one's no folder."""
     for leg in session.legs:
         if leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
             await _release(ground, leg)
+            if not leg.headless:
+                await remove_folder(ground, leg)
 
 
 async def _release(ground: Ground, leg: Leg) -> None:
@@ -44,7 +51,19 @@ async def _release(ground: Ground, leg: Leg) -> None:
             await holder.close()
     except RelayError:
         await end_by_force(ground, replace(leg, child_pid=0), leg.holder_pid)
-    await remove_folder(ground, leg)
+
+
+async def forget_streams(ground: Ground, session: Session, *, since: str | None = None) -> None:
+    """What headless legs that are over said is gone: who followed them has read it.
+
+    With `since`, only of the legs before that one; an empty name is before all of them.
+    """
+    for leg in session.legs:
+        if since in {leg.id, ""}:
+            return
+        if leg.headless and leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
+            await _release(ground, leg)
+            await remove_folder(ground, leg)
 
 
 def _get_folder(ground: Ground, leg: Leg) -> str:

@@ -5,16 +5,18 @@ import contextlib
 import json
 import logging
 import os
-import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.headless_legs import load_for, prepare_streams
 from agent_relay.app.launching import Start, build_values, prepare_launch
 from agent_relay.app.publishing import read_packet_text
-from agent_relay.app.watch import LegWatch, Senses
+from agent_relay.app.senses import Senses
+from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.context import NO_WISHES
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
@@ -76,9 +78,12 @@ class LiveLeg:
         await self.watch.holder.close()
 
 
-async def start_leg(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
+async def start_leg(
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str = ""
+) -> LiveLeg:
     """The leg runs: its holder was started, or found running from before a crash.
 
+    `prompt` is the user's, for a headless leg; another one is given it when it is ready.
     Raises RelayError where it cannot be started; nothing of it is left then.
     """
     folder = f"{ground.folders.legs}/{leg.id}"
@@ -89,55 +94,7 @@ async def start_leg(ground: Ground, session: Session, leg: Leg, luggage: Luggage
             return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
-    return await _start(ground, session, leg, luggage)
-
-
-async def is_held(ground: Ground, leg: Leg) -> bool:
-    """Whether the leg's holder lives; where that cannot be told, it counts as living."""
-    return await asyncio.to_thread(_is_held, legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}"))
-
-
-def _is_held(place: legs.Leg) -> bool:
-    if not os.path.isdir(place.folder):
-        return False
-    try:
-        lock = legs.try_lock(place)
-    except RelayError:
-        return True
-    if lock is not None:
-        os.close(lock)
-    return lock is None
-
-
-async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
-    """Neither the agent nor a holder that does not answer lives on."""
-    if leg.child_pid:
-        await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
-    if holder_pid and await is_held(ground, leg):
-        # While the lock is held its holder lives, so that its pid cannot have become another's.
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(holder_pid, signal.SIGKILL)
-
-
-async def end_agent(leg: Leg) -> None:
-    """No process of the leg's agent is left."""
-    if leg.child_pid:
-        left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
-        if left:
-            _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
-
-
-async def end_lost_leg(ground: Ground, leg: Leg) -> None:
-    """No process of a leg without a holder is left, and its folder is gone."""
-    await end_agent(leg)
-    await remove_folder(ground, leg)
-
-
-async def remove_folder(ground: Ground, leg: Leg) -> None:
-    """The leg's folder is gone; where the disk refuses, the next daemon finds it again."""
-    with contextlib.suppress(RelayError):
-        place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
-        await asyncio.to_thread(legs.remove_leg, place)
+    return await _start(ground, session, leg, luggage, prompt)
 
 
 async def read_luggage(holder: HolderConnection) -> Luggage:
@@ -145,12 +102,12 @@ async def read_luggage(holder: HolderConnection) -> Luggage:
     return _unpack(await holder.luggage())
 
 
-async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -> LiveLeg:
+async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, prompt: str) -> LiveLeg:
     """The leg in a new folder. Raises RelayError; nothing of it is left then."""
     made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
     started: Started | None = None
     try:
-        loaded = ground.get_adapter(leg.agent)
+        loaded = load_for(ground, leg)
         packet = await asyncio.to_thread(_write_packet, ground, session, leg, made.folder)
         start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)
@@ -160,6 +117,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
         watch = _build_watch(ground, leg, loaded, plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
+        given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
         spec = HolderSpec(
             argv=list(plan.argv),
             env=plan.env,
@@ -168,7 +126,8 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
             rows=luggage.rows,
             cols=luggage.cols,
             lock_fd=lock,
-            library=find_library() or "",
+            library="" if leg.headless else find_library() or "",
+            streams=await asyncio.to_thread(given) if leg.headless else [],
             luggage=_pack(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
         )
@@ -183,7 +142,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage) -
         raise
     finally:
         os.close(lock)
-    if started.emulator_error:
+    if started.emulator_error and not leg.headless:
         _log.warning("no-emulator leg=%s", leg.id)
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
@@ -229,7 +188,7 @@ def _build_start(
 
 async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
     """The leg of a living holder, under watch again. Raises RelayError where the holder does not answer."""
-    loaded = ground.get_adapter(leg.agent)
+    loaded = load_for(ground, leg)
     holder = await HolderConnection.open(f"{ground.folders.legs}/{leg.id}")
     try:
         hello = await holder.request("hello")
@@ -251,10 +210,11 @@ def _build_watch(
     ground: Ground, leg: Leg, loaded: LoadedAdapter, env: Mapping[str, str], known: Known = frozenset()
 ) -> LegWatch:
     sources = loaded.adapter.sources
-    wishes = ground.config.context.build_wishes()
-    senses = Senses(
-        load_rules(loaded), sources, ground.find_zone(env), ground.config.patience_s, known, wishes
-    )
+    # Between two headless turns nobody is there to be compacted, and within one nobody may be asked.
+    wishes = NO_WISHES if leg.headless else ground.config.context.build_wishes()
+    says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
+    zone = ground.find_zone(env)
+    senses = Senses(load_rules(loaded), sources, zone, ground.config.patience_s, known, wishes, says)
     return LegWatch(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
 
 

@@ -1,23 +1,34 @@
 """One session at work: its host, and the stage its effects are performed on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
 from agent_relay.app.keeping import KeptJournal
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
 from agent_relay.domain.session import Session
 from agent_relay.system.journal import Journal
 
 
+@dataclass(slots=True)
+class Reading:
+    """How far whoever follows a headless turn has come: `leg` is the one they read, `is_done` at its end."""
+
+    leg: str = ""
+    is_done: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A session's host and stage."""
+    """A session's host and stage; `pulse` beats when it changed or its agent said something."""
 
     host: Host
     stage: Stage
+    pulse: Pulse
+    reading: Reading = field(default_factory=Reading)
 
     @property
     def session(self) -> Session:
@@ -29,6 +40,10 @@ class Room:
         """What keeps the session from going on, for the user; empty for nothing."""
         return self.host.trouble or self.stage.trouble
 
+    def is_read(self) -> bool:
+        """Whether who followed its headless turn has read everything."""
+        return self.reading.is_done
+
     async def close(self) -> None:
         """Nothing of it runs in this process any more; its agent and holder are left as they are."""
         await self.stage.close()
@@ -39,10 +54,12 @@ def open_room(
     ground: Ground, narrating: Narrating, journal: Journal, changed: Callable[[Session], None]
 ) -> Room:
     """The session of `journal`, at work. Raises what its history makes of it, the journal given up then."""
-    stage = Stage(ground, narrating)
+    pulse = Pulse()
+    stage = Stage(ground, narrating, pulse.beat)
 
     def see(session: Session) -> None:
         stage.see(session)
+        pulse.beat()
         changed(session)
 
     try:
@@ -60,4 +77,4 @@ def open_room(
         raise
     stage.host = host
     host.start()
-    return Room(host, stage)
+    return Room(host, stage, pulse)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.kept import UNREAD, forget_streams
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.room import Room, open_room
 from agent_relay.domain.effect import Restarted
@@ -63,12 +64,15 @@ class Rooms:
 
     async def retire(self) -> None:
         """Sessions that ended a while ago are let go of: each holds a file and a task."""
-        before = self._ground.clock.now() - _REMEMBERED
+        now = self._ground.clock.now()
         for room in list(self._rooms.values()):
             session = room.session
-            if session.state is State.ENDED and session.updated_at < before and room.host.is_idle:
+            remembered = _REMEMBERED if session.turn is None or room.is_read() else UNREAD
+            is_old = session.updated_at < now - remembered
+            if session.state is State.ENDED and is_old and room.host.is_idle:
                 del self._rooms[session.id]
                 await room.close()
+                await forget_streams(self._ground, session)
 
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
         """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""

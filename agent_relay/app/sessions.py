@@ -5,10 +5,11 @@ import logging
 import os
 from datetime import tzinfo
 
-from agent_relay.app.adoption import build_history, find_adoptable, was_adopted
+from agent_relay.app.adoption import was_adopted
+from agent_relay.app.beginning import create_session, find_note
 from agent_relay.app.ground import Ground
-from agent_relay.app.index import create_journal, get_journal_path, read_index
-from agent_relay.app.kept import release_legs
+from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.kept import UNREAD, forget_streams, release_legs
 from agent_relay.app.launching import get_program
 from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
@@ -24,19 +25,15 @@ from agent_relay.app.wishes import (
     find_wished_root,
     is_on_its_way,
 )
-from agent_relay.domain.effect import Asked, StopAsked
+from agent_relay.domain.effect import Asked, StopAsked, TurnAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.session import Session, State
 from agent_relay.domain.terms import NO_TERMS, Terms
 from agent_relay.logic.fold import fold_events
-from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.succession import begin_leg
-from agent_relay.logic.wording import render_resting_note
 from agent_relay.logic.wording import session_folder as build_folder
 from agent_relay.system.journal import Journal, read_events
-from agent_relay.system.secrets import gather_secrets
 
 _log = logging.getLogger(__name__)
 _START_S = 20.0
@@ -107,7 +104,7 @@ class Sessions:
                 check_terms(wish, None)
             if room is None:
                 room = await self._begin(wish, root)
-                note = await self._find_note(wish)
+                note = await find_note(self._ground, wish)
             elif wish.source and not was_adopted(room.session, wish):
                 raise WrongUseError(
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
@@ -162,6 +159,20 @@ class Sessions:
                 room.stage.take(luggage)
             return room
 
+    async def take_turn(self, wish: OpenWish, asked: TurnAsked) -> Room:
+        """The room of the session that is at work on a headless turn: the one wished for, or a new one.
+
+        Raises WrongUseError where that one is at work already.
+        """
+        root = await asyncio.to_thread(find_wished_root, wish.cwd)
+        async with self._opening:
+            await self._rooms.retire()
+            room = await self._find(wish, root) or await self._create_room(wish, root)
+            if room.session.living_leg is None:
+                room.stage.take(wish.pack(), wish.task)
+            await room.host.ask(asked)
+        return room
+
     async def stop_session(self, session_id: str) -> Session:
         """The session, its end begun."""
         return await self.get(session_id).host.ask(StopAsked("stopped by hand"))
@@ -174,7 +185,9 @@ class Sessions:
         if wish.fresh:
             return None
         here = [session for session in self.at_work() if session.root == root]
-        going = [session for session in here if session.state is not State.STOPPING]
+        going = [
+            one for one in here if one.state is not State.STOPPING and not (one.leg and one.leg.headless)
+        ]
         return self._rooms.get(going[0].id) if going else None
 
     async def _begin(self, wish: OpenWish, root: str) -> Room:
@@ -186,12 +199,6 @@ class Sessions:
             world = await room.stage.build_world(room.session)
             await room.host.ask(begin_leg(room.session, wish.agent, world))
         return room
-
-    async def _find_note(self, wish: OpenWish) -> str:
-        """That the agent of a new session rests, by what the ledger says."""
-        state = (await asyncio.to_thread(self._ground.read_availability, wish.environ))[wish.agent]
-        now = self._ground.clock.now()
-        return render_resting_note(wish.agent, state.rests_until, now, self.zone) if state.resting else ""
 
     async def _go_on(self, room: Room, wish: OpenWish) -> Session:
         session = room.session
@@ -223,19 +230,10 @@ class Sessions:
 
     async def _create_room(self, wish: OpenWish, root: str) -> Room:
         """A new session, without a leg or with the one adopted from `wish.source`."""
-        ground = self._ground
-        native = None
-        if wish.source:
-            native = await asyncio.to_thread(find_adoptable, ground, wish)
-        roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
-        known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
-        task = redact_text(wish.task, known=known).text
-        body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
-        room = self._rooms.add(
-            await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now())
-        )
-        if native is not None:
-            await room.host.ask(Outcome(build_history(ground.create_id(), wish.source, native)))
+        journal, past = await create_session(self._ground, wish, root)
+        room = self._rooms.add(journal)
+        if past.bodies:
+            await room.host.ask(past)
         return room
 
     async def _take_up(self, session_id: str, root: str) -> None:
@@ -246,6 +244,8 @@ class Sessions:
             return
         if session.state is State.ENDED:
             await release_legs(self._ground, session)
+            if session.updated_at < self._ground.clock.now() - UNREAD:
+                await forget_streams(self._ground, session)
             return
         await self._rooms.reopen(await asyncio.to_thread(Journal, path))
 

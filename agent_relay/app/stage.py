@@ -2,21 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
 from agent_relay.app.kept import find_luggage
-from agent_relay.app.legs import Known, LiveLeg, Luggage, end_lost_leg, start_leg
+from agent_relay.app.leg_ends import end_lost_leg
+from agent_relay.app.legs import Known, LiveLeg, Luggage, start_leg
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.publishing import publish
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
 from agent_relay.app.stopping import stop_leg
+from agent_relay.app.waking import sleep_until
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
     DeliverPacket,
@@ -40,23 +41,21 @@ from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.logic.redact_event import redact_body
-from agent_relay.system.clock import Clock
 from agent_relay.system.secrets import gather_secrets
 
 if TYPE_CHECKING:
     from agent_relay.app.host import Host
 
 _LEDGER_WAITS_S = (0, 2, 5, 10, 15, 30)
-_LONGEST_SLEEP_S = 30.0
 
 
 class Stage:
     """Performs one session's effects. `luggage` is what the user's last terminal brought."""
 
-    def __init__(self, ground: Ground, narrating: Narrating) -> None:
+    def __init__(self, ground: Ground, narrating: Narrating, stirred: Callable[[], None]) -> None:
         self._ground = ground
         self._host: Host | None = None
-        self._following = Following(ground, lambda: self._luggage.environ)
+        self._following = Following(ground, lambda: self._luggage.environ, stirred)
         self._luggage = Luggage(dict(os.environ))
         self._secrets: tuple[Luggage | None, frozenset[str]] = (None, frozenset())
         self._task = ""
@@ -214,7 +213,9 @@ class Stage:
             live = self._following.live.get(leg.id)
             if live is None:
                 try:
-                    live = await start_leg(self._ground, self.host.session, leg, self._luggage)
+                    session = self.host.session
+                    prompt = self._task or (session.turn.prompt if session.turn is not None else "")
+                    live = await start_leg(self._ground, session, leg, self._luggage, prompt=prompt)
                 except RelayError as error:
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._following.follow(live, self.host)
@@ -277,12 +278,6 @@ class Stage:
             self._troubles[what] = error.sentence
         else:
             self._troubles.pop(what, None)
-
-
-async def sleep_until(clock: Clock, at: datetime) -> None:
-    """It is `at` by the wall clock, which a sleeping machine does not stop and a person may set."""
-    while (left_s := (at - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110 - nothing tells when a clock was set
-        await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
 
 
 def _find_known(events: Sequence[Event], leg_id: str) -> Known:

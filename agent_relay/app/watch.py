@@ -4,16 +4,15 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
-from agent_relay.domain.adapter import SourceSpec
-from agent_relay.domain.context import NO_WISHES, ContextWishes, Level
+from agent_relay.app.senses import Senses
+from agent_relay.domain.context import Level
 from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
-from agent_relay.domain.rules import Rules
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.context_window import find_level
@@ -23,6 +22,7 @@ from agent_relay.logic.detector.records import is_meant
 from agent_relay.logic.naming import find_names
 from agent_relay.logic.readiness import AgentState, InputState, read_input, read_state
 from agent_relay.logic.redact import redact_text
+from agent_relay.logic.stream import Verdict
 from agent_relay.system.clock import Clock
 from agent_relay.system.holder_client import HolderConnection, HolderError
 
@@ -37,26 +37,11 @@ _LONGEST_TICK_S = 30.0
 """A machine that sleeps stops the loop's clock, not the agent's: the wall clock is asked this often."""
 
 
-@dataclass(frozen=True, slots=True)
-class Senses:
-    """How a leg's evidence is to be read.
-
-    `known` are (rule, text, until, decides) of signals already in the journal: a new daemon hears old
-    records again. `wishes` are the marks of the leg's context; it is not read while they are off.
-    """
-
-    rules: Rules
-    sources: Sequence[SourceSpec]
-    zone: tzinfo
-    patience_s: float
-    known: frozenset[tuple[str, str, str, bool]] = frozenset()
-    wishes: ContextWishes = NO_WISHES
-
-
 class LegWatch:
     """Reads one leg and tells what it finds.
 
-    `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt.
+    `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt;
+    `verdict` how a headless turn goes. `stirred` is called when records were heard.
     """
 
     def __init__(
@@ -67,6 +52,8 @@ class LegWatch:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
         self.prompted = False
+        self.verdict = Verdict(senses.says)
+        self.stirred: Callable[[], None] = _stir_nobody
         self.tell: Callable[[Happened], None] = _tell_nobody
         self.names: dict[str, str] = {}
         self.renamed: Callable[[str, dict[str, str]], None] = _tell_nobody_the_name
@@ -135,11 +122,14 @@ class LegWatch:
         for record in records:
             if record.source is Source.STATE_FILE:
                 self._state_record = dict(record.data)
+            if record.source is Source.STREAM:
+                self.verdict.hear(record.data)
             self._note_progress(record)
             self._rename(record)
             self._say(self._detector.hear(record, now=now))
             self._note_context(record, now)
         await self._read()
+        self.stirred()
 
     def is_working(self) -> bool:
         """Whether the leg took a prompt, by its screen or its records, or is over."""
@@ -286,6 +276,10 @@ class LegWatch:
 
 def _tell_nobody(happened: Happened) -> None:
     _log.warning("told-nobody what=%s", type(happened).__name__)
+
+
+def _stir_nobody() -> None:
+    return
 
 
 def _tell_nobody_the_name(leg_id: str, _names: dict[str, str]) -> None:

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent_relay.domain.document import Strict
+from agent_relay.domain.saying import Saying
 
 
 class FileTemplate(Strict):
@@ -72,6 +73,9 @@ class QuitStep(Strict):
     only_when: Literal["", "ready", "busy", "asking"] = ""
 
 
+Role = Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file", "stream"]
+
+
 class Snapshot(Strict):
     """A URL answering what an event stream does not say, or said before we listened.
 
@@ -98,7 +102,7 @@ class SourceSpec(Strict):
     `snapshots` are asked each time an event stream is opened.
     """
 
-    role: Literal["hook", "transcript", "status-line", "log", "telemetry", "event", "state-file"]
+    role: Role
     framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
     path: str
     belongs: dict[str, str] = Field(default_factory=dict)
@@ -166,6 +170,29 @@ class Narrative(Strict):
     answer: Answer
 
 
+class Headless(Strict):
+    """How the agent works on one turn without a screen, in a leg of its own.
+
+    Its words stand in for the launch's: `fresh_args` or `resume_args`, then `args`; the model's and the
+    packet's are the launch's own. `env` is added to the launch's; `files`, where there are any, take the
+    place of the launch's. What it is to do comes on standard input. Its standard output is
+    `{leg_folder}/stream.jsonl`, one JSON object a line: the source "stream", whose `names` are as a source's,
+    and whose records mean what `says` has. Its standard error is `{leg_folder}/errors.log`. `keeps` are the
+    roles of those sources of the adapter that a headless leg has too, `sources` are its own. `quit` ends it.
+    """
+
+    args: tuple[str, ...] = ()
+    fresh_args: tuple[str, ...] = ()
+    resume_args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    files: tuple[FileTemplate, ...] = ()
+    keeps: tuple[Role, ...] = ()
+    sources: tuple[SourceSpec, ...] = ()
+    names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
+    says: tuple[Saying, ...]
+    quit: tuple[QuitStep, ...]
+
+
 class Adapter(Strict):
     """One agent."""
 
@@ -181,6 +208,7 @@ class Adapter(Strict):
     sources: tuple[SourceSpec, ...] = ()
     transcript: Transcript | None = None
     narrative: Narrative | None = None
+    headless: Headless | None = None
     budget_tokens: int = Field(default=6000, ge=500)
     template: str = "resume.md.j2"
     version_args: tuple[str, ...] = ("--version",)

@@ -169,12 +169,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class LegGone:
-    """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user."""
+    """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
+
+    `is_done` is whether a headless agent had said that its turn is over and well.
+    """
 
     leg: str
     how: str
     status: int = -1
     why: str = ""
+    is_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +231,16 @@ class StopAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnAsked:
+    """Somebody wants a headless turn of `agent`; `most` and `ends` are as `TurnBegun` has them."""
+
+    agent: str
+    prompt: str
+    most: int = 0
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Restarted:
     """A new daemon took over; `leg_lives` is whether the newest leg's holder does."""
 
@@ -252,5 +266,6 @@ Happened = (
     | DeliverFailed
     | ResetPassed
     | StopAsked
+    | TurnAsked
     | Restarted
 )

@@ -18,6 +18,7 @@ from agent_relay.domain.handoff_event import (
     PacketSaved,
     PredecessorStopped,
 )
+from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
 
 __all__ = [
     "KNOWN",
@@ -50,8 +51,11 @@ __all__ = [
     "SessionEnded",
     "SessionRested",
     "SessionStopping",
+    "SessionWaits",
     "SessionWoke",
     "SignalSeen",
+    "TurnBegun",
+    "TurnEnded",
     "Unknown",
 ]
 
@@ -70,7 +74,10 @@ class SessionCreated:
 
 @dataclass(frozen=True, slots=True)
 class LegStarting:
-    """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice."""
+    """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
+
+    A `headless` one works on one turn without a screen.
+    """
 
     name: ClassVar[str] = "leg.starting"
     leg: str
@@ -81,6 +88,7 @@ class LegStarting:
     packet: str = ""
     resumes: bool = False
     model: str = ""
+    headless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +260,9 @@ Body = (
     | DraftBegun
     | SessionStopping
     | SessionEnded
+    | TurnBegun
+    | TurnEnded
+    | SessionWaits
     | Unknown
 )
 

@@ -41,7 +41,8 @@ class Step(StrEnum):
 class Leg:
     """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt.
 
-    `model` is the one relay chose; empty for the user's own.
+    `model` is the one relay chose; empty for the user's own. A `headless` one works on one turn without a
+    screen.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Leg:
     status: int = -1
     ended_at: datetime | None = None
     model: str = ""
+    headless: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -113,6 +115,28 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """The newest headless turn; `outcome` is as `TurnEnded` has it, empty while it goes on.
+
+    `taken` counts the legs it took, of which it may take `most` (0: as many as there are). With `ends` the
+    session ends with it.
+    """
+
+    agent: str
+    prompt: str
+    most: int = 0
+    ends: bool = False
+    taken: int = 0
+    outcome: str = ""
+    why: str = ""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it may take no further leg."""
+        return 0 < self.most <= self.taken
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """The fold of a journal.
 
@@ -125,6 +149,7 @@ class Session:
     `warned` those of each window the user was told of.
     `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
+    `turn` is the newest headless turn.
     """
 
     id: str
@@ -158,6 +183,12 @@ class Session:
     closed: tuple[str, ...] = ()
     due: Handoff | None = None
     context: Context = UNKNOWN_CONTEXT
+    turn: Turn | None = None
+
+    @property
+    def open_turn(self) -> Turn | None:
+        """The headless turn that is not over; `None` where there is none, or people work in the session."""
+        return self.turn if self.turn is not None and not self.turn.outcome else None
 
     @property
     def leg(self) -> Leg | None:

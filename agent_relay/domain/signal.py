@@ -40,6 +40,7 @@ class Source(StrEnum):
     EVENT = "event"
     STATE_FILE = "state-file"
     TERMINAL = "terminal"
+    STREAM = "stream"
     PROXY = "proxy"
     CLOCK = "clock"
 

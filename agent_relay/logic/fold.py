@@ -39,10 +39,12 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 from agent_relay.logic.filling import begin_context, fold_context
 from agent_relay.logic.nearing import forget_leg, is_warning, note_warning
 from agent_relay.logic.origin import find_due
 from agent_relay.logic.transitions import TRANSITIONS
+from agent_relay.logic.turn_lines import count_leg, end_turn, fold_turn
 
 
 class ImpossibleEventError(AssertionError):
@@ -156,16 +158,15 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case HandoffFailed():
             # Who was not given its packet took over all the same: it lives and is in charge.
             took_over = body.step == "deliver"
-            failed = (session.handoff.to_agent,) if session.handoff else ()
-            tried = () if took_over else (*session.tried, *failed)
+            failed = (*session.tried, *((session.handoff.to_agent,) if session.handoff else ()))
+            tried = () if took_over else failed
             left, due = session.handoff or session.retriable, find_due(session, body)
             return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
         case HandoffCancelled() if session.handoff is not None:
             return replace(session, handoff=replace(session.handoff, is_cancelled=True))
         case HandoffRetried() if session.retriable is not None:
             again = replace(session.retriable, step=find_step_left(session), is_cancelled=False)
-            fresh = replace(session, retriable=None, due=None, tried=(), failure="", why="")
-            return replace(fresh, handoff=again)
+            return replace(session, handoff=again, retriable=None, due=None, tried=(), failure="", why="")
         case HandoffClosed(handoff):
             return replace(session, closed=(*session.closed, handoff), due=find_due(session, body))
         case LegEnded(leg, how, status):
@@ -175,7 +176,10 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
         case SessionEnded(why) | SessionStopping(why):
             left = session.handoff or session.retriable
-            return replace(session, why=why or session.why, handoff=None, tried=(), retriable=left)
+            known = end_turn(session, "stopped", why) if isinstance(body, SessionEnded) else session
+            return replace(known, why=why or session.why, handoff=None, tried=(), retriable=left)
+        case TurnBegun() | TurnEnded():
+            return fold_turn(session, body)
         case _:
             return session
 
@@ -207,11 +211,13 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         packet=body.packet,
         resumes=body.resumes,
         model=body.model,
+        headless=body.headless,
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
     return replace(
         forget_leg(session, event.at),
+        turn=count_leg(session.turn, is_headless=leg.headless),
         legs=legs,
         generation=body.generation,
         handoff=handoff,

@@ -21,6 +21,8 @@ _LEADS_TO = {
     "session.woke": "ready",
     "session.stopping": "stopping",
     "session.ended": "ended",
+    "session.waits": "ready",
+    "turn.begun": "starting",
 }
 _FALLS_TO = {
     "leg.ended": ("stopping", (*LIVE, "stopping")),
@@ -74,6 +76,8 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         state = "limited" if view["state"] in LIVE else None
     if state is not None and state != view["state"]:
         view["state"], view["since"] = state, at
+    if name == "turn.begun":
+        view["why"] = ""
 
 
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

@@ -4,10 +4,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_relay.domain.adapter import Adapter, Launch
+from agent_relay.domain.adapter import Adapter, Launch, SourceSpec
 from agent_relay.domain.errors import ConfigurationError
 
 OWN_PREFIX = "AGENT_RELAY_"
+STREAM_FILE = "stream.jsonl"
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -42,6 +43,33 @@ def build_launch(
         argv += _fill_all(words, values)
     argv += extra
     return LaunchPlan(tuple(argv), _build_env(adapter, launch, values, environ, set(withheld)))
+
+
+def build_headless(adapter: Adapter) -> Adapter | None:
+    """The adapter as a headless leg has it: its launch, sources and quitting; `None` where it has no such.
+
+    A program that asks to be started again would be given its prompt twice: that is its turn's end.
+    """
+    spec = adapter.headless
+    if spec is None:
+        return None
+    launch = adapter.launch.model_copy(
+        update={
+            "args": spec.args,
+            "fresh_args": spec.fresh_args,
+            "resume_args": spec.resume_args,
+            "env": {**adapter.launch.env, **spec.env},
+            "files": spec.files or adapter.launch.files,
+            "needs_port": False,
+            "relaunch_status": 0,
+        }
+    )
+    stream = SourceSpec(
+        role="stream", framing="jsonl", path=f"{{leg_folder}}/{STREAM_FILE}", names=spec.names
+    )
+    kept = (source for source in adapter.sources if source.role in spec.keeps)
+    sources = (stream, *kept, *spec.sources)
+    return adapter.model_copy(update={"launch": launch, "sources": sources, "quit": spec.quit})
 
 
 def chooses_session(launch: Launch, words: Sequence[str]) -> bool:

@@ -25,6 +25,7 @@ from agent_relay.domain.effect import (
     Spawned,
     StopAsked,
     StopLeg,
+    TurnAsked,
     WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
@@ -44,6 +45,7 @@ from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.logic.context_window import note_fill, relieve_asked, turn_ended
+from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.intervention import intervene
 from agent_relay.logic.ledger import find_rest
@@ -58,12 +60,12 @@ from agent_relay.logic.succession import (
     begin_leg,
     find_delivery,
     is_current,
-    leg_gone,
     note_refused,
     published,
     remedy_limit,
     try_roll_back,
 )
+from agent_relay.logic.turns import headless_prompted, headless_spawned, take_turn
 from agent_relay.logic.unpublished import publish_failed
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
@@ -110,6 +112,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return reset_passed(session, world)
         case StopAsked(why):
             return _stop_asked(session, why)
+        case TurnAsked():
+            return take_turn(session, happened, world)
         case Restarted(leg_lives):
             return restarted(session, world, leg_lives=leg_lives)
         case _:
@@ -186,7 +190,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
-    if session.state not in (*LIVE, State.RESTING):
+    if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
         return NOTHING
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
@@ -261,6 +265,8 @@ def _prompted(session: Session, leg: str) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or living.was_busy:
         return NOTHING
+    if living.headless:
+        return headless_prompted(session, living)
     handoff = session.handoff
     is_delivered = handoff is not None and handoff.step is Step.DELIVERED and session.state in LIVE
     confirmed = (HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
@@ -273,6 +279,8 @@ def _spawned(session: Session, spawned: Spawned) -> Outcome:
     if leg is None or leg.id != spawned.leg or leg.child_pid:
         return NOTHING
     started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
+    if leg.headless:
+        return headless_spawned(session, leg, started)
     handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
     waits = session.state is State.READY
     return Outcome((started,), find_delivery(replace(session, handoff=handoff), leg) if waits else ())

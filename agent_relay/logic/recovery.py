@@ -4,20 +4,21 @@ from dataclasses import replace
 
 from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
-from agent_relay.domain.handoff_event import HandoffConfirmed, PredecessorStopped
+from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered, PredecessorStopped
 from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step
 from agent_relay.logic.context_window import turn_ended
+from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import (
     find_delivery,
-    leg_gone,
     remedy_limit,
     replace_agent,
     rest_cancelled,
     start_successor,
     try_roll_back,
 )
+from agent_relay.logic.turns import begin_turn, wait_or_end
 
 
 def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
@@ -36,18 +37,40 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
         case State.LIMITED:
             return _give_way(session, world)
         case State.STOPPING:
-            return Outcome((), (StopLeg(leg.id),)) if leg else Outcome((SessionEnded(session.why),))
+            return Outcome((), (StopLeg(leg.id),)) if leg else _end(session)
         case State.RESTING:
-            return Outcome((), find_wake(session, world))
+            return _go_on_resting(session, leg, world)
         case _:
             if handoff is not None:
                 return _go_on(session, handoff, world)
             if leg is not None and not leg.child_pid:
                 return Outcome((), (SpawnLeg(leg.id),))
+            turn = session.open_turn
+            if leg is None and turn is not None and not turn.taken:
+                return begin_turn(session, turn, world)
             ready = leg is not None and session.state is State.READY
             given = find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
             return went_on if given else went_on.then(turn_ended(session, world))
+
+
+def _end(session: Session) -> Outcome:
+    """What was left to be said when the newest leg had ended."""
+    turn = session.turn
+    is_headless = session.leg is not None and session.leg.headless
+    if turn is None or not is_headless or not turn.outcome or session.why:
+        return Outcome((SessionEnded(session.why),))
+    return Outcome((wait_or_end(turn, turn.why),))
+
+
+def _go_on_resting(session: Session, leg: Leg | None, world: World) -> Outcome:
+    turn = session.turn
+    wake = find_wake(session, world)
+    if leg is not None and leg.headless:
+        return Outcome((), (*wake, StopLeg(leg.id)))
+    if leg is None and turn is not None and turn.ends and turn.outcome == "resting":
+        return Outcome((SessionEnded(session.why),))
+    return Outcome((), wake)
 
 
 def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
@@ -64,7 +87,7 @@ def _give_way(session: Session, world: World) -> Outcome:
     return remedy_limit(session, world, session.limit, why="limit")
 
 
-def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa: PLR0911 - one arm a step
+def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa: C901, PLR0911 - one arm a step
     match handoff.step:
         case Step.BEGUN if session.living_leg is not None:
             return Outcome((), (StopLeg(session.living_leg.id),))
@@ -82,6 +105,10 @@ def _go_on(session: Session, handoff: Handoff, world: World) -> Outcome:  # noqa
             return Outcome((), (SpawnLeg(handoff.leg),))
         case Step.SPAWNED if session.state is State.READY and session.living_leg is not None:
             return Outcome((), find_delivery(session, session.living_leg))
+        case Step.SPAWNED if session.living_leg is not None and session.living_leg.headless:
+            return Outcome((PacketDelivered(handoff.id, handoff.leg),))
+        case Step.DELIVERED if session.living_leg is not None and session.living_leg.headless:
+            return NOTHING
         case Step.DELIVERED:
             return Outcome((HandoffConfirmed(handoff.id, handoff.leg),))
         case _:

@@ -12,6 +12,7 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.handoff_event import HandoffBegun, HandoffCancelled, HandoffClosed, HandoffFailed
+from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 from agent_relay.logic.redact import redact_text
 
 
@@ -44,7 +45,16 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 
             return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
         case SessionRested():
             return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
-        case HandoffCancelled() | HandoffFailed() | SessionEnded() | SessionStopping() | SessionWoke():
+        case TurnBegun():
+            return replace(body, prompt=clean(body.prompt))
+        case (
+            TurnEnded()
+            | HandoffCancelled()
+            | HandoffFailed()
+            | SessionEnded()
+            | SessionStopping()
+            | SessionWoke()
+        ):
             return replace(body, why=clean(body.why))
         case _:
             return body

@@ -1,12 +1,12 @@
 """How a session passes from one leg to the next: choosing, beginning, going on after a failure."""
 
 from dataclasses import asdict, replace
+from datetime import datetime
 
 from agent_relay.domain.effect import (
     DeliverPacket,
     DeliverTask,
     Effect,
-    LegGone,
     Published,
     PublishPacket,
     SpawnLeg,
@@ -15,17 +15,20 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.event import (
     Body,
-    LegEnded,
     LegStarting,
     SessionEnded,
     SessionRested,
 )
 from agent_relay.domain.handoff_event import HandoffBegun, HandoffFailed, PacketPublished, PredecessorStopped
-from agent_relay.domain.session import Handoff, Leg, Limit, Session, State, Step
+from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
 from agent_relay.domain.terms import Terms
+from agent_relay.domain.turn_event import TurnEnded
 from agent_relay.logic.origin import build_rollback_terms, find_parent, inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
+
+HEADLESS = "headless"
+"""The capability of every agent whose adapter says how it works on a turn without a screen."""
 
 
 def begin_leg(session: Session, agent: str, world: World, *, resumes: bool = False) -> Outcome:
@@ -37,6 +40,7 @@ def begin_leg(session: Session, agent: str, world: World, *, resumes: bool = Fal
         session.generation + 1,
         native_id=native_id or world.native_ids.get(agent, ""),
         resumes=bool(native_id),
+        headless=session.open_turn is not None,
     )
     return Outcome((body,), (SpawnLeg(world.leg_id),))
 
@@ -121,6 +125,8 @@ def remedy_limit(session: Session, world: World, limit: Limit, *, why: str) -> O
     fallback = world.fallback_models.get(session.agent, "")
     spent = {limit.model, *(leg.model for leg in session.legs[-1:])}
     is_open = limit.scope == "model" and limit.agent == session.agent and session.agent not in session.tried
+    turn = session.open_turn
+    is_open = is_open and (turn is None or not turn.is_spent)
     if fallback and is_open and fallback not in spent:
         return begin_handoff(session, session.agent, "rate_limit", world, why=why, model=fallback)
     return replace_agent(session, world, reason="rate_limit", why=why)
@@ -132,6 +138,11 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
     An agent that just failed to take over is asked once more before the others: it is not giving way. Then
     the rollback agent of the handoff that failed is asked before the others.
     """
+    turn = session.open_turn
+    if turn is not None and turn.is_spent:
+        known = world.availability.get(session.agent)
+        spent = f"this turn may take no more than {turn.most} leg{'s' if turn.most > 1 else ''}"
+        return rest(session, why, known.rests_until if known is not None else None, (spent,))
     failing, failed = session.tried[-1:], session.retriable if session.tried else None
     rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
     current = "" if session.agent in failing else session.agent
@@ -142,18 +153,32 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
         tried=session.tried,
         now=world.now,
         zone=world.zone,
-        needs=inherit_terms(session).needs,
+        needs=(*inherit_terms(session).needs, *((HEADLESS,) if turn is not None else ())),
     )
     if choice.successor in rollback and choice.successor not in failing and failed is not None:
         return roll_back(session, failed, world, why=why, skipped=choice.skipped)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
-    given_up: tuple[Body, ...] = ()
+    return rest(session, why, choice.earliest, choice.skipped)
+
+
+def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
+    """Nobody can go on, until `until` if that is known; a handoff under way is given up.
+
+    A headless agent has nobody to rest before: it is stopped, and a session that ends with its turn ends.
+    """
+    bodies: tuple[Body, ...] = ()
     if session.handoff is not None:
-        given_up = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
-    until = choice.earliest
-    rested = SessionRested(why, until.isoformat() if until else "", choice.skipped)
-    return Outcome((*given_up, rested), (WakeAt(until),) if until else ())
+        bodies = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    bodies = (*bodies, SessionRested(why, until.isoformat() if until else "", skipped))
+    wake: tuple[Effect, ...] = (WakeAt(until),) if until else ()
+    turn, living = session.open_turn, session.living_leg
+    stop: tuple[Effect, ...] = (StopLeg(living.id),) if living is not None and living.headless else ()
+    if turn is None or not turn.ends:
+        return Outcome(bodies, (*wake, *stop))
+    over = (TurnEnded(session.leg.id if session.leg is not None else "", "resting", why),)
+    end = () if living is not None else (SessionEnded(why),)
+    return Outcome((*bodies, *over, *end), stop)
 
 
 def roll_back(
@@ -183,48 +208,9 @@ def try_roll_back(session: Session, failed: Handoff, world: World, *, why: str) 
     return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
 
 
-def leg_gone(session: Session, gone: LegGone, world: World) -> Outcome:
-    """What the end of the newest leg means: the next step of a handoff, or the end of the session."""
-    leg = session.living_leg
-    if leg is None or leg.id != gone.leg:
-        return NOTHING
-    handoff = session.handoff
-    ended = LegEnded(leg.id, "stopped" if session.state is State.HANDING_OFF else gone.how, gone.status)
-    if handoff is not None and handoff.step is Step.BEGUN:
-        stopped = PredecessorStopped(handoff.id, leg.id)
-        return Outcome((ended, stopped), (PublishPacket(handoff.id),))
-    if handoff is not None and handoff.leg == leg.id and handoff.is_cancelled:
-        return Outcome((ended,)).then(rest_cancelled(handoff))
-    if handoff is not None and handoff.leg == leg.id and (not leg.was_ready or _rolls_back(handoff, gone)):
-        return _successor_failed(session, handoff, ended, gone, world)
-    if session.state is State.RESTING:
-        return Outcome((ended,))
-    return Outcome((ended, SessionEnded(gone.why or f"{leg.agent} {ended.how}")))
-
-
 def rest_cancelled(handoff: Handoff) -> Outcome:
     """The end of a cancelled handoff: the session rests, with what packet there is, until somebody asks."""
     return Outcome((SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
-
-
-def _rolls_back(handoff: Handoff, gone: LegGone) -> bool:
-    """Whether the end of a successor that had been ready is a failure: not where a person let it leave."""
-    return bool(handoff.terms.rollback) and (gone.how != "exited" or gone.status != 0)
-
-
-def _successor_failed(
-    session: Session, handoff: Handoff, ended: LegEnded, gone: LegGone, world: World
-) -> Outcome:
-    """The successor ended before it worked on its packet: the next of the roster takes its place."""
-    why = gone.why or f"{handoff.to_agent} ended before it was ready"
-    failed = HandoffFailed(handoff.id, handoff.step, why)
-    tried = (*session.tried, handoff.to_agent)
-    legs = tuple(
-        replace(leg, how=ended.how, status=ended.status) if leg.id == ended.leg else leg
-        for leg in session.legs
-    )
-    after = replace(session, handoff=None, retriable=handoff, tried=tried, legs=legs, state=State.LIMITED)
-    return Outcome((ended, failed)).then(replace_agent(after, world, reason="failure", why=why))
 
 
 def published(session: Session, done: Published, world: World) -> Outcome:
@@ -258,6 +244,7 @@ def start_successor(session: Session, handoff: Handoff, world: World, *, packet:
         packet=packet,
         resumes=bool(native_id),
         model=handoff.model,
+        headless=session.open_turn is not None,
     )
     return Outcome((starting,), (SpawnLeg(world.leg_id),))
 

@@ -38,6 +38,7 @@ from agent_relay.domain.handoff_event import (
     PredecessorStopped,
 )
 from agent_relay.domain.session import LIVE, State
+from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
 
 S = State
 
@@ -52,7 +53,7 @@ def _stay(*sources: State) -> dict[State, State]:
 
 TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
     {
-        LegStarting: _to(S.STARTING, S.STARTING, S.HANDING_OFF, S.RESTING, S.ENDED),
+        LegStarting: _to(S.STARTING, S.STARTING, S.READY, S.HANDING_OFF, S.RESTING, S.ENDED),
         LegStarted: _stay(*S),
         LegNamed: _stay(*S),
         LegReady: _to(S.READY, *LIVE),
@@ -80,6 +81,9 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         DraftBegun: _stay(*S),
         SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
+        TurnBegun: _to(S.STARTING, S.STARTING, S.READY, S.RESTING, S.ENDED),
+        TurnEnded: _stay(*S),
+        SessionWaits: _to(S.READY, S.STOPPING),
         Unknown: _stay(*S),
     }
 )

@@ -39,14 +39,18 @@ def set_size(fd: int, *, rows: int, cols: int, width_px: int = 0, height_px: int
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width_px, height_px))
 
 
-def spawn(argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> int:
+def spawn(
+    argv: list[str], *, env: dict[str, str], cwd: str, slave: int, streams: "list[str] | None" = None
+) -> int:
     """The pid of `argv` running in `cwd` as leader of a new session whose terminal is `slave`.
+
+    With `streams`, paths of files to read and to append to, it has these and no terminal.
 
     `argv[0]` without a slash is looked up in `env["PATH"]`. Raises OSError (with the file's name) when the
     folder or the program cannot be used; nothing runs then. Changes this process's folder to `/` afterwards:
     for a process with one thread and no other use for it.
     """
-    name = os.ttyname(slave)
+    actions = _use_files(*streams) if streams else _use_terminal(os.ttyname(slave))
     try:
         os.chdir(cwd)
         program = find_program(argv[0], env.get("PATH", os.defpath))
@@ -54,18 +58,34 @@ def spawn(argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> int:
             program,
             argv,
             env,
-            file_actions=[
-                # Opened by name, not inherited: the first terminal a session leader opens becomes its own.
-                (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
-                (os.POSIX_SPAWN_DUP2, 0, 1),
-                (os.POSIX_SPAWN_DUP2, 0, 2),
-            ],
+            file_actions=actions,
             setsid=True,
             setsigmask=[],
             setsigdef=_RESET,
         )
     finally:
         os.chdir("/")
+
+
+_Action = tuple[int, int, str, int, int] | tuple[int, int, int]
+
+
+def _use_terminal(name: str) -> "list[_Action]":
+    return [
+        # Opened by name, not inherited: the first terminal a session leader opens becomes its own.
+        (os.POSIX_SPAWN_OPEN, 0, name, os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, 0, 2),
+    ]
+
+
+def _use_files(given: str, output: str, errors: str) -> "list[_Action]":
+    add = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+    return [
+        (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, output, add, 0o600),
+        (os.POSIX_SPAWN_OPEN, 2, errors, add, 0o600),
+    ]
 
 
 def find_program(name: str, search: str) -> str:

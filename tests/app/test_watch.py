@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.app.evidence import Evidence
-from agent_relay.app.watch import LegWatch, Senses
+from agent_relay.app.senses import Senses
+from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened, Heard
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source

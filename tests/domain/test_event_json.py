@@ -23,6 +23,7 @@ LINE = {"v": 1, "n": 3, "at": AT.isoformat(), "g": 1, "event": "leg.ready", "dat
         SEEN,
         words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit", skipped=("cas: not installed",)),
         words.LegEnded("L1", "exited", 3),
+        words.TurnBegun("ada", "fix it", most=3, ends=True),
         words.Unknown("later.event", {"x": [1, {"y": None}]}),
     ],
 )

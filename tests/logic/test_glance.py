@@ -102,6 +102,23 @@ def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:
     assert shown == [({"agent": "ada", "text": "Invalid API key"}, "bob"), (None, "bob"), (None, "")]
 
 
+def test_a_session_between_two_turns_waits() -> None:
+    """No leg runs, and nothing is wrong."""
+    bodies = [
+        words.SessionCreated("S", "/r", "/r"),
+        words.SessionEnded("it fell over"),
+        words.TurnBegun("ada", "fix it"),
+        words.LegStarting("L1", "ada", 1, headless=True),
+        words.TurnEnded("L1", "done"),
+        words.LegEnded("L1", "exited", 0),
+        words.SessionWaits(),
+    ]
+    rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
+    told = [glance(rows[:count]) for count in (2, 3, 7)]
+    shown = [(view["state"], view["why"]) for view in told if view is not None]
+    assert shown == [("ended", "it fell over"), ("starting", ""), ("ready", "")]
+
+
 def events_of(events: list[Event], kind: type[words.Body]) -> list[Event]:
     """The events of one kind."""
     return [event for event in events if isinstance(event.body, kind)]

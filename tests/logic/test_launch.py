@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.logic.launch import build_launch, chooses_session
+from agent_relay.logic.launch import build_headless, build_launch, chooses_session
 
 
 def make(**launch: object) -> Adapter:
@@ -76,3 +76,46 @@ def test_an_unknown_placeholder_is_a_configuration_error() -> None:
 def test_a_user_who_names_a_native_session_gets_that_one(words: tuple[str, ...], *, chosen: bool) -> None:
     """An agent that is told two sessions ends at once with a usage error."""
     assert chooses_session(make(session_flags=["--resume", "-r"]).launch, words) is chosen
+
+
+def test_a_headless_leg_has_other_words_and_the_agents_own_environment() -> None:
+    """What is particular to the screen stays away: its ports, its restarts, sources only it has."""
+    adapter = make(
+        args=["--no-daemon"],
+        model_args=["--model", "{model}"],
+        env={"ANN_LOG": "a", "ANN_UI": "full"},
+        needs_port=True,
+        relaunch_status=99,
+    )
+    assert build_headless(adapter) is None
+    able = Adapter.model_validate(
+        {
+            **adapter.model_dump(),
+            "sources": [
+                {"role": "log", "framing": "lines", "path": "/log"},
+                {"role": "event", "framing": "sse", "path": "http://127.0.0.1:{port}/"},
+            ],
+            "headless": {
+                "args": ["--print"],
+                "env": {"ANN_UI": "none"},
+                "keeps": ["log"],
+                "names": {"native_id": "id"},
+                "says": [{"means": "done"}],
+                "quit": [{"signal": "SIGINT", "wait_s": 1}],
+            },
+        }
+    )
+    found = build_headless(able)
+    assert found is not None
+    plan = build_launch(found, "/bin/ann", values={"model": "m"}, environ={})
+    assert (plan.argv, plan.env) == (
+        ("/bin/ann", "--print", "--model", "m"),
+        {"ANN_LOG": "a", "ANN_UI": "none"},
+    )
+    assert (found.launch.needs_port, found.launch.relaunch_status) == (False, 0)
+    assert [(source.role, source.path) for source in found.sources] == [
+        ("stream", "{leg_folder}/stream.jsonl"),
+        ("log", "/log"),
+    ]
+    assert found.sources[0].names == {"native_id": "id"}
+    assert [step.signal for step in found.quit] == ["SIGINT"]

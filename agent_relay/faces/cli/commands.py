@@ -3,6 +3,11 @@
 PACKAGE = "agent_relay.faces.cli"
 
 COMMANDS: "dict[str, tuple[str, str, str]]" = {
+    "run": (
+        "run",
+        "AGENT TASK [--continue ID] [-n TURNS] [--json]",
+        "one turn without a screen, that fails over",
+    ),
     "race": (
         "race",
         "AGENT AGENT… TASK [--test CMD] [--max-time S] [--apply]",

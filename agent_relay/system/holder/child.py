@@ -6,6 +6,10 @@ import signal
 
 from agent_relay.system.pty import spawn
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.system.holder.spec import HolderSpec
+
 EXIT_FILE = "exit.json"
 # An answer should stay small; a huge screen gives up its oldest rows.
 _EXIT_BYTES = 60 << 10
@@ -21,8 +25,8 @@ class Child:
 
     __slots__ = ("_left", "born", "exit", "pid", "pidfd")
 
-    def __init__(self, argv: list[str], *, env: dict[str, str], cwd: str, slave: int) -> None:
-        self.pid = spawn(argv, env=env, cwd=cwd, slave=slave)
+    def __init__(self, spec: "HolderSpec", *, slave: int) -> None:
+        self.pid = spawn(spec.argv, env=spec.env, cwd=spec.cwd, slave=slave, streams=spec.streams)
         _adopt_orphans()
         self.pidfd = os.pidfd_open(self.pid)
         self.born = _read_born(self.pid)

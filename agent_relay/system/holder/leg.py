@@ -71,7 +71,7 @@ class Leg:
         self._began = time.monotonic()
         ours = os.umask(self.umask) if self.umask >= 0 else -1
         try:
-            return Child(self.spec.argv, env=self.spec.env, cwd=self.spec.cwd, slave=self._slave)
+            return Child(self.spec, slave=self._slave)
         finally:
             if ours >= 0:
                 os.umask(ours)

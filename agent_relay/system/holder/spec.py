@@ -3,6 +3,7 @@
 import json
 
 LINGER_S = 8 * 24 * 3600.0
+STREAMS = 3
 
 
 class HolderSpec:
@@ -13,12 +14,13 @@ class HolderSpec:
     emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
     the open descriptor of the leg folder's `lock`, flocked by whoever made it. `linger_s` is how long the
     holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
-    to be started again, and is.
+    to be started again, and is. With `streams`, the paths of its standard input, output and error, the child
+    gets these files instead of the terminal, which it does not even have: what asks there has nobody to ask.
     """
 
     __slots__ = (
         "again_status", "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s",
-        "lock_fd", "luggage", "rows", "width_px",
+        "lock_fd", "luggage", "rows", "streams", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -37,9 +39,12 @@ class HolderSpec:
         height_px: int = 0,
         linger_s: float = LINGER_S,
         again_status: int = 0,
+        streams: "list[str] | None" = None,
     ) -> None:
         if not argv or rows < 1 or cols < 1:
             raise ValueError("a holder needs a program and a size")
+        if streams and len(streams) != STREAMS:
+            raise ValueError("a child has three standard streams")
         self.argv = argv
         self.env = env
         self.cwd = cwd
@@ -53,6 +58,7 @@ class HolderSpec:
         self.height_px = height_px
         self.linger_s = linger_s
         self.again_status = again_status
+        self.streams = streams or []
 
 
 def render_spec(spec: HolderSpec) -> bytes:

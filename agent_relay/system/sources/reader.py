@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.signal import Record, Source
@@ -159,8 +159,8 @@ class SourceReader:
         return document
 
     def _is_the_legs(self, path: str) -> bool:
-        """Whether the file lies in the leg's own folder: nobody but relay and this leg needs it."""
-        return os.path.dirname(path) == self._place.values.get("leg_folder")
+        """Whether the file lies in the leg's own folder and is nobody else's to read, as a stream is."""
+        return self.spec.role != "stream" and os.path.dirname(path) == self._place.values.get("leg_folder")
 
     def _belongs(self, path: str) -> bool:
         """Whether the file's first records carry the values that make it this leg's.
@@ -197,8 +197,10 @@ class SourceReader:
 
     def _build(self, path: str, framed: list[Framed]) -> Iterator[Record]:
         source = Source(self.spec.role)
+        # A stream is the leg's own: what carries no time is as old as the file's last line.
+        written = _read_change(path) if framed and source is Source.STREAM else None
         for offset, data in framed:
-            at = find_record_time(data)
+            at = find_record_time(data) or written
             if at is None or at >= self._place.started_at - _SLACK:
                 yield Record(source, data, at, f"{path}:{offset}")
 
@@ -213,6 +215,11 @@ def _changed_at(path: str) -> int:
         return os.stat(path).st_mtime_ns
     except OSError:
         return 0
+
+
+def _read_change(path: str) -> datetime | None:
+    changed_ns = _changed_at(path)
+    return datetime.fromtimestamp(changed_ns / 1e9, UTC) if changed_ns else None
 
 
 def _find_text(data: Data, place: str) -> str | None:

@@ -37,6 +37,8 @@ GONE = "[redacted: anthropic-key]"
         (words.SessionEnded(KEY), words.SessionEnded(GONE)),
         (words.SessionStopping(KEY), words.SessionStopping(GONE)),
         (words.SessionWoke(KEY), words.SessionWoke(GONE)),
+        (words.TurnBegun("ada", KEY), words.TurnBegun("ada", GONE)),
+        (words.TurnEnded("L", "failed", KEY), words.TurnEnded("L", "failed", GONE)),
         (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
     ],
 )

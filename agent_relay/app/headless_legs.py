@@ -1,0 +1,74 @@
+"""What a headless leg is started with and how its end is judged: files where a screen would be."""
+
+import os
+from dataclasses import replace
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.watch import LegWatch
+from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.effect import LegGone
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import Leg
+from agent_relay.logic.launch import STREAM_FILE, build_headless
+from agent_relay.logic.stream import find_last_line
+from agent_relay.system.adapters import LoadedAdapter
+from agent_relay.system.files import read_bounded, write_atomic
+
+_PROMPT_FILE, _ERRORS_FILE = "prompt", "errors.log"
+_PACKET_BYTES = 4 << 20
+_ERROR_BYTES = 1 << 14
+
+
+def load_for(ground: Ground, leg: Leg) -> LoadedAdapter:
+    """The adapter of the leg's agent, as this kind of leg has it. Raises WrongUseError where it has none."""
+    loaded = ground.get_adapter(leg.agent)
+    if not leg.headless:
+        return loaded
+    adapter = build_headless(loaded.adapter)
+    if adapter is None:
+        raise WrongUseError(f"{loaded.adapter.title} cannot work without a screen, as its adapter says")
+    return replace(loaded, adapter=adapter)
+
+
+def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) -> list[str]:
+    """The files that are the leg's standard input, output and error; the first holds all it is to do.
+
+    `packet` is the path of the packet's text, empty for none; then the prompt alone is given. The user's
+    prompt stands there in their words unless the packet has them already. Raises RelayError.
+    """
+    paths = [os.path.join(folder, name) for name in (_PROMPT_FILE, STREAM_FILE, _ERRORS_FILE)]
+    text = prompt
+    if packet:
+        said = read_bounded(packet, limit_bytes=_PACKET_BYTES).decode("utf-8", "replace")
+        is_known = prompt.strip() in said
+        if adapter.deliver.packet_by == "paste":
+            for mark, escaped in adapter.deliver.packet_escapes.items():
+                said = said.replace(mark, escaped)
+        else:
+            said = ""
+        text = "\n\n".join(
+            part for part in (said, adapter.deliver.opening, "" if is_known else prompt) if part
+        )
+    write_atomic(paths[0], text.encode("utf-8", "surrogateescape"), durable=False)
+    return paths
+
+
+def judge(watch: LegWatch, ending: LegGone, folder: str) -> LegGone:
+    """The leg's end with what its stream said of its turn, or else why it ended."""
+    if not watch.leg.headless:
+        return ending
+    verdict = watch.verdict
+    if verdict.is_done and ending.status <= 0:
+        return replace(ending, is_done=True)
+    how = ending.why or f"{watch.leg.agent} ended with status {ending.status} before its turn was over"
+    return replace(ending, why=verdict.why or _read_why(folder) or how)
+
+
+def _read_why(folder: str) -> str:
+    """The last thing a program that failed said on its standard error; empty for nothing."""
+    try:
+        with open(os.path.join(folder, _ERRORS_FILE), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _ERROR_BYTES))
+            return find_last_line(file.read(_ERROR_BYTES).decode("utf-8", "replace"))
+    except OSError:
+        return ""

@@ -1,0 +1,135 @@
+"""Headless turns as the daemon offers them: begun, followed piece by piece, let go of."""
+
+import asyncio
+from collections.abc import Mapping
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.headless_legs import load_for
+from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.kept import forget_streams
+from agent_relay.app.launching import get_program
+from agent_relay.app.pulse import wait_for
+from agent_relay.app.room import Room
+from agent_relay.app.sessions import Sessions
+from agent_relay.app.telling import Chapter, Told, tell_on
+from agent_relay.app.wishes import OpenWish
+from agent_relay.domain.effect import TurnAsked
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.serving import Handler, Peer, Request
+from agent_relay.domain.session import Leg, Session, State
+from agent_relay.domain.turn_event import TurnBegun
+from agent_relay.logic.fold import fold_events
+from agent_relay.logic.turn_report import report_end
+from agent_relay.system.journal import read_events
+
+_LISTEN_S = 20.0
+"""How long an answer with nothing in it is put off."""
+_MOST_TURNS = 1000
+
+
+class Running:
+    """Follows nobody by itself: every question says up to where its asker was told."""
+
+    def __init__(self, sessions: Sessions, ground: Ground) -> None:
+        self._sessions = sessions
+        self._ground = ground
+
+    async def begin(self, wish: OpenWish, most: int) -> tuple[Session, Told]:
+        """The session at work on the turn, and the place before its first line.
+
+        Raises RelayError where the agent that was asked is not installed or knows no headless work.
+        """
+        any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
+        asked = TurnAsked(wish.agent, wish.task, most, ends=True)
+        room = await self._sessions.take_turn(wish, asked)
+        room.reading.leg, room.reading.is_done = "", False
+        begun = [line.number for line in room.host.events if isinstance(line.body, TurnBegun)]
+        return room.session, Told(begun[-1] - 1)
+
+    async def follow(self, session_id: str, told: Told) -> tuple[Chapter, Session]:
+        """What came since `told`; where nothing did, the answer waits for it a while."""
+        try:
+            room = self._sessions.get(session_id)
+        except WrongUseError:
+            return await asyncio.to_thread(self._follow_ended, session_id, told)
+        beat = room.pulse.listen()
+        chapter = await self._read(room, told)
+        if not chapter.events and report_end(room.session, self._sessions.zone) is None:
+            await wait_for(beat, _LISTEN_S)
+            chapter = await self._read(room, chapter.told)
+        return chapter, room.session
+
+    async def forget(self, session_id: str) -> None:
+        """What the turn's agents said need not be kept any longer."""
+        room = self._sessions.get(session_id)
+        room.reading.is_done = True
+        if room.session.state is State.ENDED:
+            await forget_streams(self._ground, room.session)
+
+    async def _read(self, room: Room, told: Told) -> Chapter:
+        if told.leg != room.reading.leg:
+            room.reading.leg = told.leg
+            await forget_streams(self._ground, room.session, since=told.leg)
+        events = tuple(room.host.events)
+        return await asyncio.to_thread(tell_on, self._ground, room.session, events, told, self._sessions.zone)
+
+    def _follow_ended(self, session_id: str, told: Told) -> tuple[Chapter, Session]:
+        """The same of a session that ended while no daemon, or another one, was there."""
+        root = read_index(self._ground.folders.sessions).get(session_id)
+        events = read_events(get_journal_path(root, session_id)) if root is not None else []
+        session = fold_events(events)
+        if session is None:
+            raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
+        return tell_on(self._ground, session, events, told, self._sessions.zone), session
+
+
+def build_run_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handler]:
+    """The operations by name."""
+    running = Running(sessions, ground)
+
+    async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
+        wish = OpenWish(
+            agent=request.text("agent"),
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            args=request.texts("args"),
+            task=request.text("task"),
+            session=request.text("session", ""),
+            fresh=not request.text("session", ""),
+            model=request.text("model", ""),
+        )
+        most = request.number("most", 0)
+        if not 0 <= most <= _MOST_TURNS:
+            raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
+        session, told = await running.begin(wish, most)
+        return {"session": session.id, "told": _render(told)}
+
+    async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:
+        chapter, session = await running.follow(request.text("session"), _parse(request))
+        end = report_end(session, sessions.zone) if not chapter.events else None
+        events = [*chapter.events, *((end,) if end is not None else ())]
+        told = [event.model_dump(mode="json", exclude_none=True) for event in events]
+        return {"events": told, "told": _render(chapter.told), "over": end is not None}
+
+    async def forget(request: Request, _peer: Peer) -> Mapping[str, object]:
+        await running.forget(request.text("session"))
+        return {}
+
+    return {"run.begin": begin, "run.follow": follow, "run.forget": forget}
+
+
+def _render(told: Told) -> dict[str, object]:
+    return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
+
+
+def _parse(request: Request) -> Told:
+    """Raises WrongUseError where it is no place."""
+    found = request.fields.get("told")
+    inner = Request(request.op, found if isinstance(found, dict) else {})
+    place = Told(
+        inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
+    )
+    if min(place.number, place.offset, place.events) < 0:
+        raise WrongUseError(f"{request.op} was told of no such place")
+    return place

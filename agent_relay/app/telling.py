@@ -1,0 +1,128 @@
+"""A headless turn told as it goes: its journal's lines and its agents' streams, in the order they came.
+
+Nothing is kept for whoever follows: they hold the place up to which they were told, and files are read on
+from there. So output of any size passes, and a daemon that was killed in between matters to nobody.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+
+from agent_relay.app.ground import Ground
+from agent_relay.domain.event import Event
+from agent_relay.domain.run_event import RunEvent
+from agent_relay.domain.saying import Saying
+from agent_relay.domain.session import Leg, Session
+from agent_relay.logic.json_text import MAX_RECORD_BYTES, parse_object
+from agent_relay.logic.launch import STREAM_FILE
+from agent_relay.logic.stream import read_record
+from agent_relay.logic.turn_report import report_event, report_said
+
+_ENOUGH = 96 << 10
+"""Characters of one answer; escaped they stay well below a line's limit."""
+_PIECE = 32 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Up to where somebody was told: the journal's line, and in a leg's stream the record and its events."""
+
+    number: int
+    leg: str = ""
+    offset: int = 0
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """What there is to tell from a place on, and the place after it."""
+
+    events: tuple[RunEvent, ...]
+    told: Told
+
+
+def tell_on(ground: Ground, session: Session, journal: Sequence[Event], told: Told, zone: tzinfo) -> Chapter:
+    """What came since `told`, as much as fits an answer. Reads disk."""
+    found: list[RunEvent] = []
+    size = 0
+    for event, after in _walk(ground, session, journal, told, zone):
+        told = after
+        if event is not None:
+            found.append(event)
+            size += len(event.model_dump_json())
+        if size >= _ENOUGH:
+            break
+    return Chapter(tuple(found), told)
+
+
+def _walk(
+    ground: Ground, session: Session, journal: Sequence[Event], told: Told, zone: tzinfo
+) -> Iterator[tuple[RunEvent | None, Told]]:
+    """The stream of the leg told of last comes first: it is never ahead of the lines that end the leg."""
+    legs = {leg.id: leg for leg in session.legs}
+    while True:
+        if told.leg in legs:
+            for event, after in _read_stream(ground, legs[told.leg], told):
+                told = after
+                yield event, told
+        following = journal[told.number : told.number + 1]
+        if not following:
+            return
+        line = following[0]
+        told = replace(told, number=told.number + 1)
+        begun = report_event(journal[: told.number], line, zone)
+        leg = getattr(line.body, "leg", "")
+        if line.body.name == "leg.starting" and leg in legs and legs[leg].headless:
+            told = Told(told.number, leg)
+        yield begun, told
+
+
+def _read_stream(ground: Ground, leg: Leg, told: Told) -> Iterator[tuple[RunEvent | None, Told]]:
+    headless = ground.get_adapter(leg.agent).adapter.headless
+    says = headless.says if headless is not None else ()
+    path = f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}"
+    for offset, end, record in _read_records(path, told.offset):
+        skip = told.events if offset == told.offset else 0
+        events = list(_report_record(says, record, leg))
+        for count, event in enumerate(events[skip:], start=skip + 1):
+            is_last = count == len(events)
+            place = (
+                replace(told, offset=end, events=0) if is_last else replace(told, offset=offset, events=count)
+            )
+            yield event, place
+        if not events:
+            yield None, replace(told, offset=end, events=0)
+
+
+def _report_record(says: Sequence[Saying], record: Mapping[str, object], leg: Leg) -> Iterator[RunEvent]:
+    for said in read_record(says, record):
+        pieces = range(0, len(said.text) or 1, _PIECE)
+        for at in pieces:
+            rest = at + _PIECE < len(said.text)
+            part = replace(said, text=said.text[at : at + _PIECE], is_piece=said.is_piece or rest)
+            event = report_said(part, leg)
+            if event is not None:
+                yield event
+
+
+def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[str, object]]]:
+    """Every whole line from `offset` on that is an object, with where it begins and ends."""
+    try:
+        file = open(path, "rb", opener=_open_plain)  # noqa: SIM115 - closed by the with below
+    except OSError:
+        return
+    with file:
+        file.seek(offset)
+        while line := file.readline(MAX_RECORD_BYTES):
+            if not line.endswith(b"\n") and len(line) < MAX_RECORD_BYTES:
+                return
+            end = offset + len(line)
+            record = parse_object(line)
+            if record is not None:
+                yield offset, end, record
+            offset = end
+
+
+def _open_plain(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -1,0 +1,174 @@
+"""What `run --json` prints, an event a line: the types its published JSON Schema is made of."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from agent_relay.domain.document import Strict
+
+
+class _Event(Strict):
+    """One line; fields of later versions may be added, none is taken away."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Began(_Event):
+    """The turn began, in this session; `--continue` takes its id."""
+
+    type: Literal["turn"] = "turn"
+    session: str
+    agent: str
+    folder: str = Field(description="where the session's journal and packets are")
+    at: str
+
+
+class LegBegan(_Event):
+    """An agent works on the turn now; `model` is the one relay chose, empty for the user's own."""
+
+    type: Literal["leg"] = "leg"
+    leg: str
+    agent: str
+    model: str = ""
+    resumes: bool = Field(default=False, description="whether it goes on in its own earlier conversation")
+    at: str
+
+
+class Named(_Event):
+    """The agent's own session became known."""
+
+    type: Literal["native"] = "native"
+    leg: str
+    native_id: str
+
+
+class Text(_Event):
+    """The agent says this to the user; with `more` the next text belongs to the same message."""
+
+    type: Literal["text"] = "text"
+    leg: str
+    agent: str
+    text: str
+    more: bool = False
+
+
+class ToolCalled(_Event):
+    """The agent uses a tool; what goes in is cut to 4,000 characters."""
+
+    type: Literal["tool"] = "tool"
+    leg: str
+    agent: str
+    name: str = ""
+    call: str = ""
+    input: str = ""
+
+
+class ToolAnswered(_Event):
+    """What came of it, cut to 4,000 characters."""
+
+    type: Literal["result"] = "result"
+    leg: str
+    agent: str
+    call: str = ""
+    is_error: bool = False
+    output: str = ""
+
+
+class Usage(_Event):
+    """What requests took; what the agent does not tell is left out. `cost` is in US dollars."""
+
+    type: Literal["usage"] = "usage"
+    leg: str
+    agent: str
+    tokens: dict[str, Annotated[int, Field(ge=0)]]
+    cost: float | None = None
+
+
+class SignalTold(_Event):
+    """A limit, a warning of one, or a sign-in that was refused; `resets_at` is ISO 8601."""
+
+    type: Literal["signal"] = "signal"
+    leg: str
+    agent: str
+    kind: str
+    scope: Literal["transient", "model", "account", "billing", "auth", "warning"]
+    resets_at: str = ""
+    text: str
+    at: str
+
+
+class HandedOver(_Event):
+    """The turn passes to another agent, by this packet."""
+
+    type: Literal["handoff"] = "handoff"
+    handoff: str
+    from_agent: str
+    to_agent: str
+    reason: str
+    packet: str = Field(description="the path of the text the successor reads")
+    message: str
+    at: str
+
+
+class HandoffBroke(_Event):
+    """A handoff failed; the next agent is asked, or the turn ends."""
+
+    type: Literal["handoff-failed"] = "handoff-failed"
+    handoff: str
+    why: str
+    at: str
+
+
+class LegOver(_Event):
+    """The agent's process is over; `status` is as a shell has it, -1 unknown."""
+
+    type: Literal["leg-end"] = "leg-end"
+    leg: str
+    agent: str
+    how: str
+    status: int
+    at: str
+
+
+class Ended(_Event):
+    """The last line: how the turn ended.
+
+    With `resting` nobody is available; `resets_at` is the earliest reset, empty where none is known, and
+    `skipped` says why everybody else was passed over.
+    """
+
+    type: Literal["end"] = "end"
+    session: str
+    agent: str
+    outcome: Literal["done", "failed", "resting", "stopped"]
+    why: str = ""
+    resets_at: str = ""
+    skipped: tuple[str, ...] = ()
+    message: str = ""
+
+
+RunEvent = Annotated[
+    Began
+    | LegBegan
+    | Named
+    | Text
+    | ToolCalled
+    | ToolAnswered
+    | Usage
+    | SignalTold
+    | HandedOver
+    | HandoffBroke
+    | LegOver
+    | Ended,
+    Field(discriminator="type"),
+]
+
+
+def build_schema() -> dict[str, object]:
+    """The JSON Schema of one line."""
+    schema: dict[str, object] = TypeAdapter(RunEvent).json_schema(mode="serialization")
+    head: dict[str, object] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of agent-relay run --json",
+    }
+    return head | schema

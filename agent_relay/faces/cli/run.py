@@ -1,0 +1,114 @@
+"""`agent-relay run`: one turn of an agent without a screen, handed on when it meets a limit."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.turn_loop import TurnLoop
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.run_event import build_schema
+from agent_relay.faces.cli.agent import check_agent
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.turn_printing import Plain
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import read_all_sessions
+
+HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--json] [-- ARGS…]
+       agent-relay run --schema
+
+One turn of AGENT without a screen: its words on standard output as they come, everything else on standard
+error. A limit hands the turn to the next agent of the order, which goes on without a screen too. What the
+agents may do without being asked is up to their own configuration, or to ARGS.
+
+  TASK           what to do; - reads it from standard input
+  --continue ID  the next turn of that session, in the agent's own conversation; another AGENT gets a packet
+  -n TURNS       at most that many turns in all, every agent's attempt counted; without it, all may try
+  --model M      the model to use
+  --json         an event a line instead
+  --schema       print the JSON Schema of such a line
+  -- ARGS…       arguments for AGENT itself
+
+Exit status: 0 done, 1 the agent failed, 3 nobody is available (the earliest reset is printed), 130 after
+SIGINT, 143 after SIGTERM: both end the agent politely. A run that is killed leaves its turn to the daemon,
+which goes on with it to the end; agent-relay stop ends it.
+"""
+_TEXTS = {"--continue": "session", "-n": "most", "--model": "model"}
+_LONGEST_TASK = 500_000
+_OUTCOMES = {"done": ExitCode.DONE, "resting": ExitCode.NOBODY_AVAILABLE}
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay run`."""
+    if {"--help", "-h"} & set(words[: _find_end(words)]):
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    if words == ["--schema"]:
+        sys.stdout.write(json.dumps(build_schema(), indent=2) + "\n")
+        return ExitCode.DONE
+    wish, is_json = parse_words(words)
+    folders = get_folders()
+    cwd = os.getcwd()
+    check_agent(str(wish["agent"]), folders, cwd)
+    if wish["task"] == "-":
+        wish["task"] = sys.stdin.read()
+    if not str(wish["task"]).strip():
+        raise WrongUseError("run needs a task", hint="See: agent-relay run --help")
+    if len(str(wish["task"])) > _LONGEST_TASK:
+        raise WrongUseError(
+            f"the task is longer than {_LONGEST_TASK:,} characters",
+            hint="Put it into a file of the project and name that",
+        )
+    if "session" in wish:
+        wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
+    plain = Plain()
+    loop = TurnLoop(partial(connect_or_start, folders), _print_json if is_json else plain.show)
+    last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
+    return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
+
+
+def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
+    """The wish in the daemon's words, and whether events are wanted. Raises WrongUseError."""
+    end = _find_end(words)
+    wish: dict[str, object] = {"args": words[end + 1 :]}
+    named: list[str] = []
+    is_json = False
+    rest = words[:end]
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--json":
+            is_json = True
+        elif name in _TEXTS:
+            if not equals and not rest:
+                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay run --help")
+            wish[_TEXTS[name]] = value if equals else rest.pop(0)
+        elif word.startswith("-") and word != "-" and len(named) != 1:
+            raise WrongUseError(
+                f"run does not know {word[:40]!r}", hint="Arguments for the agent stand after --"
+            )
+        else:
+            named.append(word)
+    if len(named) != 2:  # noqa: PLR2004 - AGENT and TASK
+        raise WrongUseError("run needs an agent and a task", hint="See: agent-relay run --help")
+    if "most" in wish:
+        wish["most"] = _parse_turns(str(wish["most"]))
+    return {**wish, "agent": named[0], "task": named[1]}, is_json
+
+
+def _parse_turns(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
+        raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
+    return int(text)
+
+
+def _find_end(words: list[str]) -> int:
+    """Where relay's own words end."""
+    return words.index("--") if "--" in words else len(words)
+
+
+def _print_json(event: Mapping[str, object]) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,96 @@
+"""A headless agent's standard output: what its records say, and whether its turn came to a good end."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_relay.domain.saying import Meaning, Saying
+from agent_relay.logic.detector.records import find_text, find_value, is_meant
+from agent_relay.logic.plain import clean_text
+
+LONGEST_RESULT = 4_000
+"""Characters of a tool's input or output that are told; the transcript has the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one record says. `tokens` by kind; `cost` in US dollars, `None` where the agent does not say."""
+
+    means: Meaning
+    text: str = ""
+    name: str = ""
+    call: str = ""
+    is_failure: bool = False
+    is_piece: bool = False
+    tokens: Mapping[str, int] = field(default_factory=dict)
+    cost: float | None = None
+
+
+def read_record(sayings: Sequence[Saying], record: Mapping[str, object]) -> Iterator[Said]:
+    """Everything the record says, in the order of `sayings`."""
+    for saying in sayings:
+        if is_meant(saying.where, record):
+            for part in _list_parts(saying, record):
+                if is_meant(saying.of, part):
+                    yield _read(saying, part)
+
+
+class Verdict:
+    """How a turn went, by the records heard so far: `is_done`, or `why` it failed."""
+
+    def __init__(self, sayings: Sequence[Saying]) -> None:
+        self._sayings = [saying for saying in sayings if saying.means in {"done", "failed"}]
+        self.is_done = False
+        self.why = ""
+
+    def hear(self, record: Mapping[str, object]) -> None:
+        """One more record; a failure stands, whatever is said after it."""
+        for said in read_record(self._sayings, record):
+            if said.means == "failed":
+                self.is_done = False
+                self.why = _join(said.text) or "the agent does not say why"
+            elif not self.why:
+                self.is_done = True
+
+
+def find_last_line(errors: str) -> str:
+    """The last line with text, on one line and without control characters; empty for none."""
+    lines = [line for line in clean_text(errors).splitlines() if line.strip()]
+    return _join(lines[-1]) if lines else ""
+
+
+def _join(text: str) -> str:
+    return " ".join(clean_text(text).split())[:300]
+
+
+def _list_parts(saying: Saying, record: Mapping[str, object]) -> Sequence[object]:
+    if not saying.each:
+        return (record,)
+    found = find_value(record, saying.each)
+    return found if isinstance(found, list) else ()
+
+
+def _read(saying: Saying, part: object) -> Said:
+    found = find_value(part, saying.text) if saying.text else ""
+    text = found if isinstance(found, str) else find_text(part, saying.text) or ""
+    if saying.means in {"tool", "result"}:
+        text = text[:LONGEST_RESULT]
+    cost = find_value(part, saying.cost) if saying.cost else None
+    return Said(
+        saying.means,
+        text=text,
+        name=(find_text(part, saying.name) or "") if saying.name else "",
+        call=(find_text(part, saying.id) or "") if saying.id else "",
+        is_failure=saying.failed is not None and is_meant(saying.failed, part),
+        is_piece=saying.pieces,
+        tokens=_read_tokens(saying, part),
+        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+
+
+def _read_tokens(saying: Saying, part: object) -> dict[str, int]:
+    found = {name: find_value(part, path) for name, path in saying.tokens.items()}
+    return {
+        name: count
+        for name, count in found.items()
+        if isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    }

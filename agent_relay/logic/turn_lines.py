@@ -1,0 +1,25 @@
+"""What a journal's lines make of a headless turn."""
+
+from dataclasses import replace
+
+from agent_relay.domain.session import Session, Turn
+from agent_relay.domain.turn_event import TurnBegun, TurnEnded
+
+
+def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
+    """The session after one more line about its turns."""
+    if isinstance(body, TurnEnded):
+        return end_turn(session, body.outcome, body.why)
+    turn = Turn(body.agent, body.prompt, body.most, body.ends)
+    return replace(session, turn=turn, why="", failure="", rested_until="", skipped=(), tried=())
+
+
+def end_turn(session: Session, outcome: str, why: str) -> Session:
+    """An open turn has this outcome; what one had before stays."""
+    turn = session.open_turn
+    return session if turn is None else replace(session, turn=replace(turn, outcome=outcome, why=why))
+
+
+def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:
+    """The turn with one more leg, where that one is headless."""
+    return replace(turn, taken=turn.taken + 1) if turn is not None and is_headless else turn

@@ -1,0 +1,123 @@
+"""What whoever follows a headless turn is told of a journal's line, or of what its agent said."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from agent_relay.domain.event import Event, LegEnded, LegNamed, LegStarting, SignalSeen
+from agent_relay.domain.handoff_event import HandoffFailed, PacketPublished
+from agent_relay.domain.run_event import (
+    Began,
+    Ended,
+    HandedOver,
+    HandoffBroke,
+    LegBegan,
+    LegOver,
+    Named,
+    RunEvent,
+    SignalTold,
+    Text,
+    ToolAnswered,
+    ToolCalled,
+    Usage,
+)
+from agent_relay.domain.session import Leg, Session, State
+from agent_relay.domain.signal import Scope
+from agent_relay.domain.turn_event import TurnBegun
+from agent_relay.logic.fold import fold_events
+from agent_relay.logic.stream import Said
+from agent_relay.logic.wording import render_handoff_line, render_rest_line, session_folder
+
+
+def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEvent | None:  # noqa: PLR0911 - one arm an event
+    """The line as it is told, `None` where it is not; `before` is the journal up to it, itself included."""
+    at = event.at.isoformat()
+    match event.body:
+        case TurnBegun(agent):
+            session = fold_events(before)
+            folder = session_folder(session) if session is not None else ""
+            return Began(session=session.id if session is not None else "", agent=agent, folder=folder, at=at)
+        case LegStarting() as body if body.headless:
+            return LegBegan(leg=body.leg, agent=body.agent, model=body.model, resumes=body.resumes, at=at)
+        case LegNamed(leg, native_id) if native_id and not _was_named(before[:-1], event.body):
+            return Named(leg=leg, native_id=native_id)
+        case SignalSeen() as body if body.decides:
+            return SignalTold(
+                leg=body.leg,
+                agent=body.agent,
+                kind=body.kind,
+                scope=Scope(body.scope).value,
+                resets_at=body.until,
+                text=body.text,
+                at=at,
+            )
+        case PacketPublished():
+            return _report_handoff(fold_events(before), zone, at)
+        case HandoffFailed(handoff, _, why):
+            return HandoffBroke(handoff=handoff, why=why, at=at)
+        case LegEnded(leg, how, status):
+            session = fold_events(before)
+            agents = [known.agent for known in session.legs if known.id == leg] if session is not None else []
+            return LegOver(leg=leg, agent=agents[0] if agents else "", how=how, status=status, at=at)
+        case _:
+            return None
+
+
+def report_said(said: Said, leg: Leg) -> RunEvent | None:
+    """What the agent said as it is told; how its turn ended is told by the journal."""
+    match said.means:
+        case "text":
+            more = said.is_piece
+            return Text(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
+        case "tool":
+            return ToolCalled(leg=leg.id, agent=leg.agent, name=said.name, call=said.call, input=said.text)
+        case "result":
+            return ToolAnswered(
+                leg=leg.id, agent=leg.agent, call=said.call, is_error=said.is_failure, output=said.text
+            )
+        case "usage":
+            return Usage(leg=leg.id, agent=leg.agent, tokens=dict(said.tokens), cost=said.cost)
+        case _:
+            return None
+
+
+def report_end(session: Session, zone: tzinfo) -> Ended | None:
+    """How the newest headless turn ended; `None` while it goes on."""
+    turn = session.turn
+    if turn is None:
+        return None
+    is_held = session.state is State.RESTING and session.living_leg is None
+    is_over = session.state is State.ENDED or (session.state is State.READY and session.living_leg is None)
+    if not is_over and not is_held:
+        return None
+    outcome = turn.outcome or ("resting" if is_held else "stopped")
+    is_resting = outcome == "resting"
+    return Ended(
+        session=session.id,
+        agent=session.agent or turn.agent,
+        outcome=outcome,
+        why=turn.why,
+        resets_at=session.rested_until if is_resting else "",
+        skipped=session.skipped if is_resting else (),
+        message=render_rest_line(session, zone) if is_resting else "",
+    )
+
+
+def _was_named(before: Sequence[Event], named: LegNamed) -> bool:
+    """Whether the journal knew the leg's own session already."""
+    known = [line.body for line in before if isinstance(line.body, LegNamed) and line.body.leg == named.leg]
+    return bool(known) and known[-1].native_id == named.native_id
+
+
+def _report_handoff(session: Session | None, zone: tzinfo, at: str) -> HandedOver | None:
+    handoff = session.handoff if session is not None else None
+    if session is None or handoff is None:
+        return None
+    return HandedOver(
+        handoff=handoff.id,
+        from_agent=handoff.from_agent,
+        to_agent=handoff.to_agent,
+        reason=handoff.reason,
+        packet=f"{session_folder(session)}/{handoff.text_path}",
+        message=render_handoff_line(session, handoff, zone),
+        at=at,
+    )

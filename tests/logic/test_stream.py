@@ -1,0 +1,102 @@
+"""A headless agent's records: what each says, and whether the turn came to a good end."""
+
+from agent_relay.domain.rules import Where
+from agent_relay.domain.saying import Saying
+from agent_relay.logic.stream import Said, Verdict, find_last_line, read_record
+
+SAYS = (
+    Saying(
+        means="text",
+        where=Where(equals={"type": "assistant"}),
+        each="message/content",
+        of=Where(equals={"type": "text"}),
+        text="text",
+    ),
+    Saying(
+        means="tool",
+        where=Where(equals={"type": "assistant"}),
+        each="message/content",
+        of=Where(equals={"type": "tool_use"}),
+        name="name",
+        id="id",
+        text="input",
+    ),
+    Saying(means="text", where=Where(equals={"type": "delta"}), text="text", pieces=True),
+    Saying(
+        means="result",
+        where=Where(equals={"type": "result"}),
+        text="output",
+        failed=Where(equals={"ok": False}),
+    ),
+    Saying(
+        means="usage",
+        where=Where(equals={"type": "end"}),
+        tokens={"input": "usage/in", "output": "usage/out"},
+        cost="usd",
+    ),
+    Saying(means="failed", where=Where(equals={"type": "end", "error": True}), text="why"),
+    Saying(means="done", where=Where(equals={"type": "end", "error": False})),
+)
+
+
+def read(record: dict[str, object]) -> list[Said]:
+    return list(read_record(SAYS, record))
+
+
+def test_every_entry_of_a_list_counts_for_itself() -> None:
+    """One message may hold words and calls."""
+    parts = [
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "name": "Read", "id": "c1", "input": {"p": 1}},
+    ]
+    assert read({"type": "assistant", "message": {"content": parts}}) == [
+        Said("text", text="I look."),
+        Said("tool", text='{"p":1}', name="Read", call="c1"),
+    ]
+    assert read({"type": "assistant", "message": {"content": "no list"}}) == []
+
+
+def test_words_are_told_whole_and_tools_in_short() -> None:
+    """An answer is what the run is for; a tool's output stands in the transcript."""
+    assert len(read({"type": "delta", "text": "x" * 50_000})[0].text) == 50_000
+    assert read({"type": "delta", "text": "x"})[0].is_piece
+    long = read({"type": "result", "output": "x" * 50_000, "ok": False})[0]
+    assert (len(long.text), long.is_failure) == (4_000, True)
+    assert read({"type": "result", "ok": True}) == [Said("result")]
+
+
+def test_what_was_used_is_told_as_far_as_the_agent_says() -> None:
+    """Unknown is not zero."""
+    usage, _ = read({"type": "end", "error": False, "usage": {"in": 7, "out": "many"}, "usd": 0.5})
+    assert (usage.tokens, usage.cost) == ({"input": 7}, 0.5)
+    nothing, _ = read({"type": "end", "error": False, "usage": {"in": -1, "out": True}, "usd": True})
+    assert (nothing.tokens, nothing.cost) == ({}, None)
+
+
+def judge(*records: dict[str, object]) -> Verdict:
+    verdict = Verdict(SAYS)
+    for record in records:
+        verdict.hear(record)
+    return verdict
+
+
+def test_a_turn_is_done_only_where_the_agent_says_so() -> None:
+    """A process that ends with 0 in the middle of its words has not done its task."""
+    assert not judge({"type": "delta", "text": "half a"}).is_done
+    assert judge({"type": "end", "error": False}).is_done
+
+
+def test_a_failure_stands_whatever_is_said_after_it() -> None:
+    """Agents tidy up after an error, and call that a success."""
+    both = judge({"type": "end", "error": False}, {"type": "end", "error": True, "why": "no\nquota\x1b[0m"})
+    assert (both.is_done, both.why) == (False, "no quota")
+    after = judge({"type": "end", "error": True}, {"type": "end", "error": False})
+    assert (after.is_done, after.why) == (False, "the agent does not say why")
+
+
+def test_the_last_line_of_an_error_is_its_reason() -> None:
+    """Warnings come first; what ended the program comes last."""
+    assert (
+        find_last_line("Warning: colours\n\x1b[31mError: no such model\x1b[0m\n\n") == "Error: no such model"
+    )
+    assert find_last_line(" \n") == ""

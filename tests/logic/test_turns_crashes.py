@@ -1,0 +1,101 @@
+"""Headless turns after a crash: whatever line was the last, the turn comes to an end."""
+
+import pytest
+
+from agent_relay.domain.effect import (
+    LegGone,
+    Prompted,
+    Published,
+    PublishPacket,
+    Restarted,
+    Spawned,
+    SpawnLeg,
+    StopAsked,
+    StopLeg,
+)
+from agent_relay.domain.session import State
+from tests.logic.turn_story import TurnStory
+
+
+def walk(story: TurnStory, *, is_done: bool = True) -> TurnStory:
+    """Every effect is performed; agents do as they are told."""
+    for _ in range(12):
+        match story.effects[-1:]:
+            case [StopLeg(leg)]:
+                story.happens(LegGone(leg, "stopped"))
+            case [PublishPacket(handoff)]:
+                story.happens(Published(handoff, "P", 1, "1.json", "1.md", "f"))
+            case [SpawnLeg(leg)]:
+                story.happens(Spawned(leg, 20, 21, 22)).happens(Prompted(leg))
+                story.happens(LegGone(leg, "exited", 0, is_done=is_done))
+            case _:
+                if story.now.living_leg is not None and story.now.living_leg.child_pid:
+                    story.happens(LegGone(story.leg, "exited", 0, is_done=is_done))
+                else:
+                    break
+    return story
+
+
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("leg_lives", [True, False])
+@pytest.mark.parametrize("kept", range(1, 19))
+def test_a_crash_after_any_line_leads_on_to_the_end_of_the_turn(
+    kept: int, *, leg_lives: bool, ends: bool
+) -> None:
+    """Kill -9 between any two writes: no turn stays open, no agent is left."""
+    whole = TurnStory().take(ends=ends).at_work()
+    whole.limit().gone().published().spawned()
+    whole.happens(Prompted(whole.leg))
+    whole.done()
+    story = TurnStory()
+    story.availability = whole.availability
+    story.ids = 100
+    story.refold(whole.events[:kept])
+    if story.now.turn is None or story.now.state is State.ENDED:
+        return
+    story.happens(Restarted(leg_lives))
+    walk(story)
+    assert story.now.living_leg is None
+    assert story.now.turn.outcome in {"done", "failed", "stopped"}
+    assert story.now.state in ({State.ENDED} if ends else {State.ENDED, State.READY})
+
+
+def test_a_leg_that_was_lost_after_it_was_done_is_done() -> None:
+    """Its stream had said so, and the journal too."""
+    story = TurnStory().take(ends=False).at_work().done()
+    story.refold(story.events[:-2])
+    story.happens(Restarted(leg_lives=False))
+    assert (story.now.state, story.now.turn.outcome) == (State.READY, "done")
+
+
+def test_a_resting_turn_is_ended_by_the_next_daemon() -> None:
+    """The agent is stopped, and the session with it."""
+    story = TurnStory().rests("bob", "cas").take().at_work()
+    story.limit()
+    story.happens(Restarted(leg_lives=True))
+    assert story.effects[-1] == StopLeg("L1")
+    story.gone()
+    story.refold(story.events[:-1])
+    story.happens(Restarted(leg_lives=False))
+    assert story.now.state is State.ENDED
+
+
+def test_a_session_stopped_between_two_turns_stays_stopped() -> None:
+    """Half of its end was written: the next daemon writes the other half."""
+    story = TurnStory().take(ends=False).at_work().done()
+    story.happens(StopAsked("enough"))
+    story.refold(story.events[:-1])
+    story.happens(Restarted(leg_lives=False))
+    assert story.now.state is State.ENDED
+
+
+def test_a_packet_that_was_given_is_noted_once() -> None:
+    """The leg was started with it; the line that says so was lost."""
+    story = TurnStory().take().at_work()
+    story.limit().gone().published().spawned()
+    story.refold(story.events[:-1])
+    story.happens(Restarted(leg_lives=True))
+    assert story.names(last=1) == ["handoff.delivered"]
+    story.happens(Restarted(leg_lives=True))
+    assert story.effects == []
+    assert story.now.handoff is not None

@@ -1,0 +1,49 @@
+"""A session whose agents work on headless turns, for the tests of what follows from what."""
+
+from dataclasses import replace
+
+from agent_relay.domain.effect import LegGone, Prompted, TurnAsked
+from agent_relay.domain.event import Body
+from agent_relay.logic.outcome import Outcome
+from agent_relay.logic.policy import Availability
+from agent_relay.logic.succession import HEADLESS
+from tests.logic.story import Story
+
+ABLE = Availability(installed=True, capabilities=frozenset({HEADLESS}))
+
+
+class TurnStory(Story):
+    """`take` a turn, and the newest leg is `done` or `broke`."""
+
+    def __init__(self, roster: tuple[str, ...] = ("ann", "bob", "cas")) -> None:
+        super().__init__(roster)
+        self.availability = dict.fromkeys(roster, ABLE)
+
+    def take(
+        self, prompt: str = "paint it", *, agent: str = "ann", most: int = 0, ends: bool = True
+    ) -> "TurnStory":
+        self.happens(TurnAsked(agent, prompt, most, ends))
+        return self
+
+    def at_work(self) -> "TurnStory":
+        self.spawned()
+        self.happens(Prompted(self.leg))
+        return self
+
+    def done(self) -> "TurnStory":
+        self.happens(LegGone(self.leg, "exited", 0, is_done=True))
+        return self
+
+    def broke(self, why: str = "it fell over") -> "TurnStory":
+        self.happens(LegGone(self.leg, "exited", 1, why=why))
+        return self
+
+    def note(self, *bodies: Body) -> "TurnStory":
+        """These lines are in the journal, too."""
+        self._journal(Outcome(bodies))
+        return self
+
+    def rests(self, *agents: str) -> "TurnStory":
+        for agent in agents:
+            self.availability[agent] = replace(ABLE, resting=True, scope="account")
+        return self

@@ -1,0 +1,166 @@
+"""`agent-relay run` with the real agents: to the end of a turn, over a limit, and ended by a person."""
+
+import json
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agent_relay.domain.run_event import build_schema
+from tests.support import real_seeds
+from tests.support.provider.steps import call, edit, hang, read, refuse, say, shell
+from tests.support.real import TEST_COMMAND, World
+from tests.support.real_launch import AGENTS
+from tests.support.real_work import LIMITS, describe, order
+from tests.support.relay_world import wait_until
+
+pytestmark = pytest.mark.real
+
+TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
+PLAN = "The test still fails. Next step: make add() return a + b."
+GOES_ON = "I pick up where it stopped: add() must return a + b."
+PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
+
+
+def run(world: World, *words: str) -> subprocess.CompletedProcess[str]:
+    """`agent-relay run` without a terminal, to its end."""
+    return world.run(world.relay("run", *words), limit_s=110)
+
+
+def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    """The events printed, each of which the published schema allows."""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    allowed = Draft202012Validator(build_schema())
+    for line in lines:
+        allowed.validate(line)
+    assert lines, f"{done.stderr}\n{describe(world)}"
+    return lines
+
+
+def build_turn(world: World, agent: str) -> list[Any]:
+    """A turn that edits a file, sees a test fail, says what comes next, and meets a limit."""
+    path = f"{world.project}/calc.py"
+    change = edit(agent, path=path, old="    return a - b", new="    return a * b")
+    return [
+        call(read(agent, path=path), text="I look at the file first."),
+        call(change, text="add() subtracts; I try a product."),
+        call(shell(agent, TEST_COMMAND), text="Now the test."),
+        call(shell(agent, "git diff --stat"), text=PLAN),
+        LIMITS[agent],
+    ]
+
+
+def find_agents(world: World) -> list[str]:
+    """The command lines of living agents."""
+    names = tuple(f"/{agent}" for agent in AGENTS)
+    return [line for line in world.find_processes().values() if any(name in line for name in names)]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_turn_is_told_as_it_goes_and_goes_on_in_the_same_conversation(world: World, agent: str) -> None:
+    """A script gets the words, the tools, the price and the id for the next turn; no terminal is needed."""
+    real_seeds.free_hands(world.home)
+    world.play(
+        agent, call(read(agent, path=f"{world.project}/calc.py"), text="I look."), say("It subtracts.")
+    )
+    first = run(world, agent, "What does calc.py do?", "--json")
+    lines = read_lines(world, first)
+    assert first.returncode == 0, f"{first.stderr}\n{describe(world)}"
+    assert [line["text"] for line in lines if line["type"] == "text"] == ["I look.", "It subtracts."]
+    tools = {line["call"] for line in lines if line["type"] == "tool"}
+    assert len(tools) == 1
+    assert tools == {line["call"] for line in lines if line["type"] == "result"}
+    assert sum(line["tokens"]["output"] for line in lines if line["type"] == "usage") > 0
+    assert lines[-1]["outcome"] == "done"
+    world.play(agent, say("Because nobody tested it."))
+    second = run(world, agent, "And why?", "--continue", lines[-1]["session"])
+    assert (second.returncode, second.stdout) == (0, "Because nobody tested it.\n"), second.stderr
+    heard = world.requests(agent)[-1]["text"]
+    assert "What does calc.py do?" in heard
+    assert "It subtracts." in heard
+    assert "And why?" in heard
+    assert find_agents(world) == []
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
+    """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""
+    real_seeds.free_hands(world.home)
+    order(world, first, second)
+    world.play(first, *build_turn(world, first))
+    world.play(second, say(GOES_ON))
+    done = run(world, first, TASK, "--json")
+    lines = read_lines(world, done)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{describe(world)}"
+    (handed,) = [line for line in lines if line["type"] == "handoff"]
+    assert (handed["from_agent"], handed["to_agent"], handed["reason"]) == (first, second, "rate_limit")
+    assert "".join(line["text"] for line in lines if line["type"] == "text").endswith(GOES_ON)
+    assert lines[-1]["agent"] == second
+    heard = world.requests(second)[0]["text"]
+    for known in (TASK, "calc.py", TEST_COMMAND, "6 != 5", "make add() return a + b"):
+        assert known in heard
+    assert find_agents(world) == []
+
+
+def test_a_limit_on_the_first_request_takes_the_prompt_along(world: World) -> None:
+    """Nothing was answered: the user's words reach the successor as they were given."""
+    real_seeds.free_hands(world.home)
+    order(world, "claude", "codex")
+    world.play("claude", LIMITS["claude"])
+    world.play("codex", say("I begin with it."))
+    done = run(world, "claude", TASK)
+    assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
+    assert "→ claude hit its session limit (resets " in done.stderr
+    assert TASK in world.requests("codex")[0]["text"]
+
+
+def test_when_all_rest_the_earliest_reset_is_told(world: World) -> None:
+    """Exit status 3 is what a script waits by; the second run starts nobody at all."""
+    order(world, "claude", "codex", only=True)
+    world.play("claude", LIMITS["claude"])
+    world.play("codex", LIMITS["codex"])
+    done = run(world, "claude", TASK)
+    assert done.returncode == 3, f"{done.stdout}{done.stderr}\n{describe(world)}"
+    assert "Nobody can take over" in done.stderr
+    assert "The first reset is at " in done.stderr
+    asked = len(world.requests("claude")) + len(world.requests("codex"))
+    again = run(world, "claude", TASK, "--json")
+    end = read_lines(world, again)[-1]
+    assert again.returncode == 3
+    assert end["resets_at"] > "2026"
+    assert len(end["skipped"]) == 2
+    assert len(world.requests("claude")) + len(world.requests("codex")) == asked
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_interrupted_turn_leaves_no_process(world: World, agent: str) -> None:
+    """Ctrl-C in a script's terminal means the agent, too."""
+    world.play(agent, hang(60))
+    process = subprocess.Popen(
+        [*world.prefix, *world.relay("run", agent, TASK)],
+        env=world.env(),
+        cwd=world.project,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: bool(world.requests(agent)), "the agent asks its provider", limit_s=40)
+    assert [line for line in world.find_processes().values() if "test_calc.py shows" in line] == [
+        line for pid, line in world.find_processes().items() if pid == process.pid
+    ]
+    os.kill(process.pid, signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert find_agents(world) == []
+
+
+def test_a_failed_agent_is_a_failed_run(world: World) -> None:
+    """What is no limit is the user's to mend: nobody takes over, and the reason is told."""
+    world.play("claude", refuse("server-error", status=400))
+    done = run(world, "claude", TASK)
+    assert done.returncode == 1, f"{done.stderr}{describe(world)}"
+    assert "→ claude failed: " in done.stderr
