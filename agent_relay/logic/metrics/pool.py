@@ -31,7 +31,9 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
     that begins, then ends, earlier. Sessions of subagents are part of those they work for.
     """
     files = [marks for marks in transcripts if marks]
-    opened = {mark.session: mark for marks in files for mark in marks if isinstance(mark, Opened)}
+    told = [mark for marks in files for mark in marks if isinstance(mark, Opened)]
+    # The first word counts: a subagent's file may name its session, too, and lies behind the session's own.
+    opened = {mark.session: mark for mark in reversed(told)}
     files.sort(key=lambda marks: _order(marks, opened))
     pool = _Pool(opened)
     for marks in files:

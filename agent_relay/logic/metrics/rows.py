@@ -72,7 +72,7 @@ def sum_rows(
     table = _Table(question)
     table.add_works(works, {native.session for native in natives})
     for native in natives:
-        table.add_native(works, native)
+        table.add_native(native)
     rows = sorted(table.rows.values(), key=lambda row: (row.first, row.key))
     return rows, table.total
 
@@ -96,6 +96,7 @@ class _Table:
 
     def __init__(self, question: Question) -> None:
         self._question = question
+        self._legs: dict[str, list[tuple[Owner, LegWork]]] = {}
         self._found: dict[tuple[Owner, str], Sequence[Row]] = {}
         self.rows: dict[str, Row] = {}
         self.total = Row("total")
@@ -109,7 +110,10 @@ class _Table:
                 if span.state is not State.ENDED and span.end > since:
                     self._add_span(work, agents.get(span.leg, ""), span)
             for leg in work.legs:
-                self._add_leg(Owner(work.session, leg.leg, leg.agent), leg, told)
+                owner = Owner(work.session, leg.leg, leg.agent)
+                self._add_leg(owner, leg, told)
+                for native in leg.natives:
+                    self._legs.setdefault(native, []).append((owner, leg))
             for passing in work.passings:
                 owner = Owner(work.session, passing.leg, agents.get(passing.leg, ""))
                 for row in self._at(owner, passing.at):
@@ -125,14 +129,9 @@ class _Table:
             for row in self._at(owner, leg.end):
                 row.untold += 1
 
-    def add_native(self, works: Sequence[SessionWork], native: Native) -> None:
+    def add_native(self, native: Native) -> None:
         """Take in what one native session tells, each mark as the work of the leg that did it."""
-        legs = [
-            (Owner(work.session, leg.leg, leg.agent), leg)
-            for work in works
-            for leg in work.legs
-            if native.session in leg.natives
-        ]
+        legs = self._legs.get(native.session, [])
         find = _Finder(legs, native)
         rates, by_model = self._question.rates, self._question.by == "model"
         for used in native.used:

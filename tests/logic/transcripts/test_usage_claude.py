@@ -99,6 +99,8 @@ def test_an_answer_is_known_by_its_message_not_its_request() -> None:
 def test_a_subagents_own_file_is_part_of_its_session() -> None:
     """It names the session it works for; its instructions are no prompt of the user's."""
     main = _read(join_compact(_prompt("go"), _answer("m1", 50)))
+    elsewhere = _read(join_compact(_answer("m2", 7, isSidechain=True, cwd="/elsewhere")))
+    assert [one.cwd for one in pool_marks("claude", [main, elsewhere])] == ["/w"]
     side = _read(
         join_compact(
             _prompt("look there", isSidechain=True, agentId="a"),

@@ -1,6 +1,7 @@
 """Usage in opencode's database (1.18.33): one row a message, changed in place until it is complete.
 
-A fork copies messages under new ids with their times and counts, so those are what an answer is known by.
+A fork copies messages under new ids with their times and counts and names no parent (measured), so times and
+counts are what an answer is known by.
 """
 
 from collections.abc import Iterator, Mapping
