@@ -82,13 +82,15 @@ class _Handlers:
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg
-        attachable = leg is not None and leg.child_pid > 0 and session.state is not State.HANDING_OFF
+        has_screen = leg is not None and not leg.headless and leg.child_pid > 0
+        attachable = has_screen and session.state is not State.HANDING_OFF
         return {
             "session": session.id,
             "state": session.state.value,
             "agent": session.agent,
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
+            "headless": session.open_turn is not None,
             "message": render_message(session, self._sessions.zone),
             "folder": session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",

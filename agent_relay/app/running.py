@@ -53,11 +53,15 @@ class Running:
             room = self._sessions.get(session_id)
         except WrongUseError:
             return await asyncio.to_thread(self._follow_ended, session_id, told)
-        beat = room.pulse.listen()
-        chapter = await self._read(room, told)
-        if not chapter.events and report_end(room.session, self._sessions.zone) is None:
-            await wait_for(beat, _LISTEN_S)
-            chapter = await self._read(room, chapter.told)
+        deadline = asyncio.get_running_loop().time() + _LISTEN_S
+        while True:
+            beat = room.pulse.listen()
+            chapter = await self._read(room, told)
+            told = chapter.told
+            left_s = deadline - asyncio.get_running_loop().time()
+            if chapter.events or left_s <= 0 or report_end(room.session, self._sessions.zone) is not None:
+                break
+            await wait_for(beat, left_s)
         return chapter, room.session
 
     async def forget(self, session_id: str) -> None:

@@ -20,6 +20,7 @@ from agent_relay.app.wishes import (
     asks_nothing_new,
     build_focus,
     check_adoption,
+    check_screen,
     check_terms,
     check_use,
     find_wished_root,
@@ -110,6 +111,7 @@ class Sessions:
                     f"session {room.session.id} is here already", hint="Add --new to begin another one"
                 )
             else:
+                check_screen(room.session)
                 living = room.session.living_leg
                 check_terms(wish, room.session)
                 check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))

@@ -59,6 +59,15 @@ def check_adoption(wish: OpenWish) -> None:
         )
 
 
+def check_screen(session: Session) -> None:
+    """Raises WrongUseError while a headless turn is under way: there is no screen to be shown."""
+    if session.open_turn is not None or (session.living_leg is not None and session.living_leg.headless):
+        raise WrongUseError(
+            f"session {session.id} works without a screen",
+            hint=f"Wait for its end, or end it: agent-relay stop {session.id}",
+        )
+
+
 def check_terms(wish: OpenWish, session: Session | None) -> None:
     """Raises WrongUseError where nobody hands over, so that what is expected of it would be ignored."""
     if wish.terms.is_empty:

@@ -40,7 +40,13 @@ def run(words: list[str]) -> int:
     from agent_relay.client.autostart import connect_or_start
 
     connection = connect_or_start(folders)
-    return follow(folders, connection, connection.request("where", session=session))
+    answer = connection.request("where", session=session)
+    if answer.get("headless") is True:
+        raise WrongUseError(
+            f"session {session} works without a screen",
+            hint=f"Wait for its end, or end it: agent-relay stop {session}",
+        )
+    return follow(folders, connection, answer)
 
 
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object], *, note: str = "") -> int:

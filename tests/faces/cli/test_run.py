@@ -1,4 +1,4 @@
-"""`agent-relay run` with two scripted agents: no terminal anywhere, whatever is killed."""
+"""`agent-relay run` with two scripted agents: no terminal anywhere."""
 
 import json
 import os
@@ -6,78 +6,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from agent_relay.domain.run_event import build_schema
 from agent_relay.domain.session import State
-from tests.house import tree
 from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
-
-LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
-SCENES = [
-    {"when": "out", "do": [{"say": "I try."}, LIMIT]},
-    {"when": "slow", "again": True, "do": [{"say": "I begin."}, {"wait_s": 30}, {"say": "I end."}]},
-    {"when": "soon", "again": True, "do": [{"say": "I begin."}, {"wait_s": 2}, {"say": "I end."}]},
-    {"when": "fail", "do": [{"exit": 4}]},
-    {"when": "much", "do": [{"say": "0123456789" * 250_000}]},
-    {"again": True, "do": [{"say": "demo heard you"}]},
-]
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.runs import LIMIT, SCENES, find_sessions, read_lines, run, run_world, start, wait_begun
 
 
 @pytest.fixture
 def world() -> Iterator[RelayWorld]:
     """A machine with two scripted agents; `run` starts the daemon."""
-    with relay_world() as made:
-        made.environ |= write_screenplays(f"{made.folder}/plays", demo=SCENES)
-        made.environ["PYTHONPATH"] = tree.CHECKOUT
+    with run_world() as made:
         yield made
-
-
-def start(world: RelayWorld, *words: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """A run under way, without a terminal."""
-    command = [sys.executable, "-m", "agent_relay", "run", *words]
-    streams = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=world.project, env=world.environ, **streams)
-
-
-def run(world: RelayWorld, *words: str, given: str = "") -> tuple[int, str, str]:
-    """How a run ended: its status, what it said and what was said about it."""
-    process = start(world, *words, stdin=subprocess.PIPE)
-    out, err = process.communicate(given.encode(), timeout=60)
-    return process.returncode, out.decode(), err.decode()
-
-
-def read_lines(out: str) -> list[dict[str, Any]]:
-    """The events printed, each of which the published schema allows."""
-    allowed = Draft202012Validator(build_schema())
-    lines: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
-    for line in lines:
-        allowed.validate(line)
-    return lines
-
-
-def find_agents(world: RelayWorld) -> list[str]:
-    """The command lines of living scripted agents."""
-    return [line for line in world.processes().values() if "--headless" in line]
-
-
-def find_sessions(world: RelayWorld) -> list[str]:
-    """The project's sessions, oldest first."""
-    folder = f"{world.project}/.agent-relay/sessions"
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    return [name for name in names if os.path.exists(f"{folder}/{name}/journal.jsonl") and world.events(name)]
-
-
-def wait_begun(world: RelayWorld) -> str:
-    """The newest session once its agent works."""
-    wait_until(lambda: bool(find_sessions(world)), "a session")
-    session = find_sessions(world)[-1]
-    world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
-    return session
 
 
 def test_the_agents_words_are_the_output_and_nothing_else(world: RelayWorld) -> None:
@@ -155,85 +98,34 @@ def test_a_failed_agent_is_status_1_with_its_reason(world: RelayWorld) -> None:
     assert "→ demo failed: demo ended with status 4 before its turn was over" in err
 
 
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
-def test_a_signal_ends_the_agent_politely(world: RelayWorld, number: int, status: int) -> None:
-    """Who ends the run means the agent; its last words still come."""
-    process = start(world, "demo", "slow", "--json")
-    session = wait_begun(world)
-    process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == status
-    assert read_lines(out.decode())[-1]["outcome"] == "stopped"
-    assert find_agents(world) == []
-    assert world.session(session).state is State.ENDED
-
-
-def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
-    """`run … | head -1` must not leave an agent at work for nobody."""
-    process = start(world, "demo", "soon")
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.readline() == b"I begin.\n"
-    process.stdout.close()
-    process.wait(timeout=30)
-    process.stderr.close()
-    assert process.returncode == 141
-    wait_until(lambda: find_agents(world) == [], "no agent")
-
-
-def test_a_killed_run_leaves_its_turn_to_the_daemon(world: RelayWorld) -> None:
-    """An out-of-memory kill of the command must not cost the work: the turn comes to its end."""
-    process = start(world, "demo", "soon")
-    session = wait_begun(world)
-    kill(process.pid)
-    process.communicate()
-    found = world.wait_for(session, lambda found: found.state is State.ENDED, "the turn is over")
-    assert found.turn is not None
-    assert found.turn.outcome == "done"
-    assert find_agents(world) == []
-
-
-def test_a_daemon_that_dies_costs_nothing(world: RelayWorld) -> None:
-    """The agent works on, the next daemon adopts it, and the run prints everything once."""
-    process = start(world, "demo", "soon")
-    wait_begun(world)
-    daemon = int(str(world.ask("daemon.status")["pid"]))
-    kill(daemon)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (0, b"I begin.\nI end.\n"), err
-
-
-def test_an_agent_whose_holder_is_killed_is_ended_and_the_run_fails(world: RelayWorld) -> None:
-    """Nothing runs that nobody holds."""
+def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) -> None:
+    """A terminal would stay empty; the conversation can be opened on a screen when the turn is over."""
     process = start(world, "demo", "slow")
     session = wait_begun(world)
-    leg = world.session(session).leg
-    assert leg is not None
-    kill(leg.holder_pid)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert b"demo was lost with its holder" in err
-    assert find_agents(world) == []
-
-
-def test_two_runs_at_once_do_not_meet(world: RelayWorld) -> None:
-    """Each is a session of its own."""
-    runs = [start(world, "demo", "soon") for _ in range(2)]
-    assert [process.communicate(timeout=60)[0] for process in runs] == [b"I begin.\nI end.\n"] * 2
-    assert len(find_sessions(world)) == 2
-
-
-def test_a_session_at_work_takes_no_second_turn(world: RelayWorld) -> None:
-    """Two processes in one conversation would answer each other; a person's terminal is not taken over."""
-    process = start(world, "demo", "slow")
-    session = wait_begun(world)
-    status, _, err = run(world, "demo", "hello", "--continue", session)
-    assert status == 2
-    assert "is at work" in err
+    for words in (
+        ("attach", session),
+        ("agent", "demo", "--session", session),
+        ("understudy", "--session", session),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_relay", *words],
+            cwd=world.project,
+            env=world.environ,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"works without a screen" in done.stderr
+    # Somebody else's session here is not taken for it.
+    assert world.open("demo")["session"] != session
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
+    first = world.session(session).legs[0]
+    world.open("demo", session=session)
+    found = world.wait_for(session, lambda found: found.state is State.READY, "its screen is there")
+    assert found.leg is not None
+    assert (found.leg.native_id, found.leg.headless) == (first.native_id, False)
 
 
 def test_output_of_any_size_comes_whole(world: RelayWorld) -> None:
