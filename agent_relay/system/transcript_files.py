@@ -148,8 +148,12 @@ def _connect(path: str) -> sqlite3.Connection:
     database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=_BUSY_S)
     database.row_factory = sqlite3.Row
     database.text_factory = _decode
-    # Opening is lazy: the first statement is what fails.
-    database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    try:
+        # Opening is lazy: the first statement is what fails.
+        database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+    except sqlite3.Error:
+        database.close()
+        raise
     return database
 
 
