@@ -9,7 +9,6 @@ from tests.support.provider.steps import Step, call, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS, Leg, deliver, quit_politely, start, wait_ready
 from tests.support.real_terminal import Terminal
-from tests.support.real_work import type_line
 
 pytestmark = pytest.mark.real
 
@@ -63,7 +62,9 @@ def warn(agent: str) -> Step:
 
 def ask(terminal: Terminal, text: str, answer: str) -> None:
     """Type a prompt and wait for its answer and a quiet screen."""
-    type_line(terminal, text)
+    terminal.send(text)
+    terminal.wait_quiet(0.4)
+    terminal.send("\r")
     terminal.wait_for(answer)
     terminal.wait_quiet(1.0)
 
