@@ -11,6 +11,8 @@ from agent_relay.logic.transcripts.lines import parse_moment
 
 # No request is this large; a record that says so is damaged, and would not fit the index's integers.
 _MOST_TOKENS = 10**12
+# The year 2286; days far beyond it cannot be named.
+_LATEST_MS = 10**13
 
 
 class Used(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=False):
@@ -106,10 +108,11 @@ class Memory(msgspec.Struct):
 
 
 def note_moment(memory: Memory, value: object) -> int:
-    """The record's moment in epoch ms; the last one known where it has none."""
+    """The record's moment in epoch ms; the last one known where it has none that can be."""
     moment = parse_moment(value)
-    if moment is not None:
-        memory.at = int(moment.timestamp() * 1000)
+    at = 0 if moment is None else int(moment.timestamp() * 1000)
+    if 0 < at < _LATEST_MS:
+        memory.at = at
     return memory.at
 
 
