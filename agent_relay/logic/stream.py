@@ -35,20 +35,20 @@ def read_record(sayings: Sequence[Saying], record: Mapping[str, object]) -> Iter
 
 
 class Verdict:
-    """How a turn went, by the records heard so far: `is_done`, or `why` it failed."""
+    """How a turn went, by the records heard so far: `is_done`, or `has_failed` and `why`, if it is told."""
 
     def __init__(self, sayings: Sequence[Saying]) -> None:
         self._sayings = [saying for saying in sayings if saying.means in {"done", "failed"}]
-        self.is_done = False
+        self.is_done = self.has_failed = False
         self.why = ""
 
     def hear(self, record: Mapping[str, object]) -> None:
         """One more record; a failure stands, whatever is said after it."""
         for said in read_record(self._sayings, record):
             if said.means == "failed":
-                self.is_done = False
-                self.why = _join(said.text) or "the agent does not say why"
-            elif not self.why:
+                self.is_done, self.has_failed = False, True
+                self.why = _join(said.text) or self.why
+            elif not self.has_failed:
                 self.is_done = True
 
 

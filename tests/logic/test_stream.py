@@ -91,7 +91,7 @@ def test_a_failure_stands_whatever_is_said_after_it() -> None:
     both = judge({"type": "end", "error": False}, {"type": "end", "error": True, "why": "no\nquota\x1b[0m"})
     assert (both.is_done, both.why) == (False, "no quota")
     after = judge({"type": "end", "error": True}, {"type": "end", "error": False})
-    assert (after.is_done, after.why) == (False, "the agent does not say why")
+    assert (after.is_done, after.has_failed, after.why) == (False, True, "")
 
 
 def test_the_last_line_of_an_error_is_its_reason() -> None:

@@ -105,6 +105,24 @@ def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, seco
     assert find_agents(world) == []
 
 
+def test_a_limit_that_gemini_sleeps_out_for_hours_hands_the_turn_on(google_world: World) -> None:
+    """It prints nothing at all; its debug log says how long it means to sleep."""
+    world = google_world
+    real_seeds.free_hands(world.home)
+    order(world, "gemini", "opencode")
+    world.play("gemini", refuse("gemini-exhausted"))
+    world.play("opencode", say("I begin with it."))
+    done = run(world, "gemini", TASK)
+    assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
+
+
+def test_an_unknown_conversation_is_told_in_the_agents_words(world: World) -> None:
+    """Its last line on standard error is the reason where its stream has none."""
+    done = run(world, "claude", TASK, "--", "--resume", "00000000-0000-4000-8000-00000000dead")
+    assert done.returncode == 1
+    assert "No conversation found with session ID: 00000000-0000-4000-8000-00000000dead" in done.stderr
+
+
 def test_a_limit_on_the_first_request_takes_the_prompt_along(world: World) -> None:
     """Nothing was answered: the user's words reach the successor as they were given."""
     real_seeds.free_hands(world.home)

@@ -1,0 +1,102 @@
+"""What the four agents' headless streams say of limits: every true one, and none that heals by itself."""
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.detector import Detector
+from agent_relay.logic.stream import Verdict
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.rules import load_rules
+
+NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+LIMIT = "You\u2019ve hit your usage limit. Try again at 12:41 PM."
+BUSY = "Reconnecting... 1/5 (rate limit exceeded: Rate limit reached for gpt-5.5. Please try again in 3.5s.)"
+DAILY = "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later."
+
+
+def claude_error(text: str, kind: str = "rate_limit") -> dict[str, object]:
+    content = [{"type": "text", "text": text}]
+    return {"type": "assistant", "error": kind, "message": {"model": "<synthetic>", "content": content}}
+
+
+def opencode_error(text: str, status: int) -> dict[str, object]:
+    return {"type": "error", "error": {"name": "APIError", "data": {"message": text, "statusCode": status}}}
+
+
+@pytest.mark.parametrize(
+    ("agent", "record", "found"),
+    [
+        (
+            "claude",
+            claude_error("You've hit your session limit · resets 12:32pm (UTC)"),
+            ("limit", "account", True),
+        ),
+        (
+            "claude",
+            claude_error("You've hit your Opus limit · resets 12:32pm (UTC)"),
+            ("limit", "model", True),
+        ),
+        ("claude", claude_error("Credit balance is too low", "billing_error"), ("limit", "billing", True)),
+        (
+            "claude",
+            claude_error("API Error: Server is temporarily limiting requests (not your usage limit)"),
+            ("failure", "transient", False),
+        ),
+        ("claude", {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected"}}, None),
+        ("claude", {"type": "system", "subtype": "api_retry", "error": "rate_limit"}, None),
+        ("codex", {"type": "turn.failed", "error": {"message": LIMIT}}, ("limit", "account", True)),
+        ("codex", {"type": "error", "message": LIMIT}, None),
+        ("codex", {"type": "error", "message": BUSY}, None),
+        (
+            "gemini",
+            {"type": "result", "status": "error", "error": {"message": DAILY}},
+            ("limit", "model", True),
+        ),
+        ("gemini", {"type": "message", "role": "assistant", "content": DAILY}, None),
+        ("opencode", opencode_error("Too many requests", 429), ("limit", "account", True)),
+        ("opencode", opencode_error("Pay first", 402), ("limit", "billing", True)),
+        ("opencode", opencode_error("Incorrect API key provided", 401), ("failure", "auth", True)),
+        ("opencode", opencode_error("Bad gateway", 502), ("failure", "transient", True)),
+        ("opencode", {"type": "text", "part": {"text": "You exceeded your current quota"}}, None),
+    ],
+)
+def test_a_record_of_a_stream_is_what_its_agent_means(
+    agent: str, record: dict[str, object], found: tuple[str, str, bool] | None
+) -> None:
+    """A script has nobody who would see the difference."""
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in"))
+    detector = Detector(rules, agent=AgentName(agent), started_at=NOW, zone=UTC)
+    signals = detector.hear(Record(Source.STREAM, record), now=NOW)
+    said = [(signal.kind.value, signal.scope.value, signal.decides) for signal in signals]
+    assert said == ([] if found is None else [found])
+
+
+@pytest.mark.parametrize(
+    ("agent", "records", "is_done"),
+    [
+        ("claude", [{"type": "result", "subtype": "success", "is_error": False}], True),
+        ("claude", [{"type": "result", "subtype": "success", "is_error": True}], False),
+        ("claude", [{"type": "result", "subtype": "error_max_turns", "is_error": False}], False),
+        ("codex", [{"type": "error", "message": BUSY}, {"type": "turn.completed"}], True),
+        ("codex", [{"type": "turn.started"}], False),
+        ("gemini", [{"type": "result", "status": "success"}], True),
+        ("gemini", [{"type": "message", "role": "assistant", "content": "half"}], False),
+        ("opencode", [{"type": "step_finish", "part": {"reason": "tool-calls"}}], False),
+        ("opencode", [{"type": "step_finish", "part": {"reason": "stop"}}], True),
+        ("opencode", [{"type": "step_finish", "part": {"reason": "stop"}}, opencode_error("x", 429)], False),
+    ],
+)
+def test_a_turn_is_done_when_its_agent_says_so(
+    agent: str, records: list[dict[str, object]], *, is_done: bool
+) -> None:
+    """One calls its failures a success, one ends with 0 in the middle, one reports what it gets over."""
+    headless = load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in").adapter.headless
+    assert headless is not None
+    verdict = Verdict(headless.says)
+    for record in records:
+        verdict.hear(record)
+    assert verdict.is_done is is_done
