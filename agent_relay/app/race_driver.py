@@ -61,7 +61,7 @@ class Driver:
         self._ground, self._runners, self._environ = ground, runners, environ
         self._scribe = Scribe(ground, journal)
         self._words = task or self.race.task
-        self.place = Place(journal.folder, self.race.root, self.race.id)
+        self.place = Place(os.path.realpath(journal.folder), self.race.root, self.race.id)
         self.seen: dict[int, Seen] = {}
         self.looks: dict[int, Look] = {}
         self._testing = asyncio.Lock()
@@ -230,13 +230,17 @@ class Driver:
         left_s = limit_s - self._spent_ms(runner) / 1000 if limit_s else None
         try:
             async with asyncio.timeout(left_s):
-                ended = await self._runners.watch(runner.session, tell)
+                ended = await self._runners.watch(runner.session, runner.tree, tell)
         except TimeoutError:
             ended = Ended(How.TIMED_OUT, why=f"not done within {limit_s} s")
             await self._runners.stop(runner.tree)
         if not self.place.has_tree(runner):
             ended = Ended(How.LOST, why="its worktree was removed")
-        await self._end(runner.number, ended)
+        if ended.never_began:
+            # The daemon was killed while it started an agent: the next one starts it again.
+            await self.write(RunnerStopped(runner.number, self._spent_ms(runner)))
+        else:
+            await self._end(runner.number, ended)
 
     async def _end(self, number: int, ended: Ended) -> None:
         spent = self._spent_ms(self.race.get_runner(number))

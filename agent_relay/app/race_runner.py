@@ -3,20 +3,30 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.index import read_index
+from agent_relay.app.headless_legs import load_for
+from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.launching import get_program
+from agent_relay.app.running import Running
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import How
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.run_event import Ended as TurnOver
+from agent_relay.domain.session import Leg, Session, State
+from agent_relay.logic.fold import fold_events
+from agent_relay.logic.turn_report import report_end
+from agent_relay.system.journal import read_events
 
 _LOOK_S = 0.25
 _STOP_S = 30.0
+_GO_ON = (
+    "You were stopped in the middle of this. Go on with it; what you did so far is in the working tree.\n\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +54,23 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a runner's work ended; `status` is its agent's, -1 where it has none."""
+    """How a runner's work ended; `status` is its agent's, -1 where it has none.
+
+    With `never_began` no agent of it ever ran: it can be started again without doing anything twice.
+    """
 
     how: How
     status: int = -1
     why: str = ""
+    never_began: bool = False
 
 
 class Runners(Protocol):
     """Where runners work: sessions of relay, with failover."""
+
+    async def check(self, agent: str, environ: Mapping[str, str]) -> None:
+        """Raises RelayError where the agent could not be a runner."""
+        ...
 
     async def start(self, wish: RunnerWish) -> str:
         """The session at work in `wish.tree`: one that is there already, or a new one.
@@ -61,7 +79,7 @@ class Runners(Protocol):
         """
         ...
 
-    async def watch(self, session: str, tell: Callable[[Seen], None]) -> Ended:
+    async def watch(self, session: str, tree: str, tell: Callable[[Seen], None]) -> Ended:
         """How it ended; `tell` hears meanwhile how it is doing."""
         ...
 
@@ -75,85 +93,94 @@ class Runners(Protocol):
 
 
 class SessionRunners:
-    """Runners as relay's sessions; one turn each."""
+    """Runners as headless turns of relay's sessions, one turn each."""
 
     def __init__(self, sessions: Sessions, ground: Ground) -> None:
         self._sessions = sessions
         self._ground = ground
+        self._running = Running(sessions, ground)
+
+    async def check(self, agent: str, environ: Mapping[str, str]) -> None:
+        """Raises RelayError where the agent is not installed or knows no headless work."""
+        leg = Leg("", agent, 0, self._ground.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._ground, leg), environ)
 
     async def start(self, wish: RunnerWish) -> str:
         """The session at work in the worktree: taken up, continued, or begun. Raises RelayError."""
-        here = self._find(wish.tree)
-        if here is not None:
-            return here.id
-        opened, _ = await self._sessions.open(
-            OpenWish(
-                wish.agent,
-                wish.cwd,
-                wish.environ,
-                task=wish.task,
-                fresh=True,
-            )
-        )
-        return opened.id
+        for session in await asyncio.to_thread(self._list_sessions, wish.tree):
+            found = await self._read(session, wish.tree)
+            if found is not None and found.turn is None:
+                # A daemon that was killed had no time to give it its task.
+                return await self._begin(wish, session, wish.task)
+            if found is not None and (session != wish.session or self._is_at_work(session)):
+                return session
+        return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
 
-    async def watch(self, session: str, tell: Callable[[Seen], None]) -> Ended:
+    async def watch(self, session: str, tree: str, tell: Callable[[Seen], None]) -> Ended:
         """How the turn ended; one that rests or was refused ends so."""
         while True:
-            try:
-                found = self._sessions.get(session).session
-            except RelayError:
-                return Ended(How.LOST, why="its session is not at work any more")
-            tell(_see(found))
-            ended = _find_end(found)
-            if ended is not None:
-                await self.stop(found.root)
-                return ended
+            found = await self._read(session, tree)
+            if found is None:
+                return Ended(How.LOST, why="its session is gone")
+            tell(Seen(found.agent, found.state.value))
+            over = report_end(found, self._sessions.zone)
+            if over is not None:
+                await self.stop(tree)
+                with contextlib.suppress(RelayError):
+                    await self._running.forget(session)
+                return _judge(over, found.leg)
             await asyncio.sleep(_LOOK_S)
 
     async def stop(self, tree: str) -> None:
         """Every session of the worktree has ended, or had its time to."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
-                while (found := self._find(tree)) is not None:
-                    if found.state is not State.STOPPING:
-                        with contextlib.suppress(RelayError):
-                            await self._sessions.stop_session(found.id)
+                while here := [one for one in self._sessions.at_work() if one.root == tree]:
+                    for one in here:
+                        if one.state is not State.STOPPING:
+                            with contextlib.suppress(RelayError):
+                                await self._sessions.stop_session(one.id)
                     await asyncio.sleep(_LOOK_S)
+
+    async def _begin(self, wish: RunnerWish, session: str, task: str) -> str:
+        given = OpenWish(wish.agent, wish.cwd, wish.environ, task=task, session=session, fresh=not session)
+        begun, _ = await self._running.begin(given, 0)
+        return begun.id
 
     async def forget(self, tree: str) -> None:
         """The index does not name sessions of the worktree."""
         await asyncio.to_thread(self._forget, tree)
 
     def _forget(self, tree: str) -> None:
-        for session, root in read_index(self._ground.folders.sessions).items():
-            if root == tree:
-                with contextlib.suppress(OSError):
-                    os.unlink(f"{self._ground.folders.sessions}/{session}.json")
+        for session in self._list_sessions(tree):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{self._ground.folders.sessions}/{session}.json")
 
-    def _find(self, tree: str) -> Session | None:
-        here = (session for session in self._sessions.at_work() if session.root == tree)
-        return next(here, None)
+    def _list_sessions(self, tree: str) -> list[str]:
+        """The sessions of the worktree, newest first."""
+        index = read_index(self._ground.folders.sessions)
+        return [session for session, root in reversed(index.items()) if root == tree]
 
+    def _is_at_work(self, session: str) -> bool:
+        return any(one.id == session for one in self._sessions.at_work())
 
-def _see(session: Session) -> Seen:
-    return Seen(agent=session.agent, doing=session.state.value)
-
-
-def _find_end(session: Session) -> Ended | None:
-    leg = session.leg
-    if session.refusal is not None:
-        return Ended(How.FAILED, why=session.refusal.text)
-    match session.state:
-        case State.RESTING:
-            return Ended(
-                How.LIMITED, why=f"nobody is available ({'; '.join(session.skipped) or session.why})"
-            )
-        case State.ENDED:
-            status = leg.status if leg is not None else -1
-            how = How.FINISHED if status == 0 else How.FAILED
-            return Ended(how, status, "" if status == 0 else session.why or f"the agent ended with {status}")
-        case State.READY if leg is not None and leg.was_busy:
-            return Ended(How.FINISHED, 0)
-        case _:
+    async def _read(self, session: str, tree: str) -> Session | None:
+        """The session as it is, also where it ended while no daemon was there; `None` where it is gone."""
+        with contextlib.suppress(RelayError):
+            return self._sessions.get(session).session
+        try:
+            return fold_events(await asyncio.to_thread(read_events, get_journal_path(tree, session)))
+        except RelayError:
             return None
+
+
+def _judge(over: TurnOver, leg: Leg | None) -> Ended:
+    if leg is not None and leg.how == "lost" and not leg.child_pid:
+        return Ended(How.LOST, why=over.why, never_began=True)
+    match over.outcome:
+        case "done":
+            return Ended(How.FINISHED, 0)
+        case "resting":
+            return Ended(How.LIMITED, why=over.message or "; ".join(over.skipped))
+        case _:
+            return Ended(How.FAILED, why=over.why or over.outcome)

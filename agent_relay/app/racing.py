@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.launching import get_program
 from agent_relay.app.race_driver import Driver
 from agent_relay.app.race_runner import Runners
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -78,8 +77,7 @@ class Racing:
         if not wish.task.strip():
             raise WrongUseError("a race needs a task")
         for agent in wish.agents:
-            loaded = self._ground.get_adapter(agent)
-            await asyncio.to_thread(get_program, loaded, wish.environ)
+            await self._runners.check(agent, wish.environ)
         begun = await asyncio.to_thread(self._build, wish)
         now = self._ground.clock.now()
         journal = await asyncio.to_thread(create_race, self._ground.folders, begun, at=now)

@@ -152,7 +152,7 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     if world.show(race)["resumable"]:
         world.ask("race.resume", race=race, env=world.environ)
     view = world.wait_for_race(race, "applied")
-    assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy")
+    assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy"), world.tell(race)
     assert world.read("shed.txt") == RED
     wait_until(lambda: all("daemon" in text for text in world.processes().values()), "nobody works")
     world.ask("race.clean", race=race)

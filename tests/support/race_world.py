@@ -100,6 +100,15 @@ class RaceWorld(RelayWorld):
         """The runners of a race, in the order given."""
         return cast("list[Row]", self.show(race)["runners"])
 
+    def tell(self, race: str) -> str:
+        """Why each runner ended as it did, and its session's journal, for a failing test."""
+        told = [json.dumps(self.show(race), indent=1)]
+        for runner in self.runners(race):
+            path = f"{runner['tree']}/.agent-relay/sessions/{runner['session']}/journal.jsonl"
+            with open(path, encoding="utf-8") as file:
+                told.append(file.read())
+        return "\n".join(told)
+
     def wait_for_race(self, race: str, *states: str) -> Row:
         """The race once it is in one of these states and nothing is done for it any more."""
         wait_until(
