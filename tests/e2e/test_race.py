@@ -235,3 +235,28 @@ def test_the_example_runs_as_it_stands(world: RaceWorld) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "The winner is 1-demo." in done.stdout
     assert " M shed.txt\n?? notes.txt\n" in done.stdout
+
+
+def test_a_race_under_way_is_shown_and_stopped_from_another_terminal(world: RaceWorld) -> None:
+    """What one terminal began, another can look at, end and remove."""
+    world.play(demo=[{"do": [{"edit": "shed.txt", "text": RED}, {"wait_s": 600}]}])
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST)
+    wait_until(lambda: world.runners(race)[0]["files"] == 1, "the first runner's change is seen")
+    shown = command(world, "race", "show")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"Race {race} (running): paint the shed" in shown.stdout
+    assert "resume" not in shown.stdout
+    refused = command(world, "race", "clean")
+    assert (refused.returncode, refused.stderr.splitlines()[1]) == (
+        2,
+        "  Stop it first: agent-relay race stop",
+    )
+    stopped = command(world, "race", "stop")
+    assert stopped.stdout == f"Race {race} has stopped. Go on: agent-relay race resume {race}\n"
+    assert f"Go on: agent-relay race resume {race}" in command(world, "race", "show").stdout
+    early = command(world, "race", "diff", "--runner", "demo")
+    assert (early.returncode, "1-demo has not come to an end yet" in early.stderr) == (2, True)
+    unknown = command(world, "race", "diff", "--runner", "nobody")
+    assert unknown.stderr.splitlines()[1] == "  There are: 1-demo, 2-understudy"
+    assert command(world, "race", "clean").stdout == f"Race {race} is gone.\n"
