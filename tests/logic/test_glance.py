@@ -102,6 +102,15 @@ def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:
     assert shown == [({"agent": "ada", "text": "Invalid API key"}, "bob"), (None, "bob"), (None, "")]
 
 
+def test_how_full_the_running_agents_context_is_is_told_until_the_next_begins() -> None:
+    """A reading of an agent that left, or of another one's leg, says nothing about who works now."""
+    at = START.isoformat()
+    begun = (words.LegStarting("L1", "ada", 1), words.ContextNoted("L1", 720, 1000, "advise", at))
+    assert _look(*begun)["context"] == {"used": 720, "room": 1000, "level": "advise", "at": at}
+    assert _look(*begun, words.ContextNoted("L0", 1, 1000, "low", at))["context"] == _look(*begun)["context"]
+    assert _look(*begun, words.LegStarting("L2", "bob", 2))["context"] is None
+
+
 def test_a_session_between_two_turns_waits() -> None:
     """No leg runs, and nothing is wrong."""
     bodies = [
@@ -141,3 +150,11 @@ def test_rows_that_are_no_session_are_nothing() -> None:
     """A torn or foreign file must not become a session."""
     assert glance([]) is None
     assert glance([{"event": "leg.ready", "data": {}}, {"event": 7}, {"data": []}]) is None
+
+
+def _look(*bodies: words.Body) -> dict[str, object]:
+    """The short form of a session with these events."""
+    rows = enumerate((words.SessionCreated("S", "/r", "/r"), *bodies), 1)
+    view = glance([render_event(Event(number, START, 0, body)) for number, body in rows])
+    assert view is not None
+    return view
