@@ -24,7 +24,8 @@ def fold_context(
     match body:
         case ContextNoted():
             try:
-                return note_context(context, body, datetime.fromisoformat(body.read_at))
+                read_at = datetime.fromisoformat(body.read_at)
+                return note_context(context, body, read_at) if read_at.tzinfo is not None else context
             except ValueError:
                 return context
         case ContextCompacting():

@@ -5,6 +5,7 @@ It leads a Unix session, and its standard streams are the program's. One line go
 STATUS`, or `refused` and why. After that, SIGTERM ends it.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -33,8 +34,10 @@ class Parent:
             self._tell(REFUSED, str(error).encode("utf-8", "replace")[:1000])
         else:
             threading.Thread(target=self._collect, args=(pid,), daemon=True).start()
-        while self._sock.recv(1):
-            continue
+        # A daemon that died with the news unread resets its end: it is as gone as one that closed it.
+        with contextlib.suppress(OSError):
+            while self._sock.recv(1):
+                continue
         _end_all()
 
     def _collect(self, pid: int) -> None:

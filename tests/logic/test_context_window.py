@@ -236,6 +236,7 @@ def test_a_damaged_line_of_the_journal_changes_nothing() -> None:
     story = Filling().start().turn(300)
     for noted in (
         ContextNoted("L1", 990, 1000, "act", "yesterday"),
+        ContextNoted("L1", 990, 1000, "act", "2026-07-26T18:00:00"),
         ContextNoted("L1", 990, 1000, "brimming", NOW.isoformat()),
         ContextNoted("L9", 990, 1000, "act", NOW.isoformat()),
     ):

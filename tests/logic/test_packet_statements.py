@@ -179,6 +179,12 @@ def test_passages_keep_what_stands_above_them() -> None:
     ]
 
 
+def test_an_overlong_row_of_a_table_is_no_passage() -> None:
+    """Sentences have a longest length, and so have rows: one forged row must not fill the packet."""
+    table = f"| choice | why |\n|---|---|\n| {'a lock ' * 100}| simple |\n| a lock | simple |"
+    assert [passage.text for passage in split_passages(table)] == ["a lock | simple"]
+
+
 def test_long_paragraphs_are_cut_at_sentences_and_stops_left_out() -> None:
     """A quotation nobody reads to its end keeps nothing."""
     one, two, three = "a" * 200 + ".", "b" * 200 + ".", "c" * 20 + "."

@@ -29,7 +29,8 @@ class Gauge:
 
         Sources tell the same at different speeds: what is older than the newest reading says nothing new.
         """
-        at = record.at or (None if record.source in DATED else now)
+        # One moment to come, by a clock that was set back or a forged record, must not outdate all others.
+        at = min(record.at, now) if record.at else None if record.source in DATED else now
         if at is None or at < self._newest:
             return None
         record = open_envelope(record)

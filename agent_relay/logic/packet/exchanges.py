@@ -9,11 +9,11 @@ from agent_relay.domain.facts import CommandRun, Facts, Said
 from agent_relay.logic.packet.phrases import CONSENT, fold
 from agent_relay.logic.packet.sentences import split_sentences
 from agent_relay.logic.packet.speech import Spoken
-from agent_relay.logic.packet.surroundings import DESIGN_QUESTION, PROCEDURE, QUESTION, STATUS, UNDOING
+from agent_relay.logic.packet.surroundings import DESIGN_QUESTION, PROCEDURE, STATUS, UNDOING, is_question
 from agent_relay.logic.packet.weighing import ARROW, FIRM, weigh_choice
 from agent_relay.logic.packet.wishes import is_rule
 
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
 _MESSAGE = re.compile(
     r"\s-(?:-message(?:=|\s+)|[a-z]*m\s*)"
     r"(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n(?P<here>.*?)\n\s*(?P=mark)"
@@ -21,7 +21,7 @@ _MESSAGE = re.compile(
     re.DOTALL,
 )
 _TRAILER = re.compile(
-    r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^\W*Generated with .*$", re.MULTILINE
+    r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^[^\w\n]*Generated with .*$", re.MULTILINE
 )
 _ALTERNATIVES = re.compile(r"\bor\b|\bwhich\b|\b[ab]\)", re.IGNORECASE)
 _REPLY = 160
@@ -29,6 +29,8 @@ _QUESTION = 240
 _BARE = 48
 _NAME = 2
 _COMMIT_LENGTH = 320
+# Of a command no more is read: forged here-documents in one another would take for ever.
+_COMMAND_LENGTH = 8000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _find_question(text: str) -> str:
     plain = " ".join(text.split())
     sentences = [fold(sentence) for sentence in split_sentences(text)]
     asks = any(
-        DESIGN_QUESTION.search(one) for one in sentences if QUESTION.match(one) and not STATUS.search(one)
+        DESIGN_QUESTION.search(one) for one in sentences if is_question(one) and not STATUS.search(one)
     )
     names = len(plain.split()) <= _NAME and not CONSENT.fullmatch(plain) and not is_rule(plain)
     return plain if asks or names else ""
@@ -113,9 +115,11 @@ def find_commits(facts: Facts) -> list[Spoken]:
 
 def _read_message(run: CommandRun) -> str:
     """A commit's message on one line: with its body, or alone where its words tell a choice; else empty."""
-    if not _COMMIT.search(run.command):
+    found = _COMMIT.search(run.command)
+    if found is None:
         return ""
-    parts = [one["here"] or one["single"] or one["double"] or "" for one in _MESSAGE.finditer(run.command)]
+    command = run.command[found.start() :][:_COMMAND_LENGTH]
+    parts = [one["here"] or one["single"] or one["double"] or "" for one in _MESSAGE.finditer(command)]
     subject, _, body = _TRAILER.sub("", "\n\n".join(parts)).strip().partition("\n")
     body = " ".join(body.split())
     if not body and weigh_choice(fold(subject)) < FIRM:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from agent_relay.logic.packet.phrases import fold
-from agent_relay.logic.packet.sentences import Block, cut_sentences, iterate_blocks
+from agent_relay.logic.packet.sentences import MAX_LENGTH, Block, cut_sentences, iterate_blocks
 from agent_relay.logic.packet.signs import NARRATION
 from agent_relay.logic.packet.surroundings import GOOD_LEAD
 
@@ -25,7 +25,7 @@ class Passage:
 def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
     """The passages of `text`; questions, `stops` and what only tells the step at hand stand between them.
 
-    A table counts where the names of its columns say that it is one of choices.
+    A table counts where the names of its columns say that it is one of choices; its overlong rows do not.
     """
     heading = lead = columns = ""
     blocks = list(iterate_blocks(text))
@@ -34,7 +34,8 @@ def split_passages(text: str, stops: Collection[str] = ()) -> Iterator[Passage]:
             heading, lead = block.text, ""
         elif block.kind == "row":
             columns = block.text if after and _RULE_ROW.fullmatch(after.text) else columns
-            if columns != block.text and GOOD_LEAD.search(columns) and not _RULE_ROW.fullmatch(block.text):
+            is_choice = columns != block.text and bool(GOOD_LEAD.search(columns))
+            if is_choice and len(block.text) <= MAX_LENGTH and not _RULE_ROW.fullmatch(block.text):
                 yield Passage(block.text, f"{heading} {columns}".strip())
         elif block.kind == "text" and block.text.endswith(":"):
             lead = block.text

@@ -10,7 +10,7 @@ from agent_relay.logic.packet.passages import LENGTH, Passage, split_passages
 from agent_relay.logic.packet.phrases import INTENT, LABEL, OUTCOME, REASON, fold
 from agent_relay.logic.packet.sentences import cut_sentences, split_sentences
 from agent_relay.logic.packet.speech import Spoken
-from agent_relay.logic.packet.surroundings import BAD_LEAD, GOOD_LEAD, QUESTION
+from agent_relay.logic.packet.surroundings import BAD_LEAD, GOOD_LEAD, is_question
 from agent_relay.logic.packet.weighing import (
     ARROW,
     FIRM,
@@ -88,11 +88,11 @@ def _sort_passages(moment: Moment, sure: list[str], found: Statements) -> None:
     """Add what the message says besides the sentences that are `sure`."""
     said = moment.said
     question = moment.asked if len(moment.asked) <= _QUESTION else ""
+    asks = is_question(moment.asked)
     for at, passage in enumerate(split_passages(said.text, sure)):
         plain = fold(passage.text)
         answers = bool(moment.asked) and (at == 0 or len(said.text) <= _ANSWER)
         more = _weigh_place(passage)
-        asks = bool(QUESTION.match(moment.asked))
         is_short = asks and len(said.text) <= LENGTH
         more += (3 if is_short else 1 + asks) * answers
         parts = [plain] if more > 0 else [fold(part) for part in cut_sentences(passage.text)]

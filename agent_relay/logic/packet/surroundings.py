@@ -58,15 +58,16 @@ DESIGN_QUESTION = re.compile(
         *("how about", "instead", "considered", "try", "use", "do you (?:want|prefer|see|think|plan)"),
         *("how do you", "how will", "how would", "what if", "going to be", "worth"),
     )
-    + r"|^\W*(?:\S+ ){0,2}\S+\?+$"
+    # Nothing here may match the same signs in two ways: hostile sentences are all question marks.
+    + r"|^\W*+(?:\S+ ){0,2}\S+\?$"
     r"|^(?:can|could|should|shall) (?!you (?:explain|show|tell|run|check|see|look|find|list|give)\b)",
     re.IGNORECASE,
 )
-QUESTION = re.compile(
-    r"(?:can|could|should|shall|would|will|do|does|did|is|are|what|how|why|where|who|when|which)\b"
-    r"|.*\?[\s?!]*$",
-    re.IGNORECASE | re.DOTALL,
+_QUESTION = re.compile(
+    r"(?:can|could|should|shall|would|will|do|does|did|is|are|what|how|why|where|who|when|which)\b",
+    re.IGNORECASE,
 )
+_MARKS = "?! \t\n"
 # A question about the state of the work.
 STATUS = re.compile(
     r"where (?:are|were|do) we|\b(?:status|state|progress|summary|overview|what(?:'s| is) (?:left"
@@ -90,3 +91,8 @@ PROCEDURE = re.compile(
 UNDOING = re.compile(
     r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
 )
+
+
+def is_question(text: str) -> bool:
+    """Whether `text` begins or ends as a question does, in time that grows with its length alone."""
+    return bool(_QUESTION.match(text)) or "?" in text[len(text.rstrip(_MARKS)) :]

@@ -164,3 +164,17 @@ def test_agents_without_rules_say_nothing() -> None:
     """An adapter written before this works on."""
     source, data = count(9000)
     assert Gauge(ContextRules(), started_at=BEGAN).hear(Record(source, data, NOW), now=NOW) is None
+
+
+def test_a_moment_to_come_does_not_outdate_what_is_heard_after_it() -> None:
+    """A clock that was set back, or one forged record, must not make a leg's gauge deaf for good."""
+    gauge = Gauge(load_rules_of("codex").context, started_at=BEGAN)
+    source, data = count(200_000)
+    late = gauge.hear(Record(source, data, NOW + timedelta(days=365)), now=NOW)
+    assert late is not None
+    assert late.at == NOW
+    source, data = count(210_000)
+    soon = NOW + timedelta(seconds=1)
+    after = gauge.hear(Record(source, data, soon), now=soon)
+    assert after is not None
+    assert after.used == 210_000

@@ -1,0 +1,46 @@
+"""Texts made to keep the sorting of statements busy: its time grows with their length alone."""
+
+import pytest
+
+from agent_relay.domain.facts import CommandRun, Facts, Said
+from agent_relay.logic.packet.statements import sort_statements
+
+LOCK = "We use the lock because it is simple."
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("?" * 588 + "?! \n\n") * 300,
+        "Hi. Should we use it? " + "? " * 400_000 + "x",
+    ],
+    ids=["marks without end", "an end that is none"],
+)
+def test_a_hostile_question_is_read_in_bounded_time(asked: str) -> None:
+    """A packet is written while nobody is in charge: one forged message must not hold it up for minutes."""
+    found = sort_statements(Facts("alpha", conversation=(Said("user", asked, 1), Said("assistant", LOCK, 1))))
+    assert [spoken.text for spoken in found.decisions] == [LOCK]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit " + ' -m "$(cat <<EOF\n' * 30_000,
+        'git commit -m "x\n' + "\n" * 300_000 + 'y"',
+        "commit " + "git " * 200_000,
+    ],
+    ids=["forged here-documents", "blank lines", "no commit"],
+)
+def test_a_hostile_command_is_read_in_bounded_time(command: str) -> None:
+    """Agents run what files tell them to: a command is as foreign as any text."""
+    found = sort_statements(Facts("alpha", commands=(CommandRun(command, "", 0, 1),)))
+    assert max((len(spoken.text) for spoken in found.decisions), default=0) <= 320
+
+
+def test_a_commit_behind_much_else_on_its_line_is_found() -> None:
+    """What is read of a command begins where it commits."""
+    command = f"cat > notes <<EOF\n{'word ' * 4000}\nEOF\ngit add . && git commit -m 'Keep it: {LOCK}'"
+    found = sort_statements(Facts("alpha", commands=(CommandRun(command, "", 0, 1),)))
+    assert [spoken.text for spoken in found.decisions] == [f"Keep it: {LOCK}"]
