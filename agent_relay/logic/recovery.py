@@ -18,7 +18,7 @@ from agent_relay.logic.succession import (
     start_successor,
     try_roll_back,
 )
-from agent_relay.logic.turns import begin_turn, wait_or_end
+from agent_relay.logic.turns import begin_turn, end_resting, wait_or_end
 
 
 def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
@@ -64,12 +64,15 @@ def _end(session: Session) -> Outcome:
 
 
 def _go_on_resting(session: Session, leg: Leg | None, world: World) -> Outcome:
-    turn = session.turn
+    turn, newest = session.turn, session.leg
     wake = find_wake(session, world)
+    over = () if session.is_held else end_resting(session)
     if leg is not None and leg.headless:
-        return Outcome((), (*wake, StopLeg(leg.id)))
-    if leg is None and turn is not None and turn.ends and turn.outcome == "resting":
-        return Outcome((SessionEnded(session.why),))
+        return Outcome(over, (*wake, StopLeg(leg.id)))
+    # A person may have gone on since on a screen: then the session is theirs, and rests for them.
+    is_turns = turn is not None and turn.ends and turn.outcome == "resting"
+    if leg is None and (over or (is_turns and (newest is None or newest.headless))):
+        return Outcome((*over, SessionEnded(session.why)))
     return Outcome((), wake)
 
 

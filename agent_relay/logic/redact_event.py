@@ -12,7 +12,7 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.handoff_event import HandoffBegun, HandoffCancelled, HandoffClosed, HandoffFailed
-from agent_relay.domain.turn_event import TurnBegun, TurnEnded
+from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
 from agent_relay.logic.redact import redact_text
 
 
@@ -53,6 +53,7 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 
             | HandoffFailed()
             | SessionEnded()
             | SessionStopping()
+            | SessionWaits()
             | SessionWoke()
         ):
             return replace(body, why=clean(body.why))

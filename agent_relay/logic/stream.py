@@ -9,6 +9,9 @@ from agent_relay.logic.plain import clean_text
 
 LONGEST_RESULT = 4_000
 """Characters of a tool's input or output that are told; the transcript has the rest."""
+_MOST_COST = 1e9
+_MOST_TOKENS = 1 << 53
+"""Above it JSON's readers disagree about whole numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,6 @@ def _read(saying: Saying, part: object) -> Said:
     text = found if isinstance(found, str) else find_text(part, saying.text) or ""
     if saying.means in {"tool", "result"}:
         text = text[:LONGEST_RESULT]
-    cost = find_value(part, saying.cost) if saying.cost else None
     return Said(
         saying.means,
         text=text,
@@ -83,8 +85,16 @@ def _read(saying: Saying, part: object) -> Said:
         is_failure=saying.failed is not None and is_meant(saying.failed, part),
         is_piece=saying.pieces,
         tokens=_read_tokens(saying, part),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost=_read_cost(saying, part),
     )
+
+
+def _read_cost(saying: Saying, part: object) -> float | None:
+    """What is no amount of money counts as not told: too large, infinite, negative."""
+    found = find_value(part, saying.cost) if saying.cost else None
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < _MOST_COST:
+        return None
+    return float(found)
 
 
 def _read_tokens(saying: Saying, part: object) -> dict[str, int]:
@@ -92,5 +102,5 @@ def _read_tokens(saying: Saying, part: object) -> dict[str, int]:
     return {
         name: count
         for name, count in found.items()
-        if isinstance(count, int) and not isinstance(count, bool) and count >= 0
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count < _MOST_TOKENS
     }

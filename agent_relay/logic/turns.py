@@ -69,8 +69,8 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
     """A headless leg is gone, and its turn with it: the session ends too, or waits for the next prompt."""
     turn = session.turn
     if turn is None or session.state is State.RESTING:
-        ends = turn is not None and turn.ends
-        return Outcome((ended, *((SessionEnded(session.why),) if ends else ())))
+        end = (SessionEnded(session.why),) if turn is not None and turn.ends else ()
+        return Outcome((*end_resting(session), ended, *end))
     if session.state is State.STOPPING:
         stopped = TurnEnded(leg.id, "stopped", session.why)
         return Outcome((stopped, ended, SessionEnded(session.why)))
@@ -78,6 +78,14 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
     why = "" if is_done else gone.why or f"{leg.agent} {ended.how} before its turn was over"
     told = TurnEnded(leg.id, "done" if is_done else "failed", why)
     return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
+
+
+def end_resting(session: Session) -> tuple[Body, ...]:
+    """What a crash kept from being said of a turn nobody can go on with, in a session that ends with it."""
+    turn, leg = session.open_turn, session.leg
+    if turn is None or not turn.ends:
+        return ()
+    return (TurnEnded(leg.id if leg is not None else "", "resting", session.why),)
 
 
 def is_turn_done(session: Session, gone: LegGone) -> bool:

@@ -1,5 +1,7 @@
 """A headless agent's records: what each says, and whether the turn came to a good end."""
 
+import pytest
+
 from agent_relay.domain.rules import Where
 from agent_relay.domain.saying import Saying
 from agent_relay.logic.stream import Said, Verdict, find_last_line, read_record
@@ -100,3 +102,10 @@ def test_the_last_line_of_an_error_is_its_reason() -> None:
         find_last_line("Warning: colours\n\x1b[31mError: no such model\x1b[0m\n\n") == "Error: no such model"
     )
     assert find_last_line(" \n") == ""
+
+
+@pytest.mark.parametrize("usd", [float("inf"), float("nan"), 10**400, -1, True, 1e12])
+def test_what_is_no_amount_of_money_is_not_told(usd: object) -> None:
+    """One absurd number must not end the following of a turn, nor print what is no JSON."""
+    (said,) = read_record(SAYS, {"type": "end", "usage": {"in": 10**30, "out": 7}, "usd": usd})
+    assert (said.cost, said.tokens) == (None, {"output": 7})

@@ -3,6 +3,7 @@
 import pytest
 
 from agent_relay.domain.effect import (
+    Asked,
     LegGone,
     Prompted,
     Published,
@@ -14,7 +15,7 @@ from agent_relay.domain.effect import (
     StopLeg,
 )
 from agent_relay.domain.session import State
-from tests.logic.turn_story import TurnStory
+from tests.logic.turn_story import ABLE, TurnStory
 
 
 def walk(story: TurnStory, *, is_done: bool = True) -> TurnStory:
@@ -99,3 +100,35 @@ def test_a_packet_that_was_given_is_noted_once() -> None:
     story.happens(Restarted(leg_lives=True))
     assert story.effects == []
     assert story.now.handoff is not None
+
+
+@pytest.mark.parametrize("leg_lives", [True, False])
+@pytest.mark.parametrize("works", [True, False])
+def test_a_crash_after_any_line_of_a_rest_ends_the_turn_as_resting(*, leg_lives: bool, works: bool) -> None:
+    """A turn left open would refuse every later one; one told as stopped would not be tried again."""
+    whole = TurnStory().rests("bob", "cas") if works else TurnStory().rests("ann", "bob", "cas")
+    whole.take()
+    if works:
+        whole.at_work().limit().gone()
+    assert whole.now.state is State.ENDED
+    rested = whole.find("session.rested")
+    for kept in range(rested, len(whole.events) + 1):
+        story = TurnStory()
+        story.availability = whole.availability
+        story.refold(whole.events[:kept])
+        if story.now.state is not State.ENDED:
+            story.happens(Restarted(leg_lives))
+            walk(story)
+        assert (story.now.state, story.now.living_leg) == (State.ENDED, None)
+        assert story.now.turn.outcome == "resting"
+
+
+def test_a_session_a_person_went_on_with_rests_for_them() -> None:
+    """Its last headless turn is long over: a new daemon must not end what waits for its reset."""
+    story = TurnStory().rests("ann", "bob", "cas").take()
+    assert story.now.state is State.ENDED
+    story.availability["ann"] = ABLE
+    story.happens(Asked("ann")).spawned().says("ready").limit().gone()
+    assert (story.now.state, story.now.living_leg) == (State.RESTING, None)
+    story.happens(Restarted(leg_lives=False))
+    assert story.now.state is State.RESTING

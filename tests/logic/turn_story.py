@@ -43,6 +43,10 @@ class TurnStory(Story):
         self._journal(Outcome(bodies))
         return self
 
+    def find(self, name: str) -> int:
+        """The number of the first line of that name."""
+        return next(event.number for event in self.events if event.body.name == name)
+
     def rests(self, *agents: str) -> "TurnStory":
         for agent in agents:
             self.availability[agent] = replace(ABLE, resting=True, scope="account")

@@ -39,6 +39,7 @@ GONE = "[redacted: anthropic-key]"
         (words.SessionWoke(KEY), words.SessionWoke(GONE)),
         (words.TurnBegun("ada", KEY), words.TurnBegun("ada", GONE)),
         (words.TurnEnded("L", "failed", KEY), words.TurnEnded("L", "failed", GONE)),
+        (words.SessionWaits(KEY), words.SessionWaits(GONE)),
         (words.LegStarted("L", 1, 2, 3), words.LegStarted("L", 1, 2, 3)),
     ],
 )
