@@ -25,6 +25,7 @@ from agent_relay.system.journal import read_events
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is put off."""
 _MOST_TURNS = 1000
+_FARTHEST = 1 << 62
 
 
 class Running:
@@ -56,13 +57,13 @@ class Running:
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
             beat = room.pulse.listen()
-            chapter = await self._read(room, told)
+            chapter, session = await self._read(room, told)
             told = chapter.told
             left_s = deadline - asyncio.get_running_loop().time()
-            if chapter.events or left_s <= 0 or report_end(room.session, self._sessions.zone) is not None:
+            if chapter.events or left_s <= 0 or report_end(session, self._sessions.zone) is not None:
                 break
             await wait_for(beat, left_s)
-        return chapter, room.session
+        return chapter, session
 
     async def forget(self, session_id: str) -> None:
         """What the turn's agents said need not be kept any longer."""
@@ -71,12 +72,16 @@ class Running:
         if room.session.state is State.ENDED:
             await forget_streams(self._ground, room.session)
 
-    async def _read(self, room: Room, told: Told) -> Chapter:
+    async def _read(self, room: Room, told: Told) -> tuple[Chapter, Session]:
+        """What came since `told`, and the session as it was then: it changes while disk is read."""
         if told.leg != room.reading.leg:
             room.reading.leg = told.leg
             await forget_streams(self._ground, room.session, since=told.leg)
-        events = tuple(room.host.events)
-        return await asyncio.to_thread(tell_on, self._ground, room.session, events, told, self._sessions.zone)
+        session = room.session
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        chapter = await asyncio.to_thread(tell_on, self._ground, session, events, told, self._sessions.zone)
+        return chapter, session
 
     def _follow_ended(self, session_id: str, told: Told) -> tuple[Chapter, Session]:
         """The same of a session that ended while no daemon, or another one, was there."""
@@ -85,6 +90,8 @@ class Running:
         session = fold_events(events)
         if session is None:
             raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
+        if session.state is not State.ENDED:
+            raise WrongUseError(f"session {session.id} is not at work", hint="See: agent-relay status")
         return tell_on(self._ground, session, events, told, self._sessions.zone), session
 
 
@@ -134,6 +141,6 @@ def _parse(request: Request) -> Told:
     place = Told(
         inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
     )
-    if min(place.number, place.offset, place.events) < 0:
+    if not all(0 <= at < _FARTHEST for at in (place.number, place.offset, place.events)):
         raise WrongUseError(f"{request.op} was told of no such place")
     return place

@@ -4,6 +4,7 @@ Nothing is kept for whoever follows: they hold the place up to which they were t
 from there. So output of any size passes, and a daemon that was killed in between matters to nobody.
 """
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from agent_relay.logic.stream import read_record
 from agent_relay.logic.turn_report import report_event, report_said
 
 _ENOUGH = 96 << 10
-"""Characters of one answer; escaped they stay well below a line's limit."""
+"""Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
 _PIECE = 32 << 10
 
 
@@ -50,7 +51,7 @@ def tell_on(ground: Ground, session: Session, journal: Sequence[Event], told: To
         told = after
         if event is not None:
             found.append(event)
-            size += len(event.model_dump_json())
+            size += len(json.dumps(event.model_dump(mode="json")))
         if size >= _ENOUGH:
             break
     return Chapter(tuple(found), told)

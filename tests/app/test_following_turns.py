@@ -1,0 +1,80 @@
+"""Following a headless turn: what is told of it is one moment of it, whatever happens meanwhile."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+from agent_relay.app.running import Running
+from agent_relay.app.telling import Chapter, Told
+from agent_relay.domain.event import Event
+from agent_relay.domain.run_event import LegBegan, LegOver
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.fold import fold_events
+from tests.logic.turn_story import TurnStory
+
+if TYPE_CHECKING:
+    from agent_relay.app.ground import Ground
+    from agent_relay.app.sessions import Sessions
+
+
+class Room:
+    """A room whose session goes on after every look at it, as it does while another thread reads disk.
+
+    `numbers` are the lines its session stands at, look by look; its journal is `ahead` lines further.
+    """
+
+    def __init__(self, events: Sequence[Event], numbers: list[int], *, leg: str = "", ahead: int = 0) -> None:
+        self.host = self
+        self.pulse = self
+        self.reading = SimpleNamespace(leg=leg, is_done=False)
+        self.events = events[: numbers[0] + ahead]
+        self._all, self._numbers, self._ahead = events, numbers, ahead
+
+    @property
+    def session(self) -> Session:
+        """The session now; the last one stays."""
+        number = self._numbers.pop(0) if len(self._numbers) > 1 else self._numbers[0]
+        self.events = self._all[: number + self._ahead]
+        found = fold_events(self._all[:number])
+        assert found is not None
+        return found
+
+    def listen(self) -> "asyncio.Future[None]":
+        """It beats at once."""
+        heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heard.set_result(None)
+        return heard
+
+
+def follow(room: Room, told: Told) -> tuple[Chapter, Session]:
+    """What is told of the room's session from `told` on."""
+    sessions = cast("Sessions", SimpleNamespace(get=lambda _: room, zone=UTC))
+    ground = cast("Ground", SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know))
+    return asyncio.run(Running(sessions, ground).follow("S", told))
+
+
+def _know(_agent: str) -> SimpleNamespace:
+    return SimpleNamespace(adapter=SimpleNamespace(headless=None))
+
+
+def test_an_end_is_told_only_with_everything_before_it() -> None:
+    """A turn that ends while its stream is read would else be over before its last words."""
+    story = TurnStory().take().at_work()
+    before = len(story.events)
+    story.done()
+    assert story.now.state is State.ENDED
+    room = Room(story.events, [before, len(story.events)], leg="L1")
+    chapter, session = follow(room, Told(before, "L1"))
+    assert session.state is State.ENDED
+    assert [type(event) for event in chapter.events] == [LegOver]
+
+
+def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
+    """Its stream is found by the session: a line told too early would be passed over, stream and all."""
+    story = TurnStory().take()
+    number = story.find("leg.starting")
+    chapter, _ = follow(Room(story.events, [number - 1, number], ahead=1), Told(number - 1))
+    assert [type(event) for event in chapter.events] == [LegBegan]
+    assert chapter.told.leg == story.leg
