@@ -57,13 +57,16 @@ class TurnLoop:
         SIGINT, SIGTERM and SIGHUP end the agent politely and are waited for; a second one is not. A reader
         that goes away ends it too.
         """
-        before = {number: signal.signal(number, self._heard) for number in _SIGNALS}
+        # What whoever started us has ignored stays so: nohup, a background job of a script.
+        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self._heard) for number in heeded}
         try:
             begun = self._ask("run.begin", _BEGIN_LIMIT_S, **wish)
             session = str(begun["session"])
             try:
                 return self._follow(session, begun["told"])
-            except BrokenPipeError:
+            except OSError:
+                # Nobody reads any more, or the disk that was to take it is full.
                 self._stop(session)
                 raise
         finally:

@@ -1,5 +1,6 @@
 """From the first word to its command; errors become one sentence, a hint and an exit code here."""
 
+import errno
 import importlib
 import os
 import sys
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
+_OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def run(words: list[str]) -> int:
@@ -27,13 +29,22 @@ def run(words: list[str]) -> int:
         return print_error(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; closing must not fail a second time.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return BROKEN_PIPE
+    except OSError as error:
+        return _report_output(error) if error.errno in _OUTPUT else report_bug(error, words)
     except Exception as error:  # noqa: BLE001 - the failure reporter: every bug ends here, in one form
         return report_bug(error, words)
     return status
+
+
+def _report_output(error: OSError) -> int:
+    """The exit status where whoever read our output has gone, or what was to hold it is full."""
+    # Closing must not fail a second time.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if error.errno == errno.EPIPE:
+        return BROKEN_PIPE
+    from agent_relay.faces.cli.printing import print_error
+
+    return print_error(RelayError(f"nothing more can be written: {error.strerror}"))
 
 
 def _find(words: list[str]) -> "Callable[[list[str]], int]":
@@ -85,7 +96,11 @@ def report_bug(error: Exception, words: list[str]) -> int:
 
 
 def _keep_writing() -> None:
-    """Names on disk need not be text; showing them must not be what fails."""
+    """Neither names on disk that are no text nor a stream that is closed may be what fails."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Closed by whoever started us: the lowest free number is the stream's own, and no socket's then.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole run
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

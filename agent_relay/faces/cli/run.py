@@ -53,12 +53,12 @@ def run(words: list[str]) -> int:
     cwd = os.getcwd()
     check_agent(str(wish["agent"]), folders, cwd)
     if wish["task"] == "-":
-        wish["task"] = sys.stdin.read()
+        wish["task"] = read_task()
     if not str(wish["task"]).strip():
         raise WrongUseError("run needs a task", hint="See: agent-relay run --help")
-    if len(str(wish["task"])) > _LONGEST_TASK:
+    if len(json.dumps(wish["task"])) > _LONGEST_TASK + 2:
         raise WrongUseError(
-            f"the task is longer than {_LONGEST_TASK:,} characters",
+            f"the task is longer than {_LONGEST_TASK:,} characters of JSON",
             hint="Put it into a file of the project and name that",
         )
     if "session" in wish:
@@ -98,8 +98,13 @@ def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
     return {**wish, "agent": named[0], "task": named[1]}, is_json
 
 
+def read_task() -> str:
+    """What standard input holds, which need not be text: a diff quotes files as they are."""
+    return sys.stdin.buffer.read(_LONGEST_TASK + 1).decode("utf-8", "surrogateescape")
+
+
 def _parse_turns(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
+    if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
         raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
     return int(text)
 
