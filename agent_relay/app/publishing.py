@@ -17,7 +17,7 @@ from agent_relay.domain.session import Handoff, Leg, Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.expecting import add_terms, is_given, list_untold
-from agent_relay.logic.freshness import verify_freshness
+from agent_relay.logic.freshness import list_later, verify_freshness
 from agent_relay.logic.narrative import render_narrative
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.packet.build import Occasion, build_packet
@@ -112,16 +112,10 @@ def _list_later(ground: Ground, session: Session, handoff: Handoff, packet: Resu
     if native is None or packet.turn_count is None:
         return tuple(notes)
     facts = _read_facts(ground.get_adapter(leg.agent), leg, native)
-    since = [said for said in facts.conversation if said.at is not None and said.at > packet.created_at]
-    prompts = [said for said in since if said.role == "user"]
-    if prompts:
-        which = "prompt was" if len(prompts) == 1 else "prompts were"
-        notes.append(f"{len(prompts)} more {which} given to {leg.agent}, whose work on it is not in here")
-    waiting = facts.unprocessed_prompt
-    if waiting is not None and waiting in since:
-        text = redact_text(waiting.text, allow=get_allow(ground)).text
-        notes.append(f"the user sent this last and got no answer: {text}")
-    return tuple(notes)
+    known = gather_secrets(session.root, {}, cwd=session.cwd)
+    later = list_later(facts, leg.agent, packet.created_at)
+    allow = get_allow(ground)
+    return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
 
 
 def get_allow(ground: Ground) -> Allow:

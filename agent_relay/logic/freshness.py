@@ -1,5 +1,8 @@
-"""Whether the tree is still the one a packet describes, in sentences for its reader."""
+"""What happened since a packet was written, to the tree and in the talk, in sentences for its reader."""
 
+from datetime import datetime
+
+from agent_relay.domain.facts import Facts
 from agent_relay.domain.packet import ResumePacket, TouchedFile
 from agent_relay.domain.tree import Tree, TreeFile, render_path
 
@@ -27,6 +30,24 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     elif not found:
         found.append("the contents of changed files are not what they were")
     return tuple(found)
+
+
+def list_later(facts: Facts, agent: str, since: datetime) -> tuple[str, ...]:
+    """What `agent` was asked after the moment `since` (aware), when the packet was written.
+
+    What nobody answered is told word for word, and may be several prompts in one text.
+    """
+    prompts = [
+        said for said in facts.conversation if said.role == "user" and said.at is not None and said.at > since
+    ]
+    notes: list[str] = []
+    if prompts:
+        which = "prompt was" if len(prompts) == 1 else "prompts were"
+        notes.append(f"{len(prompts)} more {which} given to {agent}, whose work on it is not in here")
+    waiting = facts.unprocessed_prompt
+    if waiting is not None and waiting.at is not None and waiting.at > since:
+        notes.append(f"the user sent this last and got no answer: {waiting.text}")
+    return tuple(notes)
 
 
 def _name(head: str | None) -> str:

@@ -1,10 +1,12 @@
 """The successor is told what is no longer as the packet says."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
+from agent_relay.domain.facts import Facts, Said
 from agent_relay.domain.packet import GitState, Reason, ResumePacket, TouchedFile
 from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.freshness import verify_freshness
+from agent_relay.logic.freshness import list_later, verify_freshness
 
 
 def build(git: GitState | None, *files: TouchedFile) -> ResumePacket:
@@ -112,3 +114,20 @@ def test_a_new_commit_that_took_the_changes_along_is_told_by_its_head() -> None:
     """No file differs from the packet's list, yet the fingerprint does: the commit is the reason."""
     tree = Tree("/r", is_git=True, branch="main", head="b" * 40, dirty=False, fingerprint="f3")
     assert verify_freshness(build(THEN), tree) == ("HEAD was aaaaaaaaaaaa, now it is bbbbbbbbbbbb",)
+
+
+def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() -> None:
+    """Two prompts waited: together they are one text, which no single message of the talk is."""
+    began = datetime(2026, 1, 1, tzinfo=UTC)
+    talk = tuple(
+        Said("user", text, turn, began + timedelta(minutes=turn), f"t:{turn}")
+        for turn, text in enumerate(("paint the shed", "and the fence", "and the door"), start=1)
+    )
+    waiting = replace(talk[2], text="and the fence\n\nand the door")
+    facts = Facts("alpha", conversation=talk, unprocessed_prompt=waiting)
+    assert list_later(facts, "alpha", began + timedelta(minutes=1)) == (
+        "2 more prompts were given to alpha, whose work on it is not in here",
+        "the user sent this last and got no answer: and the fence\n\nand the door",
+    )
+    assert list_later(facts, "alpha", began + timedelta(minutes=2))[0].startswith("1 more prompt was given")
+    assert list_later(facts, "alpha", began + timedelta(minutes=3)) == ()

@@ -3,6 +3,7 @@
 import pytest
 
 from agent_relay.domain.facts import CommandRun, Facts, Said
+from agent_relay.logic.packet.sentences import iterate_blocks
 from agent_relay.logic.packet.statements import sort_statements
 
 LOCK = "We use the lock because it is simple."
@@ -44,3 +45,12 @@ def test_a_commit_behind_much_else_on_its_line_is_found() -> None:
     command = f"cat > notes <<EOF\n{'word ' * 4000}\nEOF\ngit add . && git commit -m 'Keep it: {LOCK}'"
     found = sort_statements(Facts("alpha", commands=(CommandRun(command, "", 0, 1),)))
     assert [spoken.text for spoken in found.decisions] == [f"Keep it: {LOCK}"]
+
+
+@pytest.mark.timeout(60)
+def test_lines_that_belong_together_are_joined_in_bounded_time() -> None:
+    """A pasted list of words is one paragraph of a megabyte."""
+    text = f"{'a long line that was wrapped by an editor, ' * 2}\n" + "word\n" * 400_000
+    blocks = list(iterate_blocks(text))
+    assert [block.kind for block in blocks] == ["text"]
+    assert blocks[0].text.count(" word") == 400_000

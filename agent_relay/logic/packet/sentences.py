@@ -14,13 +14,14 @@ _TABLE = re.compile(r"^\s*\|")
 # Shorter lines are broken on purpose; longer ones were wrapped by an editor and go on below.
 _WRAPPED_LENGTH = 60
 MAX_LENGTH = 600
+_Kind = Literal["text", "item", "heading", "row"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
     """A paragraph, a list item, a heading or a row of a table (its cells between bars), without its mark."""
 
-    kind: Literal["text", "item", "heading", "row"]
+    kind: _Kind
     text: str
 
 
@@ -41,20 +42,22 @@ def cut_sentences(line: str) -> list[str]:
 
 def iterate_blocks(text: str) -> Iterator[Block]:
     """The blocks of `text` without fenced code; lines that an editor wrapped are joined again."""
-    pending = Block("text", "")
+    kind: _Kind = "text"
+    parts, length = [""], 0
     for raw in [*_FENCE.sub("\n", text).splitlines(), ""]:
         mark = _MARK.match(raw)
         line = raw[mark.end() :].strip() if mark else raw.strip()
-        goes_on = line[:1].islower() and not mark and not pending.text.endswith((".", "!", "?", ":"))
-        if goes_on and len(pending.text) >= _WRAPPED_LENGTH and pending.kind != "row":
-            pending = Block(pending.kind, f"{pending.text} {line}")
+        goes_on = line[:1].islower() and not mark and not parts[-1].endswith((".", "!", "?", ":"))
+        if goes_on and length >= _WRAPPED_LENGTH and kind != "row":
+            parts.append(line)
             continue
-        if pending.text:
-            yield pending
+        if length:
+            yield Block(kind, " ".join(parts))
         if _TABLE.match(raw):
-            pending = Block("row", " | ".join(cell.strip() for cell in line.strip("|").split("|")))
+            kind, line = "row", " | ".join(cell.strip() for cell in line.strip("|").split("|"))
         else:
-            pending = Block(_tell_kind(mark[1] if mark else ""), _EMPHASIS.sub(r"\2", line))
+            kind, line = _tell_kind(mark[1] if mark else ""), _EMPHASIS.sub(r"\2", line)
+        parts, length = [line], len(line)
 
 
 def _tell_kind(mark: str) -> Literal["text", "item", "heading"]:
