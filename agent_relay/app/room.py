@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
 from agent_relay.app.keeping import KeptJournal
+from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
+from agent_relay.domain.effect import TurnAsked
 from agent_relay.domain.session import Session
+from agent_relay.logic.turns import check_free
 from agent_relay.system.journal import Journal
 
 
@@ -43,6 +46,15 @@ class Room:
     def is_read(self) -> bool:
         """Whether who followed its headless turn has read everything."""
         return self.reading.is_done
+
+    async def take_turn(self, luggage: Luggage, asked: TurnAsked) -> None:
+        """The turn is under way, its legs get `luggage` and its prompt as it was asked.
+
+        Raises WrongUseError where something else is: what that one is still to be given stays the same.
+        """
+        check_free(self.session)
+        self.stage.take(luggage, asked.prompt)
+        await self.host.ask(asked)
 
     async def close(self) -> None:
         """Nothing of it runs in this process any more; its agent and holder are left as they are."""

@@ -170,9 +170,7 @@ class Sessions:
         async with self._opening:
             await self._rooms.retire()
             room = await self._find(wish, root) or await self._create_room(wish, root)
-            if room.session.living_leg is None:
-                room.stage.take(wish.pack(), wish.task)
-            await room.host.ask(asked)
+            await room.take_turn(wish.pack(), asked)
         return room
 
     async def stop_session(self, session_id: str) -> Session:

@@ -18,15 +18,20 @@ def take_turn(session: Session, asked: TurnAsked, world: World) -> Outcome:
 
     Raises WrongUseError while something else is under way.
     """
+    check_free(session)
+    begun = TurnBegun(asked.agent, asked.prompt, asked.most, asked.ends)
+    turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends)
+    after = replace(session, turn=turn, state=State.STARTING, handoff=None, tried=())
+    return Outcome((begun,)).then(begin_turn(after, turn, world))
+
+
+def check_free(session: Session) -> None:
+    """Raises WrongUseError while something is under way that a turn would disturb."""
     is_busy = session.living_leg is not None or session.handoff is not None or session.open_turn is not None
     if is_busy or session.state in {State.STOPPING, State.LIMITED, State.HANDING_OFF}:
         raise WrongUseError(
             f"session {session.id} is at work", hint="Wait for its end, or leave out --continue"
         )
-    begun = TurnBegun(asked.agent, asked.prompt, asked.most, asked.ends)
-    turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends)
-    after = replace(session, turn=turn, state=State.STARTING, handoff=None, tried=())
-    return Outcome((begun,)).then(begin_turn(after, turn, world))
 
 
 def begin_turn(session: Session, turn: Turn, world: World) -> Outcome:
