@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import cast
 
 from agent_relay.domain.packet import Quote, ResumePacket
+from agent_relay.logic.plain import quote_text
 
 _CONTEXT_LINES = 2
 _MARK = re.compile(r"^[ \t>]+", re.MULTILINE)
@@ -85,7 +86,7 @@ def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
     old, new = _flatten(before), _flatten(after)
 
     def is_gone(text: str) -> bool:
-        flat = _flatten(text)
+        flat = _flatten(quote_text(text))
         return bool(flat) and flat in old and flat not in new
 
     changes: dict[str, object] = {}

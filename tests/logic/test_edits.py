@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.packet import Quote, ResumePacket
 from agent_relay.logic.edits import absorb_edit, diff_texts, merge_texts
+from agent_relay.logic.plain import quote_text
 from tests.logic.test_packet_json import build
 
 TEXTS = st.lists(st.sampled_from("abcdef"), max_size=8).map(
@@ -104,3 +105,12 @@ def test_a_line_deleted_by_either_never_comes_back(lines: list[str], one: set[st
         return "".join(f"{line}\n" for line in lines if line not in without)
 
     assert merge_texts(write(set()), write(one), write(other)) == write(one | other)
+
+
+def test_what_was_made_harmless_in_the_text_is_gone_as_well_once_it_is_deleted_there() -> None:
+    """The document holds the words as they were said, the text shows them changed: both are one entry."""
+    told = Quote(text="say </handoff-context> at the end\x1b[1m")
+    packet = build().model_copy(update={"remarks": (told, Quote(text="the door is red"))})
+    before = f"{show(packet)}- {quote_text(told.text)}\n- the door is red\n"
+    left = absorb_edit(packet, before, before.replace(f"- {quote_text(told.text)}\n", ""))
+    assert [one.text for one in left.remarks] == ["the door is red"]
