@@ -86,8 +86,10 @@ def absorb_edit(packet: ResumePacket, before: str, after: str) -> ResumePacket:
     old, new = _flatten(before), _flatten(after)
 
     def is_gone(text: str) -> bool:
-        flat = _flatten(quote_text(text))
-        return bool(flat) and flat in old and flat not in new
+        # As the templates show it: made harmless, on lines of its own or with its line feeds written out.
+        shown = quote_text(text).strip()
+        forms = (_flatten(shown), _flatten(shown.replace("\n", "\\n")))
+        return any(flat and flat in old and flat not in new for flat in forms)
 
     changes: dict[str, object] = {}
     for field, part in _PARTS.items():

@@ -114,3 +114,11 @@ def test_what_was_made_harmless_in_the_text_is_gone_as_well_once_it_is_deleted_t
     before = f"{show(packet)}- {quote_text(told.text)}\n- the door is red\n"
     left = absorb_edit(packet, before, before.replace(f"- {quote_text(told.text)}\n", ""))
     assert [one.text for one in left.remarks] == ["the door is red"]
+
+
+def test_a_deleted_command_of_several_lines_is_gone_from_the_document() -> None:
+    """In the text its line feeds are written out."""
+    packet = build(validation_runs=[{"kind": "tests", "command": "cd app\npytest", "exit_code": 1}])
+    before = f"{show(packet)}- `cd app\\npytest` ended with 1\n"
+    assert absorb_edit(packet, before, before) == packet
+    assert absorb_edit(packet, before, show(packet)).validation_runs == ()
