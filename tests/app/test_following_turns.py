@@ -6,13 +6,19 @@ from datetime import UTC
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
 from agent_relay.app.running import Running
 from agent_relay.app.telling import Chapter, Told
+from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Event
 from agent_relay.domain.run_event import LegBegan, LegOver
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_events
+from agent_relay.system.journal import Journal
 from tests.logic.turn_story import TurnStory
+from tests.support.handoffs import write_screenplays
+from tests.support.relay_world import relay_world
 
 if TYPE_CHECKING:
     from agent_relay.app.ground import Ground
@@ -78,3 +84,19 @@ def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
     chapter, _ = follow(Room(story.events, [number - 1, number], ahead=1), Told(number - 1))
     assert [type(event) for event in chapter.events] == [LegBegan]
     assert chapter.told.leg == story.leg
+
+
+def test_a_turn_that_cannot_be_taken_up_is_said_to_be_so() -> None:
+    """Its follower would else ask in circles, as fast as it can, for an end that does not come."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": [{"wait_s": 60}]}])
+        world.start_daemon()
+        begun = world.ask("run.begin", agent="demo", task="hello", cwd=world.project, env=world.environ)
+        session = str(begun["session"])
+        world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
+        world.kill_daemons()
+        held = Journal(f"{world.project}/.agent-relay/sessions/{session}/journal.jsonl")
+        world.start_daemon()
+        with pytest.raises(WrongUseError, match="is not at work"):
+            world.ask("run.follow", session=session, told=begun["told"])
+        held.close()
