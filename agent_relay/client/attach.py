@@ -83,6 +83,7 @@ class _Attachment:
         self._outcome: AttachOutcome | None = None
         self._prompting = False
         self._said_meanwhile: list[dict[str, object]] = []
+        self._typed = False
         self._lost = False
 
     def run(self, on_relay_key: "Command", line: str) -> AttachOutcome:
@@ -194,7 +195,8 @@ class _Attachment:
         # What relay says waits for the end of a line the person is typing to it.
         later = [event for event in events if self._prompting and event["event"] == "say"]
         self._said_meanwhile += later
-        self._events += [event for event in events if event not in later]
+        self._typed = self._typed or any(event["event"] == "typed" for event in events)
+        self._events += [event for event in events if event not in later and event["event"] != "typed"]
         if not data:
             self._lost = True
             self._events.append({"event": "lost"})
@@ -254,27 +256,31 @@ class _Attachment:
 
     def _tell(self, text: str) -> None:
         """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read."""
-        if not self._terminal.is_tty:
+        if not self._terminal.is_tty or not self._ask("cover").get("ok"):
             return
-        waiting = str(self._ask("pause").get("rest", "")).encode("latin-1")
+        self._prompting, self._typed = True, False
         if self._stream is not None:
-            waiting += self._stream.hold()
-        self._prompting = True
+            self._stream.covered = True
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
         self._terminal.write(render_line(text, rows, cols))
         began = time.monotonic()
-        while not self._events and (past_s := time.monotonic() - began) < LONGEST_S:
-            may_end = past_s >= SHORTEST_S
-            if self._wait(keys=may_end, limit_s=(LONGEST_S if may_end else SHORTEST_S) - past_s):
+        while not self._events:
+            left_s = began + (SHORTEST_S if self._typed else LONGEST_S) - time.monotonic()
+            if left_s <= 0:
                 break
-        self._give_back(waiting)
+            self._wait(keys=False, limit_s=left_s)
+        if self._stream is not None:
+            self._stream.covered = False
+        # The prompt that the relay key opens gives the terminal back itself.
+        if not any(event["event"] == "relay-key" for event in self._events):
+            self._give_back(b"")
 
     def _give_back(self, waiting: bytes, *, relay_key: bool = False, typed: bytes = b"") -> None:
         """The terminal is the agent's again, given what was `typed` and what was `waiting`."""
         self._prompting = False
         self._events += self._said_meanwhile
         self._said_meanwhile = []
-        if self._stream is not None:
+        if self._stream is not None and self._stream.held:
             self._stream.release(waiting)
         self._say("resume", relay_key=relay_key, typed=typed.decode("latin-1"))
 

@@ -2,7 +2,7 @@
 
 LABEL = " relay "
 SHORTEST_S = 2.0
-"""Who types at that moment should see it, too; their keys wait, and reach the agent."""
+"""Who types at that moment should see it, too; their keys reach the agent meanwhile."""
 LONGEST_S = 10.0
 """Nobody may be there: an agent's screen is not kept from moving for longer than this."""
 # The screen's state is put aside for painting; input modes stay, since keys are the agent's all the time.

@@ -9,9 +9,12 @@ _LAST_WORDS_S = 1.0
 
 
 class Stream:
-    """Input to the holder's end of the pair, output from it; `passed` is the end to pass on."""
+    """Input to the holder's end of the pair, output from it; `passed` is the end to pass on.
 
-    __slots__ = ("_ended", "_pair", "_source", "_target", "_waiting", "held", "passed")
+    While it is `covered`, output is dropped: something else is shown, and a repaint follows.
+    """
+
+    __slots__ = ("_ended", "_pair", "_source", "_target", "_waiting", "covered", "held", "passed")
 
     def __init__(self, source: int, target: int) -> None:
         ours, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -23,6 +26,7 @@ class Stream:
         self._waiting = b""
         self._ended = False
         self.held = False
+        self.covered = False
 
     def hold(self) -> bytes:
         """Neither read nor show anything until `held` is false again; returns what was read and not given."""
@@ -89,14 +93,14 @@ class Stream:
             data = b""
         if not data:
             return False
-        if not self.held:
+        if not (self.held or self.covered):
             write_all(self._target, data)
         return True
 
     def finish(self) -> None:
         """Everything the agent said has been written; the pair is closed. The other end should be."""
         # The holder's last words to the terminal come even behind the relay prompt.
-        self.held = False
+        self.held = self.covered = False
         self._pair.settimeout(_LAST_WORDS_S)
         while self.show():
             pass

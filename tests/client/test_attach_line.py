@@ -18,6 +18,11 @@ while True:
 WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
 
 
+def read_output(wire: Wire) -> str:
+    """What the agent wrote."""
+    return str(wire.ask("tail", offset=0, limit=4096)["data"])
+
+
 @WAYS
 def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> None:
     """The person is told where they look, and goes on typing as if nothing had been."""
@@ -35,6 +40,44 @@ def test_a_line_is_shown_and_a_key_is_the_agents(tmp_path: object, way: str) -> 
         person.wait_until(lambda: "can be" not in person.text(), "the agent's screen alone")
         person.type(b"c")
         person.wait_for("63>")
+        person.type(b"q")
+        assert person.wait_for_end() == 0
+
+
+@WAYS
+def test_a_key_reaches_the_agent_while_a_line_is_shown(tmp_path: object, way: str) -> None:
+    """Escape stops an agent: late, and together with the next key, it would be another key."""
+    with (
+        hold(str(tmp_path), raw_python(ECHO)) as held,
+        at_terminal(client(held.socket, way=way)) as person,
+        Wire(held.folder) as wire,
+    ):
+        person.wait_for("ready")
+        wire.ask("say", text="cas can be had again")
+        person.wait_for("cas can be had again")
+        for key, heard in ((b"\x1b", "<1b>"), (b"x", "<1b><78>")):
+            person.type(key)
+            wait_until(lambda heard=heard: heard in read_output(wire), "the agent hears the key")
+        assert "can be had" in person.text()
+        person.wait_for("ready <1b><78>")
+        assert "can be had" not in person.text()
+
+
+@WAYS
+def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(tmp_path: object, way: str) -> None:
+    """What the line says to do is done there and then."""
+    with (
+        hold(str(tmp_path), raw_python(ECHO)) as held,
+        at_terminal(client(held.socket, way=way)) as person,
+        Wire(held.folder) as wire,
+    ):
+        person.wait_for("ready")
+        wire.ask("say", text="cas can be had again")
+        person.wait_for("cas can be had again")
+        person.type(b"\x1d/status\r")
+        person.wait_for("said /status")
+        person.type(b"x")
+        person.wait_until(lambda: "said" not in person.text(), "the agent's screen")
         person.type(b"q")
         assert person.wait_for_end() == 0
 

@@ -26,6 +26,7 @@ Requests, their fields, their answers:
   tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`. No
   size: the child keeps its own. `modes`: the tty's line discipline, restored here if the client dies
 * `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
+* `cover` -> nothing: the same, but what is typed there still goes to the child
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
@@ -44,6 +45,7 @@ Events:
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
 * `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
 * `say text` to a client: a line for its person
+* `typed` to a client whose terminal is covered: its person typed something
 * `detached`, `terminal-gone` to a client
 
 **Sizes.** The child's terminal has the size of the terminal that was attached, resized or typed on last.

@@ -216,6 +216,11 @@ def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, objec
     return {"rest": leg.terminals.take_unread(terminal).decode("latin-1")}
 
 
+def _cover(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
+    leg.terminals.cover(_terminal(peer))
+    return {}
+
+
 def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
     terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
     if message.get("relay_key") is True and terminal.keys.relay_key:
@@ -274,6 +279,7 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "watch": _watch,
     "attach": _attach,
     "pause": _pause,
+    "cover": _cover,
     "resume": _resume,
     "detach": _detach,
     "say": _say,

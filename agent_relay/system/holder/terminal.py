@@ -13,11 +13,14 @@ class Terminal:
     """One person's terminal: `fd` is its tty, opened for us alone, or one end of a socket pair.
 
     `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
-    `lagging` terminals get a repaint instead of what they missed; `paused` ones get nothing, because their
-    client shows something else on them.
+    `lagging` terminals get a repaint instead of what they missed; `covered` ones get nothing, because their
+    client shows something else on them, and of these nothing is read from `paused` ones either.
     """
 
-    __slots__ = ("ended", "fd", "keys", "lagging", "modes", "out", "paused", "progress", "size", "tell")
+    __slots__ = (
+        *("covered", "ended", "fd", "keys", "lagging", "modes"),
+        *("out", "paused", "progress", "size", "tell"),
+    )
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class Terminal:
         self.tell = tell
         self.out = bytearray()
         self.lagging = True
+        self.covered = False
         self.paused = False
         self.ended = False
         self.progress = time.monotonic()
@@ -41,4 +45,4 @@ class Terminal:
     @property
     def keeps_up(self) -> bool:
         """Whether it is given the child's output as it comes."""
-        return not (self.lagging or self.paused)
+        return not (self.lagging or self.covered)

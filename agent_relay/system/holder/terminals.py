@@ -123,7 +123,7 @@ class Terminals:
         """Give every terminal that keeps up the child's output."""
         self.over = False
         for terminal in tuple(self.all):
-            if terminal.lagging or terminal.paused:
+            if terminal.lagging or terminal.covered:
                 continue
             if terminal.out:
                 terminal.out += data
@@ -161,6 +161,11 @@ class Terminals:
     def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""
         terminal.paused = True
+        self.cover(terminal)
+
+    def cover(self, terminal: "Terminal") -> None:
+        """Its client shows something on it: not written here until `resume`; what is typed goes on."""
+        terminal.covered = True
         self._output.see_colors()
         terminal.out.clear()
         self._rearm(terminal)
@@ -176,7 +181,7 @@ class Terminals:
 
     def resume(self, terminal: "Terminal") -> None:
         """The terminal is ours again; it is repainted."""
-        terminal.paused = False
+        terminal.paused = terminal.covered = False
         self.repaint(terminal)
         self._activate(terminal)
 
@@ -193,13 +198,14 @@ class Terminals:
 
     def settled(self) -> bool:
         """Whether every terminal has all there is."""
-        return not any((terminal.out or terminal.lagging) and not terminal.paused for terminal in self.all)
+        return not any((terminal.out or terminal.lagging) and not terminal.covered for terminal in self.all)
 
     def _rearm(self, terminal: "Terminal") -> None:
         events = 0
         if not terminal.paused:
             readable = self.typing is not None and self.typing.may_read(terminal) and not terminal.ended
-            events = IN * readable | OUT * (bool(terminal.out) or terminal.lagging)
+            writable = not terminal.covered and (bool(terminal.out) or terminal.lagging)
+            events = IN * readable | OUT * writable
         self._loop.want(terminal.fd, events)
 
     def _write(self, terminal: "Terminal", data: "bytes | bytearray") -> int:
@@ -213,7 +219,7 @@ class Terminals:
 
     def _serve(self, terminal: "Terminal", ready: int) -> None:
         if ready & OUT:
-            if terminal.lagging and not terminal.paused:
+            if terminal.lagging and not terminal.covered:
                 terminal.lagging = False
                 terminal.out[:] = self._output.repaint()
             sent = self._write(terminal, terminal.out)
@@ -262,6 +268,8 @@ class Terminals:
             self._loop.after(terminal, _KEY_S if keys.held else _ANSWER_S, lambda: self._release(terminal))
         if not sift or rest is not None or (passed and not is_focus(passed)):
             self.key_at = now
+            if terminal.covered:
+                terminal.tell({"event": "typed"})
             if self._active is not terminal:
                 self._activate(terminal)
         self._changed()
