@@ -49,10 +49,12 @@ def _paint(folded: "Sequence[str]", at: int, room: int, cols: int) -> bytes:
     """The rows from `at` and below them what keys do; where there are pages, all of the screen is theirs."""
     shown = folded[at : at + room]
     has_pages = len(folded) > room
-    label = " any key "
+    labels = [" any key "]
     if has_pages:
-        label = f" {at + 1}-{at + len(shown)} of {len(folded)}   Space goes on   any other key returns "
+        place = f" {at + 1}-{at + len(shown)} of {len(folded)} "
+        labels = [f"{place}  Space goes on   any other key returns ", " Space, any key ", *labels]
         shown = [*shown, *[""] * (room - len(shown))]
+    label = next((one for one in labels if len(one) < cols), labels[-1])
     first = room + 1 - len(shown)
     painted = "".join(f"\x1b[{first + row};1H\x1b[2K{text}" for row, text in enumerate(shown))
     # Nothing may wrap in the last row: the screen would move up, and its first row into the scrollback.

@@ -49,7 +49,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
         if view is None:
             if name != "session.created":
                 continue
-            view = _begin(data, at)
+            view = begin_view({key: data.get(key, "") for key in ("session", "root", "cwd", "task")}, at)
         _note_state(view, name, data, at)
         _note_rest(view, name, data)
         _note_context(view, name, data)
@@ -57,12 +57,13 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     return view
 
 
-def _begin(data: "Mapping[str, object]", at: object) -> "dict[str, object]":
-    known = {key: data.get(key, "") for key in ("session", "root", "cwd", "task")}
-    unknown: dict[str, object] = {"state": "", "agent": "", "leg": "", "since": at, "updated_at": at}
-    nothing = {"packet": "", "why": "", "limit": None, "near": None, "refused": None, "offered": ""}
-    nothing["context"] = None
-    return known | unknown | {"handoffs": 0} | nothing
+def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]":
+    """A session of which only what is `known` is, in short, with every key of `glance`."""
+    return {
+        "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
+        "updated_at": at, "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
+        "refused": None, "offered": "", "context": None, **known,
+    }  # fmt: skip
 
 
 def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:

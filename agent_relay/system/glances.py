@@ -5,7 +5,7 @@ import os
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.quick_json import parse_json
 from agent_relay.domain.ulid import is_ulid
-from agent_relay.logic.glance import glance
+from agent_relay.logic.glance import begin_view, glance
 from agent_relay.system.files import read_bounded
 
 TYPE_CHECKING = False
@@ -53,11 +53,7 @@ def read_all_sessions(index: str) -> "list[dict[str, object]]":
 def read_session(root: str, session: str) -> "dict[str, object]":
     """One session in short, as `logic.glance` has it; `state` is `unreadable` or `gone` where it is so."""
     folder = os.path.join(root, ".agent-relay", "sessions", session)
-    empty: dict[str, object] = {
-        "session": session, "root": root, "cwd": "", "task": "", "agent": "", "leg": "", "since": "",
-        "updated_at": "", "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "folder": folder,
-    }  # fmt: skip
+    empty = begin_view({"session": session, "root": root, "folder": folder}, "")
     try:
         data = read_bounded(os.path.join(folder, "journal.jsonl"), limit_bytes=JOURNAL_BYTES)
     except FileNotFoundError:
