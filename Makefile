@@ -53,11 +53,11 @@ test: $(VENV)/.dev ## everything; installs what it needs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) -n auto -m 'not real and not bench'
-	$(PYTEST) -m real
+	$(PYTEST) -n 2 -m real
 
 real: $(VENV)/.dev ## the tests that drive the four real CLIs
 	$(BIN)/python tests/support/install_clis.py
-	$(PYTEST) -m real
+	$(PYTEST) -n 2 -m real
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
 	$(PYTEST) -n auto -m 'not real and not bench' --cov --cov-report=
