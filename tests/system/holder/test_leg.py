@@ -50,9 +50,9 @@ print(open("/proc/self/status").read().split("SigIgn:")[1].split()[0], os.get_te
         hold(
             str(tmp_path),
             ["sh", "-c", 'grep SigIgn /proc/self/status; exec "$@"', "sh", *python(code)],
-            env={"PATH": os.environ["PATH"], "ODD": "\udcff"},
+            env={"PATH": os.defpath, "ODD": "\udcff"},
             cwd=str(tmp_path),
-            cols=200,
+            cols=900,
         ) as held,
         Wire(held.folder) as wire,
     ):
@@ -64,7 +64,7 @@ print(open("/proc/self/status").read().split("SigIgn:")[1].split()[0], os.get_te
     assert "True True True" in text
     assert "'ODD': '\\udcff'" in text
     assert f"{tmp_path} []" in text
-    assert "columns=200, lines=24" in text
+    assert "columns=900, lines=24" in text
 
 
 def test_the_exit_is_told_after_the_last_byte_and_stored_whole(tmp_path: object) -> None:
