@@ -78,7 +78,7 @@ def write_codex(home: str, size: int, *, is_odd: bool) -> Totals:
         )
         path = os.path.join(folder, f"rollout-{at.strftime('%Y-%m-%dT%H-%M-%S')}-{thread}.jsonl")
         is_fork = is_odd and number % 4 == 1
-        meta = {"id": thread, "cwd": f"/work/{number % 20}", "source": "cli"}
+        meta = {"id": thread, "cwd": f"/repo/{number % 20}", "source": "cli"}
         parent = str(_payload(history[0])["id"]) if is_fork else ""
         head = _line(at, "session_meta", **meta, **({"forked_from_id": parent} if is_fork else {}))
         replay = [row | {"timestamp": head["timestamp"]} for row in history] if is_fork else []
@@ -121,7 +121,7 @@ def _tell_claude(
         }
         own = {"type": kind, "uuid": f"{session[:8]}-{number}-{count}", "timestamp": _iso(at)}
         place = {
-            "cwd": f"/work/{number % 20}",
+            "cwd": f"/repo/{number % 20}",
             "sessionId": session,
             "version": "2.1.197",
             "gitBranch": "main",
