@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay import __version__
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugError, RelayError
-from agent_relay.domain.wire import build_refusal, render_line
+from agent_relay.domain.wire import build_hello, build_refusal, render_line
 from agent_relay.system.folders import Folders, ensure_private, get_folders
 from agent_relay.system.locks import take_lock
 from agent_relay.system.sockets import connect, listen
@@ -33,6 +33,8 @@ DETACHED = "--detached"
 """Leave the starter, and report readiness or the reason of failure on standard error, which then closes."""
 START_LIMIT_S = 15.0
 """How long to wait for another daemon that is starting or stopping."""
+ANSWER_LIMIT_S = 5.0
+"""How long a daemon that holds the lock may take to answer before it counts as busy."""
 LEAVE_LIMIT_S = 13.0
 """When SIGALRM ends a daemon that hangs in its own end, a worker thread on a dead disk included."""
 
@@ -130,7 +132,7 @@ def _own(folders: Folders) -> tuple[socket.socket, int] | None:
         raise _busy("another daemon has been starting for too long")
     try:
         lock = take_lock(folders.daemon_lock)
-        if lock is None and _somebody_listens(folders):
+        if lock is None and _somebody_serves(folders):
             return None
         if lock is None:
             lock = take_lock(folders.daemon_lock, limit_s=START_LIMIT_S)
@@ -144,14 +146,16 @@ def _own(folders: Folders) -> tuple[socket.socket, int] | None:
         os.close(start)
 
 
-def _somebody_listens(folders: Folders) -> bool:
+def _somebody_serves(folders: Folders) -> bool:
+    """Whether who holds the lock answers, or is too busy to; a killed one listens until it is gone."""
     try:
-        connect(folders.daemon_socket, timeout_s=1.0).close()
-    except (FileNotFoundError, ConnectionRefusedError):
-        return False
+        with contextlib.closing(connect(folders.daemon_socket, timeout_s=ANSWER_LIMIT_S)) as peer:
+            peer.sendall(render_line(build_hello(__version__)))
+            return bool(peer.recv(1))
     except TimeoutError:
         return True
-    return True
+    except OSError:
+        return False
 
 
 def _busy(sentence: str) -> DaemonUnreachableError:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import RelayError
@@ -49,10 +49,19 @@ class RelayWorld:
 
     def start_daemon(self, *, pause_at: str = "") -> subprocess.Popen[bytes]:
         """A daemon that answers requests, or has frozen itself at `pause_at`."""
-        environ = self.environ | measured() | ({VARIABLE: pause_at} if pause_at else {})
+        daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
+        wait_until(
+            lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
+            "the daemon answers",
+        )
+        assert daemon.returncode is None, f"the daemon left with {daemon.returncode}"
+        return daemon
+
+    def spawn_daemon(self, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """A process that is about to be a daemon, with `more` in its environment."""
         daemon = subprocess.Popen(
             [sys.executable, "-I", os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")],
-            env=environ,
+            env={**self.environ, **measured(), **more},
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -60,7 +69,6 @@ class RelayWorld:
             start_new_session=True,
         )
         self.daemons.append(daemon)
-        wait_until(lambda: self._answers() or is_stopped(daemon.pid), "the daemon answers")
         return daemon
 
     def kill_daemons(self) -> None:
@@ -69,7 +77,8 @@ class RelayWorld:
             kill(daemon.pid)
             daemon.wait()
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether a daemon answers."""
         try:
             self.connect(limit_s=0.3).close()
         except RelayError:

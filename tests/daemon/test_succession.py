@@ -1,0 +1,52 @@
+"""A daemon that begins while the one before it is still going: it serves, whoever held the socket."""
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.system.folders import ensure_private
+from agent_relay.system.locks import take_lock
+from agent_relay.system.sockets import listen
+from tests.support.relay_world import RelayWorld, relay_world, wait_until
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine without a daemon."""
+    with relay_world() as made:
+        yield made
+
+
+def test_a_killed_daemon_that_still_listens_is_waited_for(world: RelayWorld) -> None:
+    """A thread in the middle of a write keeps the dead process's socket and lock for a while."""
+    for folder in (world.folders.runtime, world.folders.state):
+        ensure_private(folder)
+    lock = take_lock(world.folders.daemon_lock)
+    assert lock is not None
+    dying = listen(world.folders.daemon_socket)
+    dying.setblocking(True)
+
+    def die() -> None:
+        peer, _ = dying.accept()
+        peer.recv(1)
+        peer.close()
+        dying.close()
+        os.close(lock)
+
+    death = threading.Thread(target=die)
+    death.start()
+    daemon = world.spawn_daemon({})
+    death.join(10)
+    assert not death.is_alive()
+    wait_until(lambda: daemon.poll() is not None or world.answers(), "the next daemon answers or gave up")
+    assert daemon.returncode is None
+    assert world.answers()
+
+
+def test_a_daemon_that_answers_is_left_alone(world: RelayWorld) -> None:
+    """The second one leaves at once and says nothing is wrong."""
+    world.start_daemon()
+    assert world.spawn_daemon({}).wait(20) == 0
+    assert world.answers()
