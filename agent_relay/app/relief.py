@@ -8,10 +8,11 @@ from agent_relay.app.delivery import type_line
 from agent_relay.app.legs import LiveLeg, Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.watch import LegWatch
-from agent_relay.domain.context_effect import Quiet
+from agent_relay.domain.context_effect import Quiet, Spared
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
 from agent_relay.logic.narrative import Kind
+from agent_relay.system.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
 _WAIT_S = 900.0
@@ -67,15 +68,21 @@ class Relief:
         finally:
             self._waiting.discard(leg_id)
 
-    async def compact(self, leg_id: str) -> None:
+    async def compact(self, leg_id: str) -> Spared | None:
         """The agent was told to compact, unless somebody began to type meanwhile. Raises RelayError."""
         live = self._live.get(leg_id)
         if live is None:
-            return
+            return None
         deliver = live.adapter.deliver
         if not deliver.compact:
             raise RelayError(f"{live.leg.agent} has no command that makes its conversation shorter")
-        await type_line(live.watch, deliver, deliver.compact)
+        try:
+            await type_line(live.watch, deliver, deliver.compact)
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            return Spared(leg_id)
+        return None
 
     def see(self, session: Session) -> None:
         """A draft that would come too late is given up."""

@@ -136,8 +136,7 @@ class Stage:
                 return await self._deliver(handoff, leg)
             case DeliverTask(leg):
                 task = self._task or self.host.session.task
-                await self._try("task", self._handing.deliver_task(task, leg))
-                return None
+                return await self._try("task", self._handing.deliver_task(task, leg))
             case NoteRest():
                 await self._note_rest(effect)
                 return None
@@ -153,8 +152,7 @@ class Stage:
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
             case Compact(leg):
-                await self._try("compact", self._relief.compact(leg))
-                return None
+                return await self._try("compact", self._relief.compact(leg))
 
     async def adopt(self, session: Session) -> bool:
         """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
@@ -270,14 +268,15 @@ class Stage:
             return None
         return await self._handing.deliver_packet(self.host.session, handoff, leg_id)
 
-    async def _try(self, what: str, work: Awaitable[None]) -> None:
-        """`work` is done, or why it cannot be is what `trouble` says."""
+    async def _try(self, what: str, work: Awaitable[Happened | None]) -> Happened | None:
+        """What `work` comes back with; `None` where it cannot be done, and why is what `trouble` says."""
         try:
-            await work
+            happened = await work
         except RelayError as error:
             self._troubles[what] = error.sentence
-        else:
-            self._troubles.pop(what, None)
+            return None
+        self._troubles.pop(what, None)
+        return happened
 
 
 def _find_known(events: Sequence[Event], leg_id: str) -> Known:

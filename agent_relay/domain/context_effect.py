@@ -23,7 +23,10 @@ class AwaitQuiet:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Type the agent's own command that makes its conversation shorter. Nothing answers."""
+    """Type the agent's own command that makes its conversation shorter.
+
+    Comes back with Spared where somebody had begun to type; else nothing answers.
+    """
 
     leg: str
 
@@ -40,6 +43,13 @@ class Filled:
     room: int
     at: datetime
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spared:
+    """The leg's agent was not told to compact after all: somebody had begun to type."""
+
+    leg: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,14 @@ class ContextCompacting:
 
 
 @dataclass(frozen=True, slots=True)
+class ContextSpared:
+    """The leg's agent was not told to compact after all: somebody had begun to type."""
+
+    name: ClassVar[str] = "context.spared"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class DraftBegun:
     """The leg's agent is about to be asked for a handoff document ahead of time; `cause` says why."""
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet
+from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet, Spared
 from agent_relay.domain.signal import Signal
 from agent_relay.domain.terms import NO_TERMS, Terms
 
@@ -259,6 +259,7 @@ Happened = (
     | Answered
     | Filled
     | Quiet
+    | Spared
     | LegGone
     | Published
     | PublishFailed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, get_args
 
-from agent_relay.domain.context_event import ContextCompacting, ContextNoted, DraftBegun
+from agent_relay.domain.context_event import ContextCompacting, ContextNoted, ContextSpared, DraftBegun
 from agent_relay.domain.handoff_event import (
     HandoffBegun,
     HandoffCancelled,
@@ -25,6 +25,7 @@ __all__ = [
     "Body",
     "ContextCompacting",
     "ContextNoted",
+    "ContextSpared",
     "DraftBegun",
     "Event",
     "HandoffBegun",
@@ -257,6 +258,7 @@ Body = (
     | ReturnOffered
     | ContextNoted
     | ContextCompacting
+    | ContextSpared
     | DraftBegun
     | SessionStopping
     | SessionEnded

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.context import Context, ContextWishes, Level
-from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet
-from agent_relay.domain.context_event import ContextCompacting, ContextNoted, DraftBegun
+from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet, Spared
+from agent_relay.domain.context_event import ContextCompacting, ContextNoted, ContextSpared, DraftBegun
 from agent_relay.domain.effect import Asked, Say
 from agent_relay.domain.session import Leg, Session, State
 from agent_relay.domain.terms import Terms
@@ -35,11 +35,15 @@ def find_level(used: int, room: int, wishes: ContextWishes) -> Level:
     return Level.MIDDLE if percent >= wishes.rearm else Level.LOW
 
 
-def note_fill(session: Session, happened: Filled | Quiet, world: World) -> Outcome:
-    """What follows where a context passed a mark, or the moment to do something about it has come."""
-    if isinstance(happened, Quiet):
-        return _quiet(session, happened.leg, world)
-    return _filled(session, happened, world)
+def note_fill(session: Session, happened: Filled | Quiet | Spared, world: World) -> Outcome:
+    """What follows where a context passed a mark, or the moment to do something about it has come or gone."""
+    match happened:
+        case Quiet(leg):
+            return _quiet(session, leg, world)
+        case Spared(leg):
+            return _spared(session, leg)
+        case _:
+            return _filled(session, happened, world)
 
 
 def _filled(session: Session, filled: Filled, world: World) -> Outcome:
@@ -87,6 +91,14 @@ def _quiet(session: Session, leg_id: str, world: World) -> Outcome:
         return Outcome((ContextCompacting(leg.id),), (Compact(leg.id),))
     successor, skipped = _choose(session, world, inherit_terms(session).needs)
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
+
+
+def _spared(session: Session, leg_id: str) -> Outcome:
+    """Somebody types: the next quiet moment is waited for."""
+    leg = session.living_leg
+    if leg is None or leg.id != leg_id:
+        return NOTHING
+    return Outcome((ContextSpared(leg_id),), (AwaitQuiet(leg_id),))
 
 
 def relieve_asked(session: Session, asked: Asked, terms: Terms, world: World) -> Outcome:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.context import Context, Level
-from agent_relay.domain.context_event import ContextCompacting, ContextNoted, DraftBegun
+from agent_relay.domain.context_event import ContextCompacting, ContextNoted, ContextSpared, DraftBegun
 from agent_relay.domain.event import Event
 
 
@@ -18,7 +18,7 @@ def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Co
 
 
 def fold_context(
-    context: Context, body: ContextNoted | ContextCompacting | DraftBegun, event: Event
+    context: Context, body: ContextNoted | ContextCompacting | ContextSpared | DraftBegun, event: Event
 ) -> Context:
     """The context after one more line of the journal; a line that cannot be meant changes nothing."""
     match body:
@@ -30,6 +30,9 @@ def fold_context(
                 return context
         case ContextCompacting():
             return replace(context, is_spent=True, relieved_at=event.at)
+        case ContextSpared():
+            # The cooldown of the relief before this one was over, or this would not have been tried.
+            return replace(context, is_spent=False, relieved_at=None)
         case _:
             return replace(context, is_drafted=True, has_drafted=True, drafted_at=event.at)
 

@@ -7,6 +7,7 @@ from agent_relay.domain.event import (
     Body,
     ContextCompacting,
     ContextNoted,
+    ContextSpared,
     DraftBegun,
     Event,
     LegAnswered,
@@ -124,7 +125,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             if session.offered == body.agent:
                 return replace(session, limit=limit, offered="", offer="")
             return replace(session, limit=limit)
-        case ContextNoted(leg) | ContextCompacting(leg) | DraftBegun(leg):
+        case ContextNoted(leg) | ContextCompacting(leg) | ContextSpared(leg) | DraftBegun(leg):
             is_own = session.leg is not None and session.leg.id == leg
             return replace(session, context=fold_context(session.context, body, event)) if is_own else session
         case ReturnOffered(agent, by_itself):

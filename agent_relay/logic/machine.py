@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.context_effect import Filled, Quiet
+from agent_relay.domain.context_effect import Filled, Quiet, Spared
 from agent_relay.domain.effect import (
     Answered,
     Asked,
@@ -94,7 +94,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return answered(session, happened)
         case Prompted(leg):
             return _prompted(session, leg)
-        case Filled() | Quiet():
+        case Filled() | Quiet() | Spared():
             return note_fill(session, happened, world)
         case LegGone():
             return leg_gone(session, happened, world)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.context import ContextWishes, Level
-from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
+from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Spared
 from agent_relay.domain.effect import Asked, Restarted, Say, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.event import ContextNoted, Event
@@ -141,6 +141,21 @@ def test_in_compact_mode_the_agent_compacts_and_is_left_alone_until_it_is_low() 
     assert story.turn(960).effects == []
     assert story.turn(300).effects == []
     assert story.turn(960).effects == [AwaitQuiet("L1")]
+
+
+def test_somebody_who_began_to_type_is_waited_for_once_more() -> None:
+    """A command that was not typed into their line is still to come, cooldown or not."""
+    story = Filling(COMPACT).start().turn(950).quiet()
+    assert story.happens(Spared("L1")).effects == [AwaitQuiet("L1")]
+    assert story.quiet().effects == [Compact("L1")]
+    assert story.count("context.compacting") == 2
+
+
+def test_a_leg_that_is_over_is_spared_nothing() -> None:
+    """Its successor's context is another one."""
+    story = Filling(COMPACT).start().turn(950).quiet()
+    story.gone()
+    assert story.happens(Spared("L1")).effects == []
 
 
 def test_no_document_is_drafted_where_nothing_is_handed_over() -> None:

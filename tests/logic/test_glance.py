@@ -32,6 +32,7 @@ BODIES = (
     words.ContextNoted("L1", 720, 1000, "advise", START.isoformat()),
     words.ContextNoted("L2", 100, 0, "low", START.isoformat()),
     words.ContextCompacting("L1"),
+    words.ContextSpared("L1"),
     words.DraftBegun("L1", "context"),
     words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     words.PredecessorStopped("H1", "L1"),
