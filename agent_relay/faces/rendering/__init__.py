@@ -1,0 +1,1 @@
+"""What a turn's events look like on a terminal."""

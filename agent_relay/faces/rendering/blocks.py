@@ -1,0 +1,131 @@
+"""Cuts an agent's words, as they stream in, into blocks that can be laid out each by itself."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_relay.logic.plain import clean_text
+
+MOST_LINES = 60
+"""Lines of one block; what is longer goes on line by line, as it comes."""
+_MOST_SIGNS = 8_000
+_LONGEST_LINE = 4_000
+_FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([^`]*)$")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s")
+_DEEPER = re.compile(r"^(?: {2,}|\t)\S")
+
+Kind = Literal["prose", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of one kind. `is_rest` is more of a block too long to be laid out; `language` of code."""
+
+    kind: Kind
+    lines: tuple[str, ...]
+    language: str = ""
+    is_rest: bool = False
+
+
+class Blocks:
+    """One message at a time: what is held back is never more than one block."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._begin()
+
+    def feed(self, text: str) -> Iterator[Block]:
+        """The blocks that `text` completed, and every whole line of one that is too long."""
+        *whole, self._tail = (self._tail + text).split("\n")
+        for line in whole:
+            yield from self._take_raw(line)
+        while len(self._tail) > _LONGEST_LINE:
+            at = self._tail.rfind(" ", _LONGEST_LINE // 2, _LONGEST_LINE) + 1 or _LONGEST_LINE
+            line, self._tail = self._tail[:at], self._tail[at:]
+            yield from self._take_raw(line)
+        yield from self._give_rest()
+
+    def close(self) -> Iterator[Block]:
+        """The message is over: all that was held back."""
+        tail, self._tail = self._tail, ""
+        if tail:
+            yield from self._take_raw(tail)
+        yield from self._give_rest()
+        yield from self._give()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._held: list[str] = []
+        self._size = 0
+        self._fence = ""
+        self._indent = 0
+        self._language = ""
+        self._is_long = False
+
+    def _take_raw(self, line: str) -> Iterator[Block]:
+        for part in clean_text(line).expandtabs(4).split("\n"):
+            yield from self._take(part.rstrip())
+
+    def _take(self, line: str) -> Iterator[Block]:
+        if self._fence:
+            yield from self._take_code(line)
+            return
+        opening = _FENCE.match(line)
+        if opening is not None:
+            yield from self._give_rest()
+            yield from self._give()
+            self._begin()
+            self._indent, self._fence = len(opening[1]), opening[2]
+            self._language = opening[3].split()[0][:40] if opening[3].strip() else ""
+        elif line:
+            if self._is_over(line):
+                yield from self._give()
+                self._begin()
+            yield from self._hold(line)
+        elif self._is_long:
+            yield from self._give_rest()
+            self._begin()
+        elif self._held and _ITEM.match(self._held[0]):
+            # The next line tells whether the list goes on.
+            yield from self._hold("")
+        else:
+            yield from self._give()
+            self._begin()
+
+    def _is_over(self, line: str) -> bool:
+        """Whether the empty line before ended a list."""
+        return bool(self._held) and not self._held[-1] and not (_ITEM.match(line) or _DEEPER.match(line))
+
+    def _take_code(self, line: str) -> Iterator[Block]:
+        bare = line.strip()
+        if len(bare) >= len(self._fence) and set(bare) == {self._fence[0]}:
+            yield from self._give_rest()
+            yield from self._give()
+            self._begin()
+            return
+        indent = len(line) - len(line.lstrip())
+        yield from self._hold(line[min(indent, self._indent) :])
+
+    def _hold(self, line: str) -> Iterator[Block]:
+        self._held.append(line)
+        self._size += len(line)
+        if not self._is_long and (len(self._held) > MOST_LINES or self._size > _MOST_SIGNS):
+            yield from self._give()
+            self._is_long = True
+
+    def _give_rest(self) -> Iterator[Block]:
+        if self._is_long and self._held:
+            yield self._pack()
+
+    def _give(self) -> Iterator[Block]:
+        while self._held and not self._held[-1] and not self._fence:
+            self._held.pop()
+        if self._held:
+            yield self._pack()
+
+    def _pack(self) -> Block:
+        kind: Kind = "code" if self._fence else "prose"
+        block = Block(kind, tuple(self._held), self._language, is_rest=self._is_long)
+        self._held, self._size = [], 0
+        return block

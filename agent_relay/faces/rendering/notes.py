@@ -1,0 +1,30 @@
+"""What relay itself has to say of a turn's events, a line each."""
+
+from collections.abc import Mapping
+
+from agent_relay.faces.rendering.ink import join_line
+
+
+def find_note(event: Mapping[str, object]) -> str:
+    """The sentence; empty for an event that is none of relay's, and for a turn that is done."""
+    match event.get("type"):
+        case "handoff":
+            return join_line(str(event.get("message", "")))
+        case "handoff-failed":
+            return join_line(f"→ {event.get('why', '')}")
+        case "signal" if event.get("scope") == "warning":
+            return join_line(f"→ {event.get('agent', '')}: {event.get('text', '')}")
+        case "end":
+            return join_line(_describe_end(event))
+        case _:
+            return ""
+
+
+def _describe_end(event: Mapping[str, object]) -> str:
+    outcome, agent = event.get("outcome"), event.get("agent")
+    why = event.get("why") or "it does not say why"
+    if outcome == "done":
+        return ""
+    if outcome == "resting":
+        return str(event.get("message") or f"→ {why}")
+    return f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"

@@ -1,0 +1,99 @@
+"""Lays out one block of an agent's words with rich: Markdown as text, code in colour."""
+
+import re
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+from rich.theme import Theme
+
+from agent_relay.faces.rendering.blocks import Block
+from agent_relay.logic.plain import clean_text
+
+_THEME = "ansi_dark"
+"""Its colours are the terminal's own."""
+_STYLES = {
+    "markdown.code": "cyan",
+    "markdown.h1": "bold",
+    "markdown.h2": "bold",
+    "markdown.h3": "bold",
+    "markdown.item.number": "bold",
+    "markdown.block_quote": "dim",
+    "markdown.hr": "dim",
+}
+"""No backgrounds: a terminal may be light."""
+_PLAIN = re.compile(r"(?!\d+[.)])[A-Za-z0-9][A-Za-z0-9 ,.;:'\"()!?/%=+-]*")
+"""A line in which Markdown means nothing: most of a long output, and a twentieth of the work."""
+_NARROWEST = 20
+_WIDEST = 110
+
+
+class _LeftHeading(Heading):
+    """A heading that stands where the text stands."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Words(Markdown):
+    """Markdown as agents write it: a line's end is one."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _LeftHeading}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, hyperlinks=False, code_theme=_THEME)
+        for token in self.parsed:
+            for child in token.children or ():
+                # An entity may spell what was cleaned away.
+                child.content = clean_text(child.content)
+                if child.type == "softbreak":
+                    child.type = "hardbreak"
+
+
+class Prose:
+    """Lays blocks out in the columns there are at that moment."""
+
+    def __init__(self, columns: Callable[[], int], *, is_colour: bool) -> None:
+        self._columns = columns
+        self._console = Console(
+            force_terminal=is_colour,
+            color_system="standard" if is_colour else None,
+            no_color=not is_colour,
+            highlight=False,
+            emoji=False,
+            markup=False,
+            legacy_windows=False,
+            theme=Theme(_STYLES),
+        )
+
+    def lay(self, block: Block) -> list[str]:
+        """The lines of the block; more of one that is too long comes as it is."""
+        if block.is_rest:
+            return [f"  {line}" for line in block.lines] if block.kind == "code" else list(block.lines)
+        width = max(_NARROWEST, min(self._columns(), _WIDEST))
+        if block.kind == "prose" and all(
+            len(line) <= width and _PLAIN.fullmatch(line) for line in block.lines
+        ):
+            return list(block.lines)
+        text = "\n".join(block.lines)
+        with self._console.capture() as captured:
+            self._console.print(_Words(text) if block.kind == "prose" else _lay_code(block), width=width)
+        lines = [line.rstrip() for line in captured.get().split("\n")]
+        while lines and not lines[-1]:
+            lines.pop()
+        while lines and not lines[0]:
+            lines.pop(0)
+        return lines
+
+
+def _lay_code(block: Block) -> Padding:
+    text = "\n".join(block.lines)
+    if not block.language:
+        return Padding(Text(text), (0, 0, 0, 2))
+    code = Syntax(text, block.language, theme=_THEME, background_color="default", word_wrap=True)
+    return Padding(code, (0, 0, 0, 2))

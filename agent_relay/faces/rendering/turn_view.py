@@ -1,0 +1,190 @@
+"""Shows a turn on a terminal as it goes: words, tools, changes, plans, and what relay has to say."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from agent_relay.faces.rendering.blocks import Block, Blocks
+from agent_relay.faces.rendering.frames import Frames
+from agent_relay.faces.rendering.ink import Ink, Style, cut_line, join_line
+from agent_relay.faces.rendering.notes import find_note
+from agent_relay.faces.rendering.plans import Plan
+from agent_relay.faces.rendering.tools import colour_diff, describe_call, excerpt_output
+from agent_relay.faces.rendering.usage import Usage
+from agent_relay.logic.plain import clean_text
+
+_MOST_CALLS = 64
+_PROMPT_LINES = 3
+_THOUGHT_LINES = 12
+_NARROWEST = 20
+
+
+class TurnView(Protocol):
+    """Who is told of a turn's events, from its beginning to its end; all of it from one thread."""
+
+    def begin(self, agent: str, prompt: str) -> None:
+        """A turn begins."""
+        ...
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """One event, as following a turn gives it."""
+        ...
+
+    def end(self) -> None:
+        """Everything held back is painted."""
+        ...
+
+
+def open_turn_view(write: Callable[[str], None], *, columns: Callable[[], int], is_colour: bool) -> TurnView:
+    """A view whose text goes to `write`: whole lines, one call a frame, from a thread of the view's own.
+
+    While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
+    """
+    return _View(write, columns, is_colour=is_colour)
+
+
+class _View:
+    def __init__(self, write: Callable[[str], None], columns: Callable[[], int], *, is_colour: bool) -> None:
+        from agent_relay.faces.rendering.prose import Prose
+
+        self._frames = Frames(write)
+        self._ink = Ink(is_colour=is_colour)
+        self._prose = Prose(columns, is_colour=is_colour)
+        self._terminal_columns = columns
+        self._blocks = Blocks()
+        self._before = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing of an earlier turn matters to the next one but its plan's place on the screen."""
+        self._calls: dict[str, str] = {}
+        self._shown_call = ""
+        self._silent: set[str] = set()
+        self._plan = Plan()
+        self._usage = Usage()
+        self._thought = 0
+        self._thought_more = 0
+
+    def begin(self, agent: str, prompt: str) -> None:
+        self._forget()
+        name = join_line(agent)
+        first, *rest = clean_text(prompt).strip().split("\n")
+        lines = [f"{self._ink.paint('bold', f'{name} >')} {first}", *rest[: _PROMPT_LINES - 1]]
+        more = len(rest) - _PROMPT_LINES + 1
+        self._put("begin", [*lines, *([self._ink.paint("dim", f"  … {more} more")] if more > 0 else [])])
+
+    def show(self, event: Mapping[str, object]) -> None:
+        kind = event.get("type")
+        if kind != "thought":
+            self._end_thought()
+        if kind == "text":
+            self._say(self._blocks.feed(_text(event, "text")))
+            if event.get("more") is not True:
+                self._say(self._blocks.close())
+            return
+        self._say(self._blocks.close())
+        match kind:
+            case "thought":
+                self._think(event)
+            case "tool":
+                self._call(event)
+            case "result":
+                self._answer(event)
+            case "edit":
+                self._edit(event)
+            case "plan":
+                self._put("plan", self._plan.take(event, self._ink, self._columns))
+            case "usage":
+                self._usage.add(event)
+            case _:
+                self._note(event)
+
+    def end(self) -> None:
+        self._end_thought()
+        self._say(self._blocks.close())
+        self._frames.finish()
+
+    @property
+    def _columns(self) -> int:
+        return max(_NARROWEST, self._terminal_columns())
+
+    def _say(self, blocks: Iterable[Block]) -> None:
+        for block in blocks:
+            self._put("text", self._prose.lay(block), is_rest=block.is_rest)
+
+    def _think(self, event: Mapping[str, object]) -> None:
+        lines = [line for line in clean_text(_text(event, "text")).split("\n") if line.strip()]
+        room = max(0, _THOUGHT_LINES - self._thought)
+        shown = [cut_line(line.strip().strip("*"), self._columns - 2) for line in lines[:room]]
+        self._put("thought", [self._ink.paint("thought", f"~ {line}") for line in shown])
+        self._thought += len(shown)
+        self._thought_more += len(lines) - len(shown)
+        if event.get("more") is not True:
+            self._end_thought()
+
+    def _end_thought(self) -> None:
+        if self._thought_more:
+            self._put("thought", [self._ink.paint("dim", f"~ … {self._thought_more:,} lines more")])
+        self._thought = self._thought_more = 0
+
+    def _call(self, event: Mapping[str, object]) -> None:
+        call = _text(event, "call")
+        if event.get("about") == "plan":
+            self._silence(call)
+            return
+        line = describe_call(_text(event, "name"), _text(event, "input"), self._columns - 2)
+        self._put_call(call, line)
+        if call:
+            self._calls[call] = line
+            while len(self._calls) > _MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
+
+    def _put_call(self, call: str, line: str, mark: str = "●", style: Style = "cyan") -> None:
+        self._put("tool", [f"{self._ink.paint(style, mark)} {line}"])
+        self._shown_call = call
+
+    def _answer(self, event: Mapping[str, object]) -> None:
+        call, is_error = _text(event, "call"), event.get("is_error") is True
+        line = self._calls.pop(call, "")
+        if call in self._silent:
+            self._silent.discard(call)
+            if not is_error:
+                return
+        output = excerpt_output(_text(event, "output"), self._ink, self._columns, is_error=is_error)
+        if line and call != self._shown_call and output:
+            # Several run at once: whose this is.
+            self._put_call(call, line, "↳")
+        self._put("tool", output)
+
+    def _edit(self, event: Mapping[str, object]) -> None:
+        diff = _text(event, "diff")
+        if diff:
+            self._silence(_text(event, "call"))
+            self._put("tool", colour_diff(diff, self._ink, self._columns))
+
+    def _silence(self, call: str) -> None:
+        """What comes of the call is shown otherwise."""
+        if call and len(self._silent) < _MOST_CALLS:
+            self._silent.add(call)
+
+    def _note(self, event: Mapping[str, object]) -> None:
+        note = find_note(event)
+        if note:
+            self._put("note", [self._ink.paint("yellow", note)])
+        usage = self._usage.describe()
+        if event.get("type") == "end" and usage:
+            self._put("usage", [self._ink.paint("dim", usage)])
+
+    def _put(self, kind: str, lines: list[str], *, is_rest: bool = False) -> None:
+        """The lines are on their way, an empty one before them where something else begins."""
+        if not lines:
+            return
+        if self._before and not is_rest and (kind != self._before or kind in {"text", "begin"}):
+            self._frames.add("")
+        self._before = kind
+        for line in lines:
+            self._frames.add(line)
+
+
+def _text(event: Mapping[str, object], name: str) -> str:
+    found = event.get(name)
+    return found if isinstance(found, str) else ""
