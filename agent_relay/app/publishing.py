@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.waiting import find_source, find_waiting, is_under_way, list_saved, take_terms
@@ -18,6 +18,7 @@ from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.expecting import add_terms, is_given, list_untold
 from agent_relay.logic.freshness import list_later, verify_freshness
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.narrative import render_narrative
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.packet.build import Occasion, build_packet
@@ -279,5 +280,5 @@ def _find_signal(session: Session, handoff: Handoff) -> Signal | None:
         Scope(limit.scope),
         Evidence(Source(limit.source), limit.text),
         decides=True,
-        resets_at=datetime.fromisoformat(limit.until) if limit.until else None,
+        resets_at=parse_moment(limit.until),
     )

@@ -6,6 +6,9 @@ from datetime import datetime
 from agent_relay.domain.context import Context, Level
 from agent_relay.domain.context_event import ContextCompacting, ContextNoted, ContextSpared, DraftBegun
 from agent_relay.domain.event import Event
+from agent_relay.logic.moments import parse_moment
+
+_LEVELS = frozenset(level.value for level in Level)
 
 
 def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Context:
@@ -23,11 +26,10 @@ def fold_context(
     """The context after one more line of the journal; a line that cannot be meant changes nothing."""
     match body:
         case ContextNoted():
-            try:
-                read_at = datetime.fromisoformat(body.read_at)
-                return note_context(context, body, read_at) if read_at.tzinfo is not None else context
-            except ValueError:
+            read_at = parse_moment(body.read_at)
+            if read_at is None or body.level not in _LEVELS:
                 return context
+            return note_context(context, body, read_at)
         case ContextCompacting():
             return replace(context, is_spent=True, relieved_at=event.at)
         case ContextSpared():

@@ -1,8 +1,19 @@
-"""The one form in which people read a moment: the time today, the day too where it is another."""
+"""Moments in text: as our files hold them (ISO 8601 with a zone), and as people read them."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
+
+
+def parse_moment(text: object) -> "datetime | None":
+    """The aware moment; `None` for no moment, one without a zone, or what a damaged file holds."""
+    from datetime import datetime
+
+    try:
+        moment = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return moment if moment is not None and moment.tzinfo is not None else None
 
 
 def render_moment(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:

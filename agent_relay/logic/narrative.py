@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from agent_relay.domain.adapter import Answer
 from agent_relay.domain.facts import Facts
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.plain import clean_text
 
 SECTIONS = (
@@ -90,7 +91,7 @@ def render_narrative(
 
     `written` is when, for people; `moment` the same in ISO 8601, empty in those of an older version.
     """
-    at = _parse_moment(moment)
+    at = parse_moment(moment)
     if at is None:
         return f"(written {written})\n\n{text}"
     since = [
@@ -104,14 +105,6 @@ def render_narrative(
         prompts = "1 prompt since is" if len(since) == 1 else f"{len(since)} prompts since are"
         age.append(f"{prompts} not in it")
     return f"(written {'; '.join([written, *age])})\n\n{text}"
-
-
-def _parse_moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
 
 
 def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -> Narrated:

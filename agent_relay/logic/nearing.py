@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from agent_relay.domain.event import SignalSeen
 from agent_relay.domain.session import Limit, Session
+from agent_relay.logic.moments import parse_moment
 
 # Countdowns and clock times move the reset they imply by their rounding; usage windows are hours apart.
 _SAME_WINDOW = timedelta(minutes=10)
@@ -42,19 +43,10 @@ def _is_same(known: Limit, agent: str, model: str, until: str) -> bool:
     """Whether a warning may be of the window of a known one: an unknown reset may be any."""
     if (known.agent, known.model) != (agent, model):
         return False
-    one, other = _read(known.until), _read(until)
+    one, other = parse_moment(known.until), parse_moment(until)
     return one is None or other is None or abs(one - other) <= _SAME_WINDOW
 
 
 def _is_open(known: Limit, at: datetime) -> bool:
-    until = _read(known.until)
+    until = parse_moment(known.until)
     return until is not None and until > at
-
-
-def _read(until: str) -> datetime | None:
-    """The moment; `None` where none is known, or a damaged journal holds something else."""
-    try:
-        moment = datetime.fromisoformat(until)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None

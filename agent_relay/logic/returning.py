@@ -1,10 +1,9 @@
 """What follows when a limit's end has come: a rest is over, or a preferred agent can be had back."""
 
-from datetime import datetime
-
 from agent_relay.domain.effect import Answered, Effect, Say, WakeAt
 from agent_relay.domain.event import Body, LegAnswered, ReturnOffered, SessionWoke
 from agent_relay.domain.session import LIVE, Session, State
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.succession import begin_handoff, replace_agent
 
@@ -73,7 +72,8 @@ def find_wake(session: Session, world: World) -> tuple[Effect, ...]:
     """The reset a session still waits for, as a new daemon has to wait for it again."""
     first = session.rested_until if session.state is State.RESTING else ""
     own = session.limit.until if session.limit is not None else ""
-    moments = {max(datetime.fromisoformat(until), world.now) for until in (first, own) if until}
+    # Where a damaged journal holds something else, whoever rests looks again at once.
+    moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
     return tuple(WakeAt(moment) for moment in sorted(moments))
 
 
@@ -111,5 +111,6 @@ def _is_model_back(session: Session, world: World) -> bool:
     if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
         return False
     state = world.availability.get(leg.agent)
-    is_over = not limit.until or datetime.fromisoformat(limit.until) <= world.now
+    until = parse_moment(limit.until)
+    is_over = until is None or until <= world.now
     return is_over and state is not None and not state.resting

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 from agent_relay.domain.context import Level
 from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State, Step
 from agent_relay.logic.filling import render_fill
-from agent_relay.logic.moments import render_moment
+from agent_relay.logic.moments import parse_moment, render_moment
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
 _BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
@@ -202,4 +202,5 @@ def _shorten(text: str) -> str:
 
 
 def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:
-    return render_moment(datetime.fromisoformat(text), now, zone) if text else ""
+    moment = parse_moment(text)
+    return render_moment(moment, now, zone) if moment is not None else ""

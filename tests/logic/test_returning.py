@@ -1,5 +1,6 @@
 """The way back: the preferred agent is offered its session when its window resets."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.domain.effect import (
@@ -16,6 +17,7 @@ from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.session import State, Step
 from agent_relay.domain.signal import Scope
 from agent_relay.logic.fold import fold_event
+from agent_relay.logic.returning import find_wake
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 
@@ -105,3 +107,11 @@ def test_unattended_work_goes_on_with_the_agent_whose_window_it_was() -> None:
     assert story.now.state is State.RESTING
     reset_window(story).happens(ResetPassed(), resume_at_reset=True)
     assert (story.now.handoff.to_agent, story.now.state) == ("ann", State.HANDING_OFF)
+
+
+def test_a_damaged_moment_in_the_journal_wakes_who_rests_at_once() -> None:
+    """Looking again too early costs nothing; a daemon that cannot start would cost every session."""
+    story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
+    assert story.now.limit is not None
+    damaged = replace(story.now, limit=replace(story.now.limit, until="half past"))
+    assert find_wake(damaged, story.world()) == (WakeAt(story.world().now),)
