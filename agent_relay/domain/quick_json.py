@@ -61,7 +61,8 @@ def _build() -> "tuple[Callable[[str, int], tuple[object, int]], Callable[[objec
     def scan(text: str, start: int) -> tuple[object, int]:
         try:
             return scanner(text, start)
-        except StopIteration:
+        except (StopIteration, SystemError):
+            # Without the module `json`, the accelerator finds no error of its own to raise.
             raise ValueError("not a JSON document") from None
 
     def write(value: object) -> str:

@@ -78,6 +78,11 @@ class Folders:
         """What has been read of the agents' usage so far."""
         return f"{self.cache}/usage.db"
 
+    @property
+    def reports(self) -> str:
+        """Reports of metrics with the state of what they were made of."""
+        return f"{self.cache}/reports"
+
 
 def get_folders(environ: "Mapping[str, str] | None" = None) -> Folders:
     """The folders of this user: under `AGENT_RELAY_HOME` where it is set, else where the platform has them.

@@ -14,6 +14,7 @@ from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_near_root, list_index, read_sessions_at
 from agent_relay.system.journal import read_events
+from agent_relay.system.metrics_looked import list_looked
 from agent_relay.system.usage import UsageRead, read_usage
 
 
@@ -31,13 +32,19 @@ class Wanted:
 
 @dataclass(slots=True)
 class Gathered:
-    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs."""
+    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
+
+    It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes:
+    nothing is under way, and everything could be read.
+    """
 
     works: list[SessionWork]
     natives: list[Native]
     read: UsageRead
     is_ours_only: bool = False
     problems: list[str] = field(default_factory=list)
+    looked: list[str] = field(default_factory=list)
+    is_lasting: bool = False
 
 
 def gather_metrics(
@@ -59,6 +66,8 @@ def gather_metrics(
     specs = {str(name): one.adapter.transcript for name, one in adapters.items() if one.adapter.transcript}
     read = read_usage(specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ)
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
+    gathered.looked = [*read.looked, *list_looked(folders, root), *(_journal(*one) for one in everywhere)]
+    gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
     if wanted.session:
         _choose(gathered, wanted)
     elif not wanted.is_all:
@@ -73,7 +82,7 @@ def gather_metrics(
 def _read_works(places: Iterable[tuple[str, str]], now: datetime, problems: list[str]) -> list[SessionWork]:
     works = []
     for session, root in places:
-        path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+        path = _journal(session, root)
         try:
             work = fold_work(read_events(path), now)
         except RelayError as error:
@@ -83,6 +92,10 @@ def _read_works(places: Iterable[tuple[str, str]], now: datetime, problems: list
         else:
             works += [work] if work is not None else []
     return works
+
+
+def _journal(session: str, root: str) -> str:
+    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
 
 
 def _choose(gathered: Gathered, wanted: Wanted) -> None:

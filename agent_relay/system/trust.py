@@ -59,13 +59,18 @@ def trust_folder(folder: str, *, state: str) -> str:
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         write_atomic(target, contents, mode=0o700 if contents.startswith(b"#!") else 0o600)
     known = {**_read_trust(state), os.path.abspath(folder): fingerprint}
-    write_atomic(os.path.join(state, _FILE), json.dumps(known, indent=1, sort_keys=True).encode())
+    write_atomic(find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode())
     return fingerprint
+
+
+def find_trust_list(state: str) -> str:
+    """The path of the list of what the user trusted."""
+    return os.path.join(state, _FILE)
 
 
 def _read_trust(state: str) -> dict[str, str]:
     try:
-        data = json.loads(read_bounded(os.path.join(state, _FILE), limit_bytes=_FILE_BYTES))
+        data = json.loads(read_bounded(find_trust_list(state), limit_bytes=_FILE_BYTES))
     except FileNotFoundError:
         return {}
     except ValueError:

@@ -26,6 +26,7 @@ class UsageRead:
     """The native sessions found, and how the reading went.
 
     `problems` are sentences about files that could not be read; `skipped` counts lines that could not.
+    `looked` are the paths of all files read now or before, and of the folders they were looked for in.
     """
 
     natives: list[Native] = field(default_factory=list)
@@ -33,6 +34,7 @@ class UsageRead:
     new_bytes: int = 0
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
+    looked: list[str] = field(default_factory=list)
 
 
 def read_usage(
@@ -51,10 +53,11 @@ def read_usage(
                 continue
             found = [
                 one
-                for one in find_usage_files(spec, home=home, environ=environ)
+                for one in find_usage_files(spec, home=home, environ=environ, looked=done.looked)
                 if (one.device, one.inode) not in taken
             ]
             taken |= {(one.device, one.inode) for one in found}
+            done.looked += [one.path for one in found]
             index.forget_others([one.path for one in found], _name_entry(agent, spec))
             transcripts = [_read_one(reader, _name_entry(agent, spec), one, index, done) for one in found]
             done.natives += pool_marks(agent, transcripts)
@@ -81,6 +84,7 @@ def _read_tables(
 ) -> list[Mark]:
     """The marks of a database: all of it again where it has changed, because its rows change in place."""
     log = look_at(f"{found.path}-wal")
+    done.looked.append(f"{found.path}-wal")
     state = Found(
         found.path, found.device, found.inode, found.size + (log.size if log else 0),
         max(found.changed_ns, log.changed_ns if log else 0),

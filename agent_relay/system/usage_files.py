@@ -29,18 +29,22 @@ class Found:
     changed_ns: int
 
 
-def find_usage_files(spec: Transcript, *, home: str, environ: Mapping[str, str]) -> list[Found]:
+def find_usage_files(
+    spec: Transcript, *, home: str, environ: Mapping[str, str], looked: list[str] | None = None
+) -> list[Found]:
     """The files of the agent with this transcript, each once, by path; none where nothing is there.
 
-    Links to folders are followed, but no folder twice. Raises ConfigurationError for a broken pattern.
+    Links to folders are followed, but no folder twice. `looked` is added every folder that was looked into,
+    or would have been. Raises ConfigurationError for a broken pattern.
     """
+    folders = [] if looked is None else looked
     place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
     found: dict[tuple[int, int], Found] = {}
     for form in spec.usage or (f"{spec.folder}/{spec.pattern}",):
         pattern = expand_path(form, place)
         if pattern is None:
             continue
-        for path in _walk(pattern.folder, pattern, set(), _DEPTH):
+        for path in _walk(pattern.folder, pattern, set(), folders, _DEPTH):
             one = look_at(path)
             if one is not None:
                 found.setdefault((one.device, one.inode), one)
@@ -58,7 +62,10 @@ def look_at(path: str) -> Found | None:
     return Found(path, known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns)
 
 
-def _walk(folder: str, pattern: PathPattern, seen: set[tuple[int, int]], depth: int) -> Iterator[str]:
+def _walk(
+    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], looked: list[str], depth: int
+) -> Iterator[str]:
+    looked.append(folder)
     try:
         own = os.stat(folder)
         if (own.st_dev, own.st_ino) in seen or depth < 0:
@@ -73,7 +80,7 @@ def _walk(folder: str, pattern: PathPattern, seen: set[tuple[int, int]], depth: 
             if pattern.matches(path):
                 yield path
         elif pattern.may_lie_below(path):
-            yield from _walk(path, pattern, seen, depth - 1)
+            yield from _walk(path, pattern, seen, looked, depth - 1)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

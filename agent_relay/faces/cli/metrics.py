@@ -1,22 +1,31 @@
 """`agent-relay metrics`: tokens, money, turns and time over sessions, from files alone."""
 
+import io
 import os
 import re
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Annotated, get_args
+from typing import Annotated, TextIO, get_args
 
 import typer
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.metrics_print import Report, print_csv, print_report
+from agent_relay.faces.cli.metrics_question import build_question
 from agent_relay.faces.cli.metrics_view import name_row
 from agent_relay.faces.cli.printing import print_json
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.metrics.rows import By, Question, sum_rows
 from agent_relay.logic.metrics.work import to_ms
 from agent_relay.system.folders import get_folders
+from agent_relay.system.kept_reports import keep_report
 from agent_relay.system.metrics import Wanted, gather_metrics
+from agent_relay.system.metrics_looked import Looked
 from agent_relay.system.prices import PriceList
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
@@ -24,8 +33,12 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _QUARTER_MS = 900_000
 
 
+_words: ContextVar[list[str]] = ContextVar("words")
+
+
 def run(words: list[str]) -> int:
-    """The exit status of `agent-relay metrics`."""
+    """The exit status of `agent-relay metrics`, everything read; its report is kept where that can be."""
+    _words.set(words)
     return run_one(metrics, words, name="metrics")
 
 
@@ -53,20 +66,55 @@ def metrics(
         raise WrongUseError(
             "metrics: these options do not go together", hint="See: agent-relay metrics --help"
         )
+    began_ns, environ = time.time_ns(), Looked(os.environ)
     wanted = Wanted(session, is_chain=chain, is_all=everything)
-    report = _report(wanted, _parse_by(by), since, agent)
-    if as_csv:
-        print_csv(report)
-    elif as_json:
-        print_json(report.build_view())
-    else:
-        print_report(report)
+    report = _report(wanted, _parse_by(by), since, agent, environ)
+    heard = Heard(sys.stdout)
+    with redirect_stdout(heard):
+        if as_csv:
+            print_csv(report)
+        elif as_json:
+            print_json(report.build_view())
+        else:
+            print_report(report)
+    gathered, text = report.gathered, "".join(heard.parts)
+    # Since so long ago is another moment next time.
+    if gathered.is_lasting and not _SINCE.fullmatch(since):
+        place, question = get_folders().reports, build_question(_words.get([]))
+        keep_report(place, question, text, paths=gathered.looked, names=environ.names, began_ns=began_ns)
 
 
-def _report(wanted: Wanted, by: By, since: str, agent: str) -> Report:
+class Heard(io.TextIOBase):
+    """Passes on what is written to `stream`, whose kind it has, and keeps it in `parts`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self.parts: list[str] = []
+
+    def write(self, text: str, /) -> int:
+        """How much was written."""
+        self.parts.append(text)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """The stream has it."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # the stubs have it as a variable
+        """The stream's."""
+        return self._stream.encoding
+
+
+def _report(wanted: Wanted, by: By, since: str, agent: str, environ: Mapping[str, str]) -> Report:
     now = datetime.now(UTC)
     since_ms = _parse_since(since, now)
-    gathered = gather_metrics(get_folders(), wanted, cwd=os.getcwd(), environ=os.environ, now=now)
+    gathered = gather_metrics(get_folders(), wanted, cwd=os.getcwd(), environ=environ, now=now)
     prices = PriceList()
     question = Question(
         by, prices.get_rates, name_day, since=since_ms, agent=agent, is_ours_only=gathered.is_ours_only

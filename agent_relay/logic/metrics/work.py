@@ -61,7 +61,7 @@ class LegWork:
 
 @dataclass(slots=True)
 class SessionWork:
-    """One session of ours as its journal tells it."""
+    """One session of ours as its journal tells it; one that `is_under_way` changes as time passes."""
 
     session: str
     root: str
@@ -70,6 +70,7 @@ class SessionWork:
     legs: list[LegWork]
     spans: list[Span]
     passings: list[Passing]
+    is_under_way: bool = False
 
 
 def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
@@ -149,6 +150,7 @@ class _Work:
         """All of it; what is still under way ends now."""
         last = to_ms(session.updated_at)
         end = last if session.state in _OVER else max(now_ms, last)
+        is_under_way = session.state not in _OVER or session.living_leg is not None
         if session.state not in _OVER:
             self._spans.append(Span(session.state, _leg(session), self._since, max(end, self._since)))
         legs = [
@@ -163,7 +165,14 @@ class _Work:
             for leg in session.legs
         ]
         return SessionWork(
-            session.id, session.root, session.cwd, session.task, legs, self._spans, self._passings
+            session.id,
+            session.root,
+            session.cwd,
+            session.task,
+            legs,
+            self._spans,
+            self._passings,
+            is_under_way,
         )
 
 

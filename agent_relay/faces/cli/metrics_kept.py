@@ -1,0 +1,19 @@
+"""The door of `agent-relay metrics`: a report that still holds is shown again, and nothing else is loaded."""
+
+import sys
+
+from agent_relay.domain.errors import ExitCode
+from agent_relay.faces.cli.metrics_question import build_question
+from agent_relay.system.folders import get_folders
+from agent_relay.system.kept_reports import find_report
+
+
+def run(words: list[str]) -> int:
+    """The exit status; where nothing changed since the same was asked, nothing is read again."""
+    report = find_report(get_folders().reports, build_question(words))
+    if report:
+        sys.stdout.write(report)
+        return ExitCode.DONE
+    from agent_relay.faces.cli.metrics import run as run_anew
+
+    return run_anew(words)

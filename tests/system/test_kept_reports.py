@@ -1,0 +1,140 @@
+"""A report is kept with the state of what it was made of, and is gone with the first change of that."""
+
+import json
+import os
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from agent_relay.system.folders import Folders
+from agent_relay.system.kept_reports import find_report, keep_report
+from agent_relay.system.metrics import Wanted, gather_metrics
+from agent_relay.system.metrics_looked import Looked
+from agent_relay.system.places import find_builtin_folder, find_example_folder
+
+SESSION = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
+LATER_NS = 10_000_000_000
+"""As if everything had been there for a while already."""
+
+
+def _row(key: str, output: int) -> str:
+    message = {"id": key, "model": "m", "usage": {"input_tokens": 1, "output_tokens": output}}
+    row = {"sessionId": "s1", "message": message, "type": "assistant", "timestamp": "2026-11-20T10:00:00Z"}
+    return json.dumps(row, separators=(",", ":")) + "\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A user's home with one answer in one file, and a repository `work` in it."""
+    path = tmp_path / ".claude/projects/a/s1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(_row("m1", 5))
+    (tmp_path / "work").mkdir()
+    return tmp_path
+
+
+def _keep(home: Path) -> None:
+    """What a look at everything was made of, with a report."""
+    folders = Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache")
+    environ = Looked({"HOME": f"{home}"})
+    asked = {"cwd": f"{home}/work", "environ": environ, "now": datetime.now(UTC)}
+    gathered = gather_metrics(folders, Wanted(is_all=True), **asked)  # type: ignore[arg-type]  # three kinds
+    assert gathered.is_lasting
+    began_ns = time.time_ns() + LATER_NS
+    place = folders.reports
+    keep_report(place, "q", "told", paths=gathered.looked, names=environ.names, began_ns=began_ns)
+
+
+@pytest.mark.parametrize("what", ["grown", "new-file", "new-folder", "removed", "rewritten", "renamed"])
+def test_whatever_an_agent_writes_is_seen(home: Path, what: str) -> None:
+    """Agents append, begin files and folders, and rotate or rewrite what is there."""
+    _keep(home)
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    place = home / ".claude/projects"
+    match what:
+        case "grown":
+            with (place / "a/s1.jsonl").open("a") as file:
+                file.write(_row("m2", 7))
+        case "new-file":
+            (place / "a/s2.jsonl").write_text(_row("m2", 7))
+        case "new-folder":
+            (place / "b").mkdir()
+        case "removed":
+            (place / "a/s1.jsonl").unlink()
+        case "rewritten":
+            before = (place / "a/s1.jsonl").stat()
+            (place / "a/s1.jsonl").write_text(_row("m1", 6))
+            os.utime(place / "a/s1.jsonl", ns=(before.st_atime_ns, before.st_mtime_ns))
+        case _:
+            (place / "a/s1.jsonl").rename(place / "a/s0.jsonl")
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+@pytest.mark.parametrize("what", ["adapter", "project", "session", "index", "another-agent", "database"])
+def test_whatever_says_where_to_look_is_seen(home: Path, what: str) -> None:
+    """A new session, agent or adapter belongs into the next report."""
+    _keep(home)
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    work, state = home / "work", home / "state"
+    match what:
+        case "adapter":
+            shutil.copytree(f"{find_builtin_folder()}/claude", home / "config/adapters/claude")
+        case "project":
+            (work / ".agent-relay/adapters").mkdir(parents=True)
+        case "session":
+            (work / f".agent-relay/sessions/{SESSION}").mkdir(parents=True)
+        case "index":
+            (state / "sessions").mkdir(parents=True)
+        case "another-agent":
+            (home / ".codex/sessions/2026").mkdir(parents=True)
+        case _:
+            (home / ".local/share/opencode").mkdir(parents=True)
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+def test_a_variable_that_moves_the_files_is_seen(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another terminal may have another folder for the same agent."""
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    _keep(home)
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", f"{home}/other")
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+def test_figures_that_change_with_time_do_not_last(home: Path) -> None:
+    """A session under way gets longer with every second; a file that could not be read may be tomorrow."""
+    shutil.copytree(find_example_folder(), home / "work/.agent-relay", symlinks=True)
+    journal = home / f"work/.agent-relay/sessions/{SESSION}/journal.jsonl"
+    asked = (Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache"), Wanted(is_all=True))
+    found = []
+    for lines in (journal.read_text().splitlines(keepends=True), ["{}\n"]):
+        for part in (lines, lines[: len(lines) // 2]):
+            journal.write_text("".join(part))
+            gathered = gather_metrics(
+                *asked, cwd=f"{home}/work", environ={"HOME": f"{home}"}, now=datetime.now(UTC)
+            )
+            found.append((gathered.is_lasting, bool(gathered.problems)))
+    assert found == [(True, False), (False, False), (False, True), (True, False)]
+
+
+def test_what_changed_a_moment_ago_is_not_kept(tmp_path: Path) -> None:
+    """A file may change again within the same tick of its clock, and nobody would see it."""
+    folder, file = tmp_path / "reports", tmp_path / "file"
+    file.write_text("one")
+    changed = file.stat().st_ctime_ns
+    keep_report(f"{folder}", "q", "told", paths=[f"{file}"], names=[], began_ns=changed + 1_000_000_000)
+    assert find_report(f"{folder}", "q") == ""
+    keep_report(f"{folder}", "q", "told", paths=[f"{file}"], names=[], began_ns=changed + 3_000_000_000)
+    assert (find_report(f"{folder}", "q"), find_report(f"{folder}", "r")) == ("told", "")
+
+
+def test_a_folder_others_can_reach_is_not_believed(tmp_path: Path) -> None:
+    """Somebody else's figures would be shown as the user's own."""
+    folder = tmp_path / "reports"
+    keep_report(f"{folder}", "q", "told", paths=[], names=[], began_ns=1)
+    assert find_report(f"{folder}", "q") == "told"
+    folder.chmod(0o777)
+    assert find_report(f"{folder}", "q") == ""
