@@ -128,6 +128,9 @@ class Stage:
     def _perform(self, step: Row) -> None:  # noqa: C901, PLR0912 - one arm a step
         if "wait_s" in step:
             self._terminal.wait(float(str(step["wait_s"])))
+        if "think" in step:
+            self._transcript.write("thought", text=step["think"])
+            self._terminal.say(f"* {step['think']}", "dim")
         if "say" in step:
             self._say(str(step["say"]))
         if "quote" in step:
@@ -184,9 +187,11 @@ class Stage:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(after)
-        marks = [line[0] for line in difflib.ndiff(before.splitlines(), after.splitlines())]
+        lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:]
+        marks = [line[0] for line in lines]
         added, removed = marks.count("+"), marks.count("-")
-        self._transcript.write("edit", path=path, action=action, added=added, removed=removed)
+        told = {"path": path, "action": action, "added": added, "removed": removed}
+        self._transcript.write("edit", **told, diff="\n".join(lines))
         self._terminal.say(f"* edit {path} +{added} -{removed}", "green")
 
     def _run(self, command: str) -> None:

@@ -52,6 +52,16 @@ class Text(_Event):
     more: bool = False
 
 
+class Thought(_Event):
+    """What the agent thinks to itself, as far as it tells; told once, and kept nowhere by relay."""
+
+    type: Literal["thought"] = "thought"
+    leg: str
+    agent: str
+    text: str
+    more: bool = False
+
+
 class ToolCalled(_Event):
     """The agent uses a tool; what goes in is cut to 4,000 characters."""
 
@@ -61,6 +71,7 @@ class ToolCalled(_Event):
     name: str = ""
     call: str = ""
     input: str = ""
+    about: Literal["", "plan"] = Field(default="", description="`plan`: a `plan` tells what comes of it")
 
 
 class ToolAnswered(_Event):
@@ -72,6 +83,35 @@ class ToolAnswered(_Event):
     call: str = ""
     is_error: bool = False
     output: str = ""
+
+
+class FileEdited(_Event):
+    """A file is changed; `diff` is unified, without the files' names, and cut to 20,000 characters."""
+
+    type: Literal["edit"] = "edit"
+    leg: str
+    agent: str
+    call: str = ""
+    path: str = ""
+    diff: str = ""
+
+
+class PlanStep(_Event):
+    """One step; what is empty is as it was told before."""
+
+    id: str = ""
+    text: str = ""
+    status: Literal["", "pending", "doing", "done", "dropped"] = ""
+
+
+class PlanTold(_Event):
+    """What the agent means to do: the `whole` plan, or what is new of it."""
+
+    type: Literal["plan"] = "plan"
+    leg: str
+    agent: str
+    whole: bool
+    steps: tuple[PlanStep, ...]
 
 
 class Usage(_Event):
@@ -152,8 +192,11 @@ RunEvent = Annotated[
     | LegBegan
     | Named
     | Text
+    | Thought
     | ToolCalled
     | ToolAnswered
+    | FileEdited
+    | PlanTold
     | Usage
     | SignalTold
     | HandedOver

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from agent_relay.domain.run_event import PlanStep
 from agent_relay.domain.saying import Meaning, Saying
+from agent_relay.logic.changes import read_change
 from agent_relay.logic.detector.records import find_text, find_value, is_meant
 from agent_relay.logic.plain import clean_text
 
@@ -12,11 +15,27 @@ LONGEST_RESULT = 4_000
 _MOST_COST = 1e9
 _MOST_TOKENS = 1 << 53
 """Above it JSON's readers disagree about whole numbers."""
+_MOST_STEPS = 100
+_LONGEST_STEP = 500
+_STATUSES: dict[str, Literal["pending", "doing", "done", "dropped"]] = {
+    "pending": "pending",
+    "False": "pending",
+    "in_progress": "doing",
+    "completed": "done",
+    "done": "done",
+    "True": "done",
+    "cancelled": "dropped",
+    "deleted": "dropped",
+}
+"""What agents call how a step stands, or whether it is completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one record says. `tokens` by kind; `cost` in US dollars, `None` where the agent does not say."""
+    """What one record says. `tokens` by kind; `cost` in US dollars, `None` where the agent does not say.
+
+    An edit's `name` is its file and its `text` the diff.
+    """
 
     means: Meaning
     text: str = ""
@@ -24,6 +43,9 @@ class Said:
     call: str = ""
     is_failure: bool = False
     is_piece: bool = False
+    about: Literal["", "plan"] = ""
+    steps: tuple[PlanStep, ...] = ()
+    is_whole: bool = False
     tokens: Mapping[str, int] = field(default_factory=dict)
     cost: float | None = None
 
@@ -73,19 +95,38 @@ def _list_parts(saying: Saying, record: Mapping[str, object]) -> Sequence[object
 
 
 def _read(saying: Saying, part: object) -> Said:
-    found = find_value(part, saying.text) if saying.text else ""
-    text = found if isinstance(found, str) else find_text(part, saying.text) or ""
+    if saying.means == "edit":
+        text, name = read_change(saying, part), saying.path
+    else:
+        found = find_value(part, saying.text) if saying.text else ""
+        text, name = found if isinstance(found, str) else find_text(part, saying.text) or "", saying.name
     if saying.means in {"tool", "result"}:
         text = text[:LONGEST_RESULT]
     return Said(
         saying.means,
         text=text,
-        name=(find_text(part, saying.name) or "") if saying.name else "",
+        name=(find_text(part, name) or "") if name else "",
         call=(find_text(part, saying.id) or "") if saying.id else "",
         is_failure=saying.failed is not None and is_meant(saying.failed, part),
         is_piece=saying.pieces,
+        about=saying.about,
+        steps=_read_steps(saying, part) if saying.means == "plan" else (),
+        is_whole=bool(saying.steps.each),
         tokens=_read_tokens(saying, part),
         cost=_read_cost(saying, part),
+    )
+
+
+def _read_steps(saying: Saying, part: object) -> tuple[PlanStep, ...]:
+    steps = saying.steps
+    found = find_value(part, steps.each) if steps.each else [part]
+    return tuple(
+        PlanStep(
+            id=(find_text(step, steps.id) or "")[:_LONGEST_STEP] if steps.id else "",
+            text=(find_text(step, steps.text) or "")[:_LONGEST_STEP] if steps.text else "",
+            status=_STATUSES.get(str(find_value(step, steps.status)), "") if steps.status else "",
+        )
+        for step in (found if isinstance(found, list) else [])[:_MOST_STEPS]
     )
 
 

@@ -8,14 +8,17 @@ from agent_relay.domain.handoff_event import HandoffFailed, PacketPublished
 from agent_relay.domain.run_event import (
     Began,
     Ended,
+    FileEdited,
     HandedOver,
     HandoffBroke,
     LegBegan,
     LegOver,
     Named,
+    PlanTold,
     RunEvent,
     SignalTold,
     Text,
+    Thought,
     ToolAnswered,
     ToolCalled,
     Usage,
@@ -62,18 +65,32 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEven
             return None
 
 
-def report_said(said: Said, leg: Leg) -> RunEvent | None:
+def report_said(said: Said, leg: Leg) -> RunEvent | None:  # noqa: PLR0911 - one arm a meaning
     """What the agent said as it is told; how its turn ended is told by the journal."""
     match said.means:
         case "text":
             more = said.is_piece
             return Text(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
+        case "thought":
+            more = said.is_piece
+            return Thought(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
         case "tool":
-            return ToolCalled(leg=leg.id, agent=leg.agent, name=said.name, call=said.call, input=said.text)
+            return ToolCalled(
+                leg=leg.id,
+                agent=leg.agent,
+                name=said.name,
+                call=said.call,
+                input=said.text,
+                about=said.about,
+            )
         case "result":
             return ToolAnswered(
                 leg=leg.id, agent=leg.agent, call=said.call, is_error=said.is_failure, output=said.text
             )
+        case "edit":
+            return FileEdited(leg=leg.id, agent=leg.agent, call=said.call, path=said.name, diff=said.text)
+        case "plan" if said.steps:
+            return PlanTold(leg=leg.id, agent=leg.agent, whole=said.is_whole, steps=said.steps)
         case "usage":
             return Usage(leg=leg.id, agent=leg.agent, tokens=dict(said.tokens), cost=said.cost)
         case _:

@@ -3,7 +3,8 @@
 import pytest
 
 from agent_relay.domain.rules import Where
-from agent_relay.domain.saying import Saying
+from agent_relay.domain.run_event import PlanStep
+from agent_relay.domain.saying import Saying, Steps
 from agent_relay.logic.stream import Said, Verdict, find_last_line, read_record
 
 SAYS = (
@@ -109,3 +110,31 @@ def test_what_is_no_amount_of_money_is_not_told(usd: object) -> None:
     """One absurd number must not end the following of a turn, nor print what is no JSON."""
     (said,) = read_record(SAYS, {"type": "end", "usage": {"in": 10**30, "out": 7}, "usd": usd})
     assert (said.cost, said.tokens) == (None, {"output": 7})
+
+
+def test_a_plan_is_told_whole_or_step_by_step() -> None:
+    """One agent sends the list each time, another what became of one task."""
+    whole = Saying(means="plan", steps=Steps(each="items", text="text", status="completed"))
+    items = [{"text": "a", "completed": True}, {"text": "b", "completed": False}, "odd"]
+    (said,) = read_record((whole,), {"items": items})
+    assert (said.is_whole, said.steps) == (
+        True,
+        (PlanStep(text="a", status="done"), PlanStep(text="b", status="pending"), PlanStep()),
+    )
+    (odd,) = read_record((whole,), {"items": "none"})
+    assert odd.steps == ()
+    step = Saying(means="plan", steps=Steps(id="id", status="to"))
+    (one,) = read_record((step,), {"id": 7, "to": "in_progress"})
+    assert (one.is_whole, one.steps) == (False, (PlanStep(id="7", status="doing"),))
+    (unknown,) = read_record((step,), {"id": "7", "to": "paused"})
+    assert unknown.steps == (PlanStep(id="7"),)
+
+
+def test_an_edit_names_its_file_and_a_tool_what_it_is_about() -> None:
+    """Who shows them needs no list of the agents' tools."""
+    edit = Saying(means="edit", path="file", text="diff", id="call")
+    assert list(read_record((edit,), {"file": "a.py", "diff": "+x", "call": "c"})) == [
+        Said("edit", text="+x", name="a.py", call="c")
+    ]
+    tool = Saying(means="tool", name="name", about="plan")
+    assert list(read_record((tool,), {"name": "todo"})) == [Said("tool", name="todo", about="plan")]

@@ -9,10 +9,14 @@ from agent_relay.domain.effect import CancelAsked, StopAsked
 from agent_relay.domain.event import LegNamed
 from agent_relay.domain.run_event import (
     Ended,
+    FileEdited,
     HandedOver,
     LegOver,
+    PlanStep,
+    PlanTold,
     RunEvent,
     Text,
+    Thought,
     ToolAnswered,
     ToolCalled,
     Usage,
@@ -76,6 +80,20 @@ def test_a_handed_on_turn_is_told_in_its_order() -> None:
             ToolAnswered(leg="L1", agent="ann", call="c", is_error=True, output="no"),
         ),
         (Said("usage", tokens={"input": 1}), Usage(leg="L1", agent="ann", tokens={"input": 1})),
+        (
+            Said("thought", text="hm", is_piece=True),
+            Thought(leg="L1", agent="ann", text="hm", more=True),
+        ),
+        (Said("thought"), None),
+        (
+            Said("edit", text="+x", name="a.py", call="c"),
+            FileEdited(leg="L1", agent="ann", call="c", path="a.py", diff="+x"),
+        ),
+        (
+            Said("plan", steps=(PlanStep(id="1", status="done"),), is_whole=True),
+            PlanTold(leg="L1", agent="ann", whole=True, steps=(PlanStep(id="1", status="done"),)),
+        ),
+        (Said("plan"), None),
         (Said("done"), None),
     ],
 )

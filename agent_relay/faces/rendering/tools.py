@@ -26,12 +26,16 @@ _TELLING = (
 )
 """What a call's input is called where it says most of it."""
 _CUT_TEXT = re.compile(r'"(\w+)":"((?:[^"\\]|\\.)*)')
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh -l?c (['\"])?(.*)(?(1)\1)")
+"""A command as the shell that runs it was given it."""
 _HEADS = ("--- ", "+++ ", "diff ", "Index:", "index ", "=====", "\\ No newline")
 
 
 def describe_call(name: str, given: str, columns: int) -> str:
     """The call on one line: the tool, and the part of its input that says most."""
     what = join_line(_find_telling(given))
+    wrapped = _SHELL.fullmatch(what)
+    what = wrapped[2] if wrapped else what
     return cut_line(f"{join_line(name)} {what}".strip(), columns)
 
 
@@ -41,7 +45,7 @@ def excerpt_output(text: str, ink: Ink, columns: int, *, is_error: bool) -> list
     while lines and not lines[-1]:
         lines.pop()
     style: Style = "red" if is_error else "dim"
-    shown = [ink.paint(style, f"  │ {cut_line(line, columns - 4)}") for line in lines[:SHOWN_LINES]]
+    shown = [ink.paint(style, f"  │ {cut_line(line, columns - 4)}".rstrip()) for line in lines[:SHOWN_LINES]]
     return [*shown, *_count_more(len(lines) - SHOWN_LINES, ink, is_cut=len(text) >= LONGEST_RESULT)]
 
 

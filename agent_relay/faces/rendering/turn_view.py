@@ -156,10 +156,8 @@ class _View:
         self._put("tool", output)
 
     def _edit(self, event: Mapping[str, object]) -> None:
-        diff = _text(event, "diff")
-        if diff:
-            self._silence(_text(event, "call"))
-            self._put("tool", colour_diff(diff, self._ink, self._columns))
+        self._silence(_text(event, "call") or self._shown_call)
+        self._put("tool", colour_diff(_text(event, "diff"), self._ink, self._columns))
 
     def _silence(self, call: str) -> None:
         """What comes of the call is shown otherwise."""
