@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
+from agent_relay.app.chatting import build_chat_handlers
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.ground import Ground, find_local_zone
 from agent_relay.app.handlers import build_handlers
@@ -46,7 +47,8 @@ class Application:
         narrate = build_narrate_handlers(self._sessions, self._narrating)
         race = build_race_handlers(self._racing)
         run = build_run_handlers(self._sessions, self._ground)
-        return {**build_handlers(self._sessions), **narrate, **race, **run}
+        chat = build_chat_handlers(self._sessions, self._ground)
+        return {**build_handlers(self._sessions), **narrate, **race, **run, **chat}
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

@@ -13,10 +13,12 @@ from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.publishing import find_native
+from agent_relay.app.telling import read_words
 from agent_relay.domain.effect import Answered, Happened, LegGone
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import LegNamed
 from agent_relay.domain.session import Leg, Session, State
+from agent_relay.logic.chat.wording import shorten
 from agent_relay.logic.outcome import Outcome
 
 _log = logging.getLogger(__name__)
@@ -132,6 +134,10 @@ class Following:
         except Exception as error:  # noqa: BLE001 - the root of the watch's task: whatever its records hold, its end must be told
             self._ground.report(error)
         ending = judge(live.watch, ending, f"{self._ground.folders.legs}/{leg.id}")
+        turn = told.session.turn
+        if leg.headless and turn is not None and turn.seat:
+            said = await asyncio.to_thread(read_words, self._ground, leg)
+            ending = replace(ending, said=shorten(said))
         # The journal may not know the pids yet, where the disk refused the line that tells them.
         pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
         if ending.how == "exited":

@@ -11,7 +11,7 @@ from agent_relay.app.launching import get_program
 from agent_relay.app.pulse import wait_for
 from agent_relay.app.room import Room
 from agent_relay.app.sessions import Sessions
-from agent_relay.app.telling import Chapter, Told, tell_on
+from agent_relay.app.telling import Chapter, Told, parse_told, render_told, tell_on
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.effect import TurnAsked
 from agent_relay.domain.errors import WrongUseError
@@ -25,7 +25,6 @@ from agent_relay.system.journal import read_events
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is put off."""
 _MOST_TURNS = 1000
-_FARTHEST = 1 << 62
 
 
 class Running:
@@ -114,33 +113,17 @@ def build_run_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handl
         if not 0 <= most <= _MOST_TURNS:
             raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
         session, told = await running.begin(wish, most)
-        return {"session": session.id, "told": _render(told)}
+        return {"session": session.id, "told": render_told(told)}
 
     async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:
-        chapter, session = await running.follow(request.text("session"), _parse(request))
+        chapter, session = await running.follow(request.text("session"), parse_told(request))
         end = report_end(session, sessions.zone) if not chapter.events else None
         events = [*chapter.events, *((end,) if end is not None else ())]
         told = [event.model_dump(mode="json", exclude_none=True) for event in events]
-        return {"events": told, "told": _render(chapter.told), "over": end is not None}
+        return {"events": told, "told": render_told(chapter.told), "over": end is not None}
 
     async def forget(request: Request, _peer: Peer) -> Mapping[str, object]:
         await running.forget(request.text("session"))
         return {}
 
     return {"run.begin": begin, "run.follow": follow, "run.forget": forget}
-
-
-def _render(told: Told) -> dict[str, object]:
-    return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
-
-
-def _parse(request: Request) -> Told:
-    """Raises WrongUseError where it is no place."""
-    found = request.fields.get("told")
-    inner = Request(request.op, found if isinstance(found, dict) else {})
-    place = Told(
-        inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
-    )
-    if not all(0 <= at < _FARTHEST for at in (place.number, place.offset, place.events)):
-        raise WrongUseError(f"{request.op} was told of no such place")
-    return place

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+from collections.abc import Awaitable, Callable
 from datetime import tzinfo
 
 from agent_relay.app.adoption import was_adopted
@@ -166,11 +167,19 @@ class Sessions:
 
         Raises WrongUseError where that one is at work already.
         """
+
+        async def take(room: Room) -> None:
+            await room.take_turn(wish.pack(), asked)
+
+        return await self.work_in(wish, take)
+
+    async def work_in(self, wish: OpenWish, work: Callable[[Room], Awaitable[None]]) -> Room:
+        """The room of the session wished for, or of a new one, once `work` is done in it."""
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
             await self._rooms.retire()
             room = await self._find(wish, root) or await self._create_room(wish, root)
-            await room.take_turn(wish.pack(), asked)
+            await work(room)
         return room
 
     async def stop_session(self, session_id: str) -> Session:

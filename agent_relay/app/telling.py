@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from agent_relay.app.ground import Ground
+from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Event
-from agent_relay.domain.run_event import RunEvent
+from agent_relay.domain.run_event import RunEvent, Text
 from agent_relay.domain.saying import Saying
+from agent_relay.domain.serving import Request
 from agent_relay.domain.session import Leg, Session
 from agent_relay.logic.json_text import MAX_RECORD_BYTES, parse_object
 from agent_relay.logic.launch import STREAM_FILE
@@ -23,6 +25,7 @@ from agent_relay.logic.turn_report import report_event, report_said
 _ENOUGH = 96 << 10
 """Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
 _PIECE = 32 << 10
+_FARTHEST = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,19 @@ def tell_on(ground: Ground, session: Session, journal: Sequence[Event], told: To
         if size >= _ENOUGH:
             break
     return Chapter(tuple(found), told)
+
+
+def read_words(ground: Ground, leg: Leg) -> str:
+    """What the leg's agent said in its turn, message by message; empty where nothing of it is kept."""
+    words: list[str] = []
+    is_open = False
+    for event, _ in _read_stream(ground, leg, Told(0, leg.id)):
+        if isinstance(event, Text):
+            words.append(event.text if is_open or not words else f"\n\n{event.text}")
+            is_open = event.more
+        elif event is not None:
+            is_open = False
+    return "".join(words).strip()
 
 
 def _walk(
@@ -127,3 +143,20 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
 
 def _open_plain(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def render_told(told: Told) -> dict[str, object]:
+    """The place as an answer carries it."""
+    return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
+
+
+def parse_told(request: Request) -> Told:
+    """The place a request carries. Raises WrongUseError where it is none."""
+    found = request.fields.get("told")
+    inner = Request(request.op, found if isinstance(found, dict) else {})
+    place = Told(
+        inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
+    )
+    if not all(0 <= at < _FARTHEST for at in (place.number, place.offset, place.events)):
+        raise WrongUseError(f"{request.op} was told of no such place")
+    return place

@@ -1,5 +1,6 @@
-"""Follows a headless turn to its end: shows what came, outlives a daemon, ends the turn when told to."""
+"""Follows headless turns to their end: shows what came, outlives a daemon, ends a turn when told to."""
 
+import contextlib
 import os
 import signal
 import time
@@ -57,22 +58,54 @@ class TurnLoop:
         SIGINT, SIGTERM and SIGHUP end the agent politely and are waited for; a second one is not. A reader
         that goes away ends it too.
         """
-        # What whoever started us has ignored stays so: nohup, a background job of a script.
+        with self._heeding():
+            begun = self._ask("run.begin", _BEGIN_LIMIT_S, **wish)
+            session = str(begun["session"])
+            with self._stopping(session):
+                return self._follow(session, begun["told"])
+
+    def run_chat(self, wish: Mapping[str, object]) -> Event:
+        """The last event of a chat: its turns are followed one after the other. As `run` else."""
+        with self._heeding():
+            answer = self._ask("chat.begin", _BEGIN_LIMIT_S, **wish)
+            session = str(answer["session"])
+            # Only a new chat's first words are told on: those said later stand in the journal.
+            task = "" if wish.get("session") else wish["task"]
+            fields = {"cwd": wish["cwd"], "env": wish["env"], "task": task, "session": session}
+            followed = 0
+            with self._stopping(session):
+                while True:
+                    last: Event = {}
+                    for last in _list_events(answer):
+                        self._show(last)
+                    if answer.get("over") is True:
+                        return last
+                    self._follow(session, answer["told"])
+                    followed += 1
+                    answer = self._ask_again(
+                        "chat.next", _BEGIN_LIMIT_S, **fields, after=followed, stop=bool(self.ended_by)
+                    )
+
+    @contextlib.contextmanager
+    def _heeding(self) -> Iterator[None]:
+        """Unix signals end the turn; what whoever started us has ignored stays so: nohup, a script's job."""
         heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._heard) for number in heeded}
         try:
-            begun = self._ask("run.begin", _BEGIN_LIMIT_S, **wish)
-            session = str(begun["session"])
-            try:
-                return self._follow(session, begun["told"])
-            except OSError:
-                # Nobody reads any more, or the disk that was to take it is full.
-                self._stop(session)
-                raise
+            yield
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
             self._close()
+
+    @contextlib.contextmanager
+    def _stopping(self, session: str) -> Iterator[None]:
+        """The turn is ended where nobody reads any more, or the disk that was to take its words is full."""
+        try:
+            yield
+        except OSError:
+            self._stop(session)
+            raise
 
     def _follow(self, session: str, told: object) -> Event:
         is_stopped = False
@@ -99,19 +132,24 @@ class TurnLoop:
 
     def _wait(self, session: str, told: object) -> dict[str, object]:
         """What came since `told`. Raises _Told where a Unix signal comes while it is waited for."""
+        try:
+            self._may_break = not self.ended_by
+            return self._ask_again("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
+        except _Told:
+            self._close()
+            raise
+        finally:
+            self._may_break = False
+
+    def _ask_again(self, op: str, limit_s: float, **fields: object) -> dict[str, object]:
+        """The answer to what may be asked twice, of the next daemon where one dies."""
         for left in reversed(range(_FAILURES)):
             try:
-                self._may_break = not self.ended_by
-                return self._ask("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
+                return self._ask(op, limit_s, **fields)
             except DaemonUnreachableError:
                 self._close()
                 if not left:
                     raise
-            except _Told:
-                self._close()
-                raise
-            finally:
-                self._may_break = False
             time.sleep(_AGAIN_S)
         raise AssertionError("unreachable")
 

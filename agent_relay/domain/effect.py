@@ -171,7 +171,8 @@ class Answered:
 class LegGone:
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
 
-    `is_done` is whether a headless agent had said that its turn is over and well.
+    `is_done` is whether a headless agent had said that its turn is over and well, `said` what it said in a
+    turn of a chat.
     """
 
     leg: str
@@ -179,6 +180,7 @@ class LegGone:
     status: int = -1
     why: str = ""
     is_done: bool = False
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +234,14 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class TurnAsked:
-    """Somebody wants a headless turn of `agent`; `most` and `ends` are as `TurnBegun` has them."""
+    """Somebody wants a headless turn of `agent`; the rest is as `TurnBegun` has it."""
 
     agent: str
     prompt: str
     most: int = 0
     ends: bool = False
+    seat: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

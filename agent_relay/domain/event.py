@@ -18,11 +18,12 @@ from agent_relay.domain.handoff_event import (
     PacketSaved,
     PredecessorStopped,
 )
-from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 
 __all__ = [
     "KNOWN",
     "Body",
+    "ChatBegun",
     "ContextCompacting",
     "ContextNoted",
     "ContextSpared",
@@ -262,6 +263,7 @@ Body = (
     | DraftBegun
     | SessionStopping
     | SessionEnded
+    | ChatBegun
     | TurnBegun
     | TurnEnded
     | SessionWaits

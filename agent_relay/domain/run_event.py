@@ -7,13 +7,13 @@ from pydantic import ConfigDict, Field, TypeAdapter
 from agent_relay.domain.document import Strict
 
 
-class _Event(Strict):
+class Line(Strict):
     """One line; fields of later versions may be added, none is taken away."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Began(_Event):
+class Began(Line):
     """The turn began, in this session; `--continue` takes its id."""
 
     type: Literal["turn"] = "turn"
@@ -23,7 +23,7 @@ class Began(_Event):
     at: str
 
 
-class LegBegan(_Event):
+class LegBegan(Line):
     """An agent works on the turn now; `model` is the one relay chose, empty for the user's own."""
 
     type: Literal["leg"] = "leg"
@@ -34,7 +34,7 @@ class LegBegan(_Event):
     at: str
 
 
-class Named(_Event):
+class Named(Line):
     """The agent's own session became known."""
 
     type: Literal["native"] = "native"
@@ -42,7 +42,7 @@ class Named(_Event):
     native_id: str
 
 
-class Text(_Event):
+class Text(Line):
     """The agent says this to the user; with `more` the next text belongs to the same message."""
 
     type: Literal["text"] = "text"
@@ -52,7 +52,7 @@ class Text(_Event):
     more: bool = False
 
 
-class Thought(_Event):
+class Thought(Line):
     """What the agent thinks to itself, as far as it tells; told once, and kept nowhere by relay."""
 
     type: Literal["thought"] = "thought"
@@ -62,7 +62,7 @@ class Thought(_Event):
     more: bool = False
 
 
-class ToolCalled(_Event):
+class ToolCalled(Line):
     """The agent uses a tool; what goes in is cut to 4,000 characters."""
 
     type: Literal["tool"] = "tool"
@@ -74,7 +74,7 @@ class ToolCalled(_Event):
     about: Literal["", "plan"] = Field(default="", description="`plan`: a `plan` tells what comes of it")
 
 
-class ToolAnswered(_Event):
+class ToolAnswered(Line):
     """What came of it, cut to 4,000 characters."""
 
     type: Literal["result"] = "result"
@@ -85,7 +85,7 @@ class ToolAnswered(_Event):
     output: str = ""
 
 
-class FileEdited(_Event):
+class FileEdited(Line):
     """A file is changed; `diff` is unified, without the files' names, and cut to 20,000 characters."""
 
     type: Literal["edit"] = "edit"
@@ -96,7 +96,7 @@ class FileEdited(_Event):
     diff: str = ""
 
 
-class PlanStep(_Event):
+class PlanStep(Line):
     """One step; what is empty is as it was told before."""
 
     id: str = ""
@@ -104,7 +104,7 @@ class PlanStep(_Event):
     status: Literal["", "pending", "doing", "done", "dropped"] = ""
 
 
-class PlanTold(_Event):
+class PlanTold(Line):
     """What the agent means to do: the `whole` plan, or what is new of it."""
 
     type: Literal["plan"] = "plan"
@@ -114,7 +114,7 @@ class PlanTold(_Event):
     steps: tuple[PlanStep, ...]
 
 
-class Usage(_Event):
+class Usage(Line):
     """What requests took; what the agent does not tell is left out. `cost` is in US dollars."""
 
     type: Literal["usage"] = "usage"
@@ -124,7 +124,7 @@ class Usage(_Event):
     cost: float | None = None
 
 
-class SignalTold(_Event):
+class SignalTold(Line):
     """A limit, a warning of one, or a sign-in that was refused; `resets_at` is ISO 8601."""
 
     type: Literal["signal"] = "signal"
@@ -137,7 +137,7 @@ class SignalTold(_Event):
     at: str
 
 
-class HandedOver(_Event):
+class HandedOver(Line):
     """The turn passes to another agent, by this packet."""
 
     type: Literal["handoff"] = "handoff"
@@ -150,7 +150,7 @@ class HandedOver(_Event):
     at: str
 
 
-class HandoffBroke(_Event):
+class HandoffBroke(Line):
     """A handoff failed; the next agent is asked, or the turn ends."""
 
     type: Literal["handoff-failed"] = "handoff-failed"
@@ -159,7 +159,7 @@ class HandoffBroke(_Event):
     at: str
 
 
-class LegOver(_Event):
+class LegOver(Line):
     """The agent's process is over; `status` is as a shell has it, -1 unknown."""
 
     type: Literal["leg-end"] = "leg-end"
@@ -170,7 +170,7 @@ class LegOver(_Event):
     at: str
 
 
-class Ended(_Event):
+class Ended(Line):
     """The last line: how the turn ended.
 
     With `resting` nobody is available; `resets_at` is the earliest reset, empty where none is known, and

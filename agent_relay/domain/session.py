@@ -119,7 +119,7 @@ class Turn:
     """The newest headless turn; `outcome` is as `TurnEnded` has it, empty while it goes on.
 
     `taken` counts the legs it took, of which it may take `most` (0: as many as there are). With `ends` the
-    session ends with it.
+    session ends with it. `seat` and `others` are as `TurnBegun` has them, empty where it is of no chat.
     """
 
     agent: str
@@ -129,6 +129,8 @@ class Turn:
     taken: int = 0
     outcome: str = ""
     why: str = ""
+    seat: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def is_spent(self) -> bool:

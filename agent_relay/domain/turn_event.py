@@ -1,4 +1,4 @@
-"""The lines of a session's journal that tell of its headless turns."""
+"""The lines of a session's journal that tell of its headless turns, and of chats made of them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,7 +9,7 @@ class TurnBegun:
     """A headless turn was asked of `agent`: one prompt, to be worked on to its end by whoever can.
 
     `most` is how many legs it may take in all, 0 for as many as there are; with `ends` the session ends
-    with it.
+    with it. In a chat `seat` is the agent whose turn it is, `others` are those who may not take it over.
     """
 
     name: ClassVar[str] = "turn.begun"
@@ -17,16 +17,35 @@ class TurnBegun:
     prompt: str
     most: int = 0
     ends: bool = False
+    seat: str = ""
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user."""
+    """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
+
+    `said` are the agent's words of a turn of a chat: the other agents are told them.
+    """
 
     name: ClassVar[str] = "turn.ended"
     leg: str
     outcome: str
     why: str = ""
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatBegun:
+    """From here on `agents` take turns; `task` is what the user says to them, empty where they only go on.
+
+    `most` is how many turns they may take.
+    """
+
+    name: ClassVar[str] = "chat.begun"
+    agents: tuple[str, ...]
+    task: str = ""
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)

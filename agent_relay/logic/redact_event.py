@@ -12,11 +12,11 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.handoff_event import HandoffBegun, HandoffCancelled, HandoffClosed, HandoffFailed
-from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 from agent_relay.logic.redact import redact_text
 
 
-def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 - one arm an event
+def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PLR0911 - one arm an event
     """`body` without secrets; `known` are values that are secret wherever they stand."""
 
     def clean(text: str) -> str:
@@ -26,7 +26,7 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 
         return tuple(clean(text) for text in texts)
 
     match body:
-        case SessionCreated():
+        case SessionCreated() | ChatBegun():
             return replace(body, task=clean(body.task))
         case SignalSeen():
             return replace(body, text=clean(body.text), model=clean(body.model))
@@ -47,9 +47,10 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: PLR0911 
             return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
         case TurnBegun():
             return replace(body, prompt=clean(body.prompt))
+        case TurnEnded():
+            return replace(body, why=clean(body.why), said=clean(body.said))
         case (
-            TurnEnded()
-            | HandoffCancelled()
+            HandoffCancelled()
             | HandoffFailed()
             | SessionEnded()
             | SessionStopping()

@@ -146,8 +146,10 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
     failing, failed = session.tried[-1:], session.retriable if session.tried else None
     rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
     current = "" if session.agent in failing else session.agent
+    others = turn.others if turn is not None else ()
+    order = dict.fromkeys((*failing, *rollback, *session.roster))
     choice = choose(
-        tuple(dict.fromkeys((*failing, *rollback, *session.roster))),
+        tuple(name for name in order if name not in others),
         world.availability,
         current=current,
         tried=session.tried,

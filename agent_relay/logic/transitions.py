@@ -39,7 +39,7 @@ from agent_relay.domain.handoff_event import (
     PredecessorStopped,
 )
 from agent_relay.domain.session import LIVE, State
-from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 
 S = State
 
@@ -83,6 +83,7 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         DraftBegun: _stay(*S),
         SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
+        ChatBegun: _stay(S.STARTING, S.READY, S.RESTING, S.ENDED),
         TurnBegun: _to(S.STARTING, S.STARTING, S.READY, S.RESTING, S.ENDED),
         TurnEnded: _stay(*S),
         SessionWaits: _to(S.READY, S.STOPPING),

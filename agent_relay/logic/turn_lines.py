@@ -10,7 +10,7 @@ def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
     """The session after one more line about its turns."""
     if isinstance(body, TurnEnded):
         return end_turn(session, body.outcome, body.why)
-    turn = Turn(body.agent, body.prompt, body.most, body.ends)
+    turn = Turn(body.agent, body.prompt, body.most, body.ends, seat=body.seat, others=body.others)
     return replace(session, turn=turn, why="", failure="", rested_until="", skipped=(), tried=())
 
 

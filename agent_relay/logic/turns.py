@@ -19,8 +19,8 @@ def take_turn(session: Session, asked: TurnAsked, world: World) -> Outcome:
     Raises WrongUseError while something else is under way.
     """
     check_free(session)
-    begun = TurnBegun(asked.agent, asked.prompt, asked.most, asked.ends)
-    turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends)
+    begun = TurnBegun(asked.agent, asked.prompt, asked.most, asked.ends, asked.seat, asked.others)
+    turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends, seat=asked.seat, others=asked.others)
     after = replace(session, turn=turn, state=State.STARTING, handoff=None, tried=())
     return Outcome((begun,)).then(begin_turn(after, turn, world))
 
@@ -43,11 +43,13 @@ def begin_turn(session: Session, turn: Turn, world: World) -> Outcome:
         name: replace(state, signed_in=state.signed_in or name == turn.agent)
         for name, state in world.availability.items()
     }
-    order = tuple(dict.fromkeys((turn.agent, *session.roster)))
+    order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
     choice = choose(order, known, current="", now=world.now, zone=world.zone, needs=(HEADLESS,))
     if not choice.successor:
         return rest(session, "nobody can take this turn", choice.earliest, choice.skipped)
-    if session.leg is None or session.agent == choice.successor:
+    # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
+    is_told = bool(turn.seat) and choice.successor == turn.agent
+    if session.leg is None or session.agent == choice.successor or is_told:
         return begin_leg(session, choice.successor, world, resumes=session.leg is not None)
     is_asked = choice.successor == turn.agent
     why = "asked for" if is_asked else "; ".join(choice.skipped)
@@ -81,7 +83,7 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
         return Outcome((stopped, ended, SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
     why = "" if is_done else gone.why or f"{leg.agent} {ended.how} before its turn was over"
-    told = TurnEnded(leg.id, "done" if is_done else "failed", why)
+    told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said)
     return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
 
 

@@ -230,3 +230,24 @@ def test_a_turn_in_a_session_of_people_is_refused_while_they_work() -> None:
     story = Story().start()
     with pytest.raises(WrongUseError):
         story.happens(TurnAsked("ann", "paint it"))
+
+
+def test_the_turns_of_a_chat_need_no_packet() -> None:
+    """What the others said stands in the prompt; each goes on in its own conversation."""
+    story = TurnStory().take_seat("ann", "bob").at_work().done(said="one").take_seat("bob", "ann")
+    assert (story.now.leg.agent, story.now.leg.resumes, story.now.handoff) == ("bob", False, None)
+    story.at_work().done().take_seat("ann", "bob")
+    assert (story.now.leg.agent, story.now.leg.resumes, story.now.leg.native_id) == ("ann", True, "native-1")
+    assert [line.body.said for line in story.events if line.body.name == "turn.ended"] == ["one", ""]
+
+
+def test_a_turn_of_a_chat_is_not_taken_over_by_who_has_their_own() -> None:
+    """Nobody answers themselves; the packet goes to somebody else."""
+    story = TurnStory().take_seat("ann", "bob").at_work()
+    story.limit()
+    assert story.now.handoff.to_agent == "cas"
+    alone = TurnStory(("ann", "bob")).take_seat("ann", "bob").at_work()
+    alone.limit().gone()
+    assert (alone.now.state, alone.now.turn.outcome) == (State.ENDED, "resting")
+    rests = TurnStory().rests("ann").take_seat("ann", "bob")
+    assert rests.now.leg.agent == "cas"

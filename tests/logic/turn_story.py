@@ -30,8 +30,13 @@ class TurnStory(Story):
         self.happens(Prompted(self.leg))
         return self
 
-    def done(self) -> "TurnStory":
-        self.happens(LegGone(self.leg, "exited", 0, is_done=True))
+    def take_seat(self, agent: str, *others: str) -> "TurnStory":
+        """The agent's turn in a chat with `others`."""
+        self.happens(TurnAsked(agent, "talk", ends=True, seat=agent, others=others))
+        return self
+
+    def done(self, said: str = "") -> "TurnStory":
+        self.happens(LegGone(self.leg, "exited", 0, is_done=True, said=said))
         return self
 
     def broke(self, why: str = "it fell over") -> "TurnStory":

@@ -8,6 +8,11 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
         "AGENT TASK [--continue ID] [-n TURNS] [--json]",
         "one turn without a screen, that fails over",
     ),
+    "chat": (
+        "chat",
+        "AGENT AGENT… TASK [-n TURNS] [--continue ID] [--json]",
+        "several agents in turns, until all agree",
+    ),
     "race": (
         "race",
         "AGENT AGENT… TASK [--test CMD] [--max-time S] [--apply]",

@@ -54,17 +54,11 @@ def run(words: list[str]) -> int:
     check_agent(str(wish["agent"]), folders, cwd)
     if wish["task"] == "-":
         wish["task"] = read_task()
-    if not str(wish["task"]).strip():
-        raise WrongUseError("run needs a task", hint="See: agent-relay run --help")
-    if len(json.dumps(wish["task"])) > _LONGEST_TASK + 2:
-        raise WrongUseError(
-            f"the task is longer than {_LONGEST_TASK:,} characters of JSON",
-            hint="Put it into a file of the project and name that",
-        )
+    check_task(str(wish["task"]), "run")
     if "session" in wish:
         wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
     plain = Plain()
-    loop = TurnLoop(partial(connect_or_start, folders), _print_json if is_json else plain.show)
+    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else plain.show)
     last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
 
@@ -94,7 +88,7 @@ def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
     if len(named) != 2:  # noqa: PLR2004 - AGENT and TASK
         raise WrongUseError("run needs an agent and a task", hint="See: agent-relay run --help")
     if "most" in wish:
-        wish["most"] = _parse_turns(str(wish["most"]))
+        wish["most"] = parse_turns(str(wish["most"]))
     return {**wish, "agent": named[0], "task": named[1]}, is_json
 
 
@@ -103,7 +97,19 @@ def read_task() -> str:
     return sys.stdin.buffer.read(_LONGEST_TASK + 1).decode("utf-8", "surrogateescape")
 
 
-def _parse_turns(text: str) -> int:
+def check_task(task: str, command: str) -> None:
+    """Raises WrongUseError for a task that says nothing, or more than one message to the daemon may."""
+    if not task.strip():
+        raise WrongUseError(f"{command} needs a task", hint=f"See: agent-relay {command} --help")
+    if len(json.dumps(task)) > _LONGEST_TASK + 2:
+        raise WrongUseError(
+            f"the task is longer than {_LONGEST_TASK:,} characters of JSON",
+            hint="Put it into a file of the project and name that",
+        )
+
+
+def parse_turns(text: str) -> int:
+    """What `-n` says. Raises WrongUseError."""
     if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
         raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
     return int(text)
@@ -114,6 +120,7 @@ def _find_end(words: list[str]) -> int:
     return words.index("--") if "--" in words else len(words)
 
 
-def _print_json(event: Mapping[str, object]) -> None:
+def print_event(event: Mapping[str, object]) -> None:
+    """One line of `--json`."""
     sys.stdout.write(json.dumps(event) + "\n")
     sys.stdout.flush()

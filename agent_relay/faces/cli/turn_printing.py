@@ -23,11 +23,11 @@ class Plain:
         match event.get("type"):
             case "tool" if sys.stderr.isatty():
                 what = " ".join(str(event.get("input", "")).split())[:_TOOL_LENGTH]
-                self._note(f"· {event.get('name', '')} {what}".rstrip())
+                self.note(f"· {event.get('name', '')} {what}".rstrip())
             case "handoff":
-                self._note(str(event.get("message", "")))
+                self.note(str(event.get("message", "")))
             case "handoff-failed":
-                self._note(f"→ {event.get('why', '')}")
+                self.note(f"→ {event.get('why', '')}")
             case "end":
                 self._end(event)
             case _:
@@ -46,12 +46,17 @@ class Plain:
         outcome, agent = event.get("outcome"), event.get("agent")
         why = event.get("why") or "it does not say why"
         if outcome == "resting":
-            self._note(str(event.get("message") or f"→ {why}"))
+            self.note(str(event.get("message") or f"→ {why}"))
         elif outcome != "done":
-            self._note(f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}")
-        self._note(f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}")
+            self.note(f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}")
+        self.take_leave(event)
 
-    def _note(self, line: str) -> None:
+    def take_leave(self, event: Mapping[str, object]) -> None:
+        """What is said at the very end."""
+        self.note(f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}")
+
+    def note(self, line: str) -> None:
+        """A line of relay's own."""
         self._close()
         sys.stdout.flush()
         sys.stderr.write(f"{plain(line)}\n")
@@ -62,3 +67,33 @@ class Plain:
             sys.stdout.write("\n")
             sys.stdout.flush()
         self._is_open = False
+
+
+class ChatPlain(Plain):
+    """A chat: who speaks stands above their words, as in a Markdown document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._speaker = self._before = ""
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """What the event is to a person; most are nothing."""
+        match event.get("type"):
+            case "next":
+                self._speaker = ""
+                owner, speaker = event.get("agent"), event.get("speaker")
+                if owner != speaker:
+                    self.note(f"→ {owner} rests; {speaker} takes its place.")
+            case "text" if event.get("agent") != self._speaker:
+                self._speaker = str(event.get("agent"))
+                super().show({"type": "text", "text": f"{self._before}## {self._speaker}\n\n"})
+                self._before = "\n"
+                super().show(event)
+            case "chat-end":
+                self.note(str(event.get("message", "")))
+                self.note(f"→ Session {event.get('session')}. Go on: chat --continue {event.get('session')}")
+            case _:
+                super().show(event)
+
+    def take_leave(self, event: Mapping[str, object]) -> None:
+        """Nothing: the next turn follows, or the end of the chat says it."""

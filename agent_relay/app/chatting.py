@@ -1,0 +1,190 @@
+"""Chats as the daemon offers them: begun, and gone on with turn by turn by whoever follows them.
+
+A chat is no process of its own. Whoever follows it asks for its next turn when one is over, and the journal
+tells who that is: an agent at work for nobody costs money.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from agent_relay.app.ground import Ground
+from agent_relay.app.headless_legs import load_for
+from agent_relay.app.launching import get_program
+from agent_relay.app.room import Room
+from agent_relay.app.sessions import Sessions
+from agent_relay.app.telling import Told, render_told
+from agent_relay.app.wishes import OpenWish
+from agent_relay.domain.chat_event import ChatOver, ChatStarted, TurnNext
+from agent_relay.domain.effect import StopAsked, TurnAsked
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.serving import Handler, Peer, Request
+from agent_relay.domain.session import Leg, State
+from agent_relay.domain.turn_event import ChatBegun, TurnBegun
+from agent_relay.logic.chat.fold import Chat, fold_chat
+from agent_relay.logic.chat.seats import Over, Seat, find_next
+from agent_relay.logic.chat.wording import build_prompt, render_over
+from agent_relay.logic.outcome import Outcome
+from agent_relay.logic.turns import check_free
+from agent_relay.logic.wording import session_folder
+
+_MOST_TURNS = 1000
+_MOST_AGENTS = 16
+
+
+class Chatting:
+    """Begins the turns of chats; how one goes is followed as every headless turn is."""
+
+    def __init__(self, sessions: Sessions, ground: Ground) -> None:
+        self._sessions = sessions
+        self._ground = ground
+
+    async def begin(self, wish: OpenWish, agents: Sequence[str], most: int) -> tuple[Room, ChatStarted]:
+        """The room of a session whose journal says that `agents` take turns; none of them is begun yet.
+
+        Without agents those of the session go on. Raises RelayError where one of them cannot take part.
+        """
+        for name in agents:
+            leg = Leg("", name, 0, self._ground.clock.now(), headless=True)
+            await asyncio.to_thread(get_program, load_for(self._ground, leg), wish.environ)
+
+        async def work(room: Room) -> None:
+            check_free(room.session)
+            known = fold_chat(room.host.events)
+            if not agents and known is None:
+                raise WrongUseError(
+                    f"session {room.session.id} is no chat", hint="Name the agents that are to talk"
+                )
+            taking_part = tuple(agents) or (known.agents if known is not None else ())
+            await room.host.ask(Outcome((ChatBegun(taking_part, wish.task, most),)))
+
+        room = await self._sessions.work_in(wish, work)
+        chat = _get_chat(room)
+        at = room.session.updated_at.isoformat()
+        folder = session_folder(room.session)
+        return room, ChatStarted(session=room.session.id, agents=chat.agents, folder=folder, at=at)
+
+    async def go_on(
+        self, wish: OpenWish, after: int, *, is_stopped: bool
+    ) -> tuple[TurnNext | ChatOver, Told]:
+        """The next turn, under way, and the place before its first line; or that the chat is over.
+
+        `after` is how many turns whoever asks has followed: who asks again is told of the same turn.
+        `wish.task` are the words the chat was begun with, as they were given; empty for the journal's.
+        """
+        answer: tuple[TurnNext | ChatOver, Told] | None = None
+
+        async def work(room: Room) -> None:
+            nonlocal answer
+            answer = await self._go_on(room, wish, after, is_stopped=is_stopped)
+
+        await self._sessions.work_in(wish, work)
+        if answer is None:
+            raise AssertionError("unreachable")
+        return answer
+
+    async def _go_on(
+        self, room: Room, wish: OpenWish, after: int, *, is_stopped: bool
+    ) -> tuple[TurnNext | ChatOver, Told]:
+        chat = _get_chat(room)
+        begun = _list_begun(room)
+        if after > len(begun):
+            raise WrongUseError(f"somebody else went on with the chat {room.session.id}")
+        if after < len(begun):
+            number, line = begun[after]
+            return TurnNext(agent=line.seat, speaker=line.agent, number=after + 1), Told(number - 1)
+        found = Over("stopped", chat.failure[1]) if is_stopped else await self._find_next(room, chat)
+        if isinstance(found, Over):
+            if room.session.state is not State.ENDED:
+                await room.host.ask(StopAsked(found.why))
+            return self._report_over(room, chat, found), Told(room.session.number)
+        prompt = build_prompt(chat, found.speaker, found.owner, task=wish.task)
+        asked = TurnAsked(found.speaker, prompt, ends=True, seat=found.owner, others=found.others)
+        number = room.session.number
+        await room.take_turn(wish.pack(), asked)
+        room.reading.leg, room.reading.is_done = "", False
+        return TurnNext(agent=found.owner, speaker=found.speaker, number=after + 1), Told(number)
+
+    async def _find_next(self, room: Room, chat: Chat) -> Seat | Over:
+        world = await room.stage.build_world(room.session)
+        return find_next(chat, world.availability, room.session.roster, now=world.now, zone=world.zone)
+
+    def _report_over(self, room: Room, chat: Chat, over: Over) -> ChatOver:
+        now = self._ground.clock.now()
+        return ChatOver(
+            session=room.session.id,
+            outcome=over.outcome,
+            turns=chat.taken,
+            why=over.why,
+            resets_at=over.until.isoformat() if over.until is not None else "",
+            skipped=over.skipped,
+            message=render_over(chat, over, now, self._ground.zone),
+        )
+
+
+def build_chat_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handler]:
+    """The operations by name."""
+    chatting = Chatting(sessions, ground)
+
+    async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
+        agents = request.texts("agents")
+        most = request.number("most", 0)
+        if not 0 <= most <= _MOST_TURNS:
+            raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
+        session = request.text("session", "")
+        if len(set(agents)) != len(agents) or len(agents) > _MOST_AGENTS or not (session or len(agents) > 1):
+            raise WrongUseError("a chat needs two agents or more, each of them once")
+        wish = OpenWish(
+            agent=agents[0] if agents else "",
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            task=request.text("task", ""),
+            session=session,
+            fresh=not session,
+        )
+        room, started = await chatting.begin(wish, agents, most)
+        words = "" if session else wish.task
+        given = replace(wish, session=room.session.id, task=words)
+        return _answer(started.session, await chatting.go_on(given, 0, is_stopped=False), started)
+
+    async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
+        wish = OpenWish(
+            agent="",
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            task=request.text("task", ""),
+            session=request.text("session"),
+        )
+        after = request.number("after")
+        return _answer(wish.session, await chatting.go_on(wish, after, is_stopped=request.flag("stop")))
+
+    return {"chat.begin": begin, "chat.next": go_on}
+
+
+def _answer(
+    session: str, went_on: tuple[TurnNext | ChatOver, Told], *before: ChatStarted
+) -> Mapping[str, object]:
+    event, told = went_on
+    events = [one.model_dump(mode="json") for one in (*before, event)]
+    return {"session": session, "events": events, "told": render_told(told), "over": event.type == "chat-end"}
+
+
+def _get_chat(room: Room) -> Chat:
+    chat = fold_chat(room.host.events)
+    if chat is None:
+        raise WrongUseError(f"session {room.session.id} is no chat")
+    return chat
+
+
+def _list_begun(room: Room) -> list[tuple[int, TurnBegun]]:
+    """The turns begun since the chat was last begun or gone on with, with the number of their line."""
+    found: list[tuple[int, TurnBegun]] = []
+    for event in room.host.events:
+        match event.body:
+            case ChatBegun():
+                found = []
+            case TurnBegun() as body if body.seat:
+                found.append((event.number, body))
+            case _:
+                pass
+    return found

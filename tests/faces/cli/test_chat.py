@@ -1,0 +1,216 @@
+"""`agent-relay chat` with two scripted agents: no terminal anywhere."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.domain.chat_event import build_chat_schema
+from agent_relay.domain.session import State
+from tests.support.chats import AGREES, chat, chat_world, read_chat_lines, start_chat
+from tests.support.handoffs import write_screenplays
+from tests.support.relay_world import RelayWorld, kill, wait_until
+from tests.support.runs import LIMIT, find_agents, find_sessions, run, wait_begun
+
+KEY = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+FIRST = {"when": "in the user's words", "do": [{"say": f"I paint it with {KEY}."}]}
+SLOW = {"when": "in the user's words", "do": [{"say": "I begin."}, {"wait_s": 2}, {"say": "I end."}]}
+HANGS = {"again": True, "do": [{"say": "I begin."}, {"wait_s": 60}]}
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine where demo has something to say first, and understudy agrees with everything."""
+    with chat_world([FIRST, AGREES], [AGREES]) as made:
+        yield made
+
+
+def play(world: RelayWorld, demo: list[dict[str, object]], understudy: list[dict[str, object]]) -> None:
+    world.environ |= write_screenplays(f"{world.folder}/plays", demo=demo, understudy=understudy)
+
+
+def read_prompts(world: RelayWorld, agent: str) -> list[list[str]]:
+    """What the agent was told, by its own conversations."""
+    folder = f"{world.home}/.demo-agent/{agent}"
+    found = []
+    for name in os.listdir(folder):
+        with open(f"{folder}/{name}", encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        found.append([row["text"] for row in rows if row["type"] == "prompt"])
+    return found
+
+
+def test_two_agents_talk_until_both_agree(world: RelayWorld) -> None:
+    """Each in one conversation of its own, told what the other said once, without its secrets."""
+    status, out, err = chat(world, "demo", "understudy", "Paint it")
+    assert status == 0, err
+    assert out == (
+        f"## demo\n\nI paint it with {KEY}.\n\n"
+        "## understudy\n\nIt is fine.\n\nAGREED\n\n"
+        "## demo\n\nIt is fine.\n\nAGREED\n"
+    )
+    assert err.startswith("→ Everybody agreed after 3 turns.\n→ Session ")
+    (prompts,) = read_prompts(world, "demo")
+    assert len(prompts) == 2
+    assert "Paint it" in prompts[0]
+    assert "Paint it" not in prompts[1]
+    assert '<message from="understudy">\nIt is fine.\n\nAGREED\n</message>' in prompts[1]
+    ((told,),) = read_prompts(world, "understudy")
+    assert '<message from="demo">\nI paint it with [redacted: github-token].\n</message>' in told
+    session = world.session(find_sessions(world)[0])
+    assert (session.state, len(session.legs), session.done) == (State.ENDED, 3, ())
+    wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the legs is left")
+
+
+def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:
+    """A pipeline reads events, not prose."""
+    status, out, err = chat(world, "demo", "understudy", "Paint it", "--json", "-n", "2")
+    lines = read_chat_lines(out)
+    assert (status, err) == (0, "")
+    assert [line["type"] for line in lines if line["type"] in {"chat", "next", "end", "chat-end"}] == [
+        "chat",
+        "next",
+        "end",
+        "next",
+        "end",
+        "chat-end",
+    ]
+    assert [line["speaker"] for line in lines if line["type"] == "next"] == ["demo", "understudy"]
+    assert (lines[-1]["outcome"], lines[-1]["turns"]) == ("turns", 2)
+    schema = chat(world, "--schema")
+    assert json.loads(schema[1]) == json.loads(json.dumps(build_chat_schema()))
+
+
+def test_a_chat_goes_on_where_it_ended(world: RelayWorld) -> None:
+    """With a word of the user's, or without; the others may be others."""
+    chat(world, "demo", "understudy", "Paint it", "-n", "1")
+    (session,) = find_sessions(world)
+    status, out, _ = chat(world, "--continue", session[-8:], "And in red")
+    assert (status, out) == (
+        0,
+        "## understudy\n\nIt is fine.\n\nAGREED\n\n## demo\n\nIt is fine.\n\nAGREED\n",
+    )
+    ((told,),) = read_prompts(world, "understudy")
+    assert "Paint it" in told
+    assert "The user says:\n\nAnd in red" in told
+    assert "And in red" in read_prompts(world, "demo")[0][1]
+    status, out, err = chat(world, "--continue", session, "-n", "1")
+    assert (status, out) == (0, "## understudy\n\nIt is fine.\n\nAGREED\n"), err
+
+
+def test_when_nobody_is_left_to_talk_to_the_reset_is_told(world: RelayWorld) -> None:
+    """Exit status 3 is what a script waits by; nobody is asked in vain again."""
+    play(world, [AGREES], [{"again": True, "do": [LIMIT]}])
+    status, out, err = chat(world, "demo", "understudy", "Paint it")
+    assert status == 3
+    assert out == "## demo\n\nIt is fine.\n\nAGREED\n"
+    assert "→ understudy hit its session limit (resets " in err
+    assert "→ Nobody is left to talk to (understudy: rests until " in err
+    assert "The first reset is at " in err
+    status, out, err = chat(world, "demo", "understudy", "Paint it", "--json")
+    lines = read_chat_lines(out)
+    assert (status, [line["type"] for line in lines]) == (3, ["chat", "chat-end"])
+    assert lines[-1]["resets_at"]
+    assert [world.session(one).state for one in find_sessions(world)] == [State.ENDED, State.ENDED]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_ends_the_agent_politely_and_the_chat(world: RelayWorld, number: int, status: int) -> None:
+    """Nobody works for somebody who has gone; the chat can be gone on with."""
+    play(world, [HANGS], [AGREES])
+    process = start_chat(world, "demo", "understudy", "Paint it", "--json")
+    session = wait_begun(world)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (status, b"")
+    lines = read_chat_lines(out.decode())
+    assert (lines[-1]["type"], lines[-1]["outcome"]) == ("chat-end", "stopped")
+    assert find_agents(world) == []
+    assert world.session(session).state is State.ENDED
+    play(world, [AGREES], [AGREES])
+    assert chat(world, "--continue", session)[0] == 0
+
+
+def test_a_daemon_that_dies_costs_nothing(world: RelayWorld) -> None:
+    """The agent works on, the next daemon adopts it, the other one is told all it said."""
+    play(world, [SLOW, AGREES], [AGREES])
+    process = start_chat(world, "demo", "understudy", "Paint it")
+    wait_begun(world)
+    kill(int(str(world.ask("daemon.status")["pid"])))
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out.decode().startswith("## demo\n\nI begin.\nI end.\n\n## understudy\n\nIt is fine.")
+    ((told,),) = read_prompts(world, "understudy")
+    assert '<message from="demo">\nI begin.\n\nI end.\n</message>' in told
+
+
+def test_a_killed_chat_ends_with_its_turn(world: RelayWorld) -> None:
+    """Agents that go on talking with nobody there would cost money until somebody notices."""
+    play(world, [SLOW, AGREES], [AGREES])
+    process = start_chat(world, "demo", "understudy", "Paint it")
+    session = wait_begun(world)
+    kill(process.pid)
+    process.communicate()
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the turn is over")
+    assert find_agents(world) == []
+    status, out, _ = chat(world, "--continue", session)
+    assert (status, out.splitlines()[0]) == (0, "## understudy")
+    ((told,),) = read_prompts(world, "understudy")
+    assert "I end." in told
+
+
+def test_a_failed_agent_is_status_1_with_its_reason(world: RelayWorld) -> None:
+    """Nobody takes over for a crash in the middle of work."""
+    play(world, [{"again": True, "do": [{"exit": 4}]}], [AGREES])
+    status, out, err = chat(world, "demo", "understudy", "Paint it")
+    assert (status, out) == (1, "")
+    assert "→ demo failed: demo ended with status 4 before its turn was over" in err
+
+
+def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
+    """`chat … | head -1` must not leave an agent at work for nobody."""
+    play(world, [SLOW, AGREES], [AGREES])
+    process = start_chat(world, "demo", "understudy", "Paint it")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"## demo\n"
+    process.stdout.close()
+    process.wait(timeout=30)
+    process.stderr.close()
+    assert process.returncode == 141
+    wait_until(lambda: find_agents(world) == [], "no agent")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("demo", "Paint it"), "chat needs two agents or more, and a task"),
+        ((), "chat needs two agents or more, and a task"),
+        (("demo", "demo", "Paint it"), "chat needs each agent once"),
+        (("demo", "understudy", " "), "chat needs a task"),
+        (("demo", "nobody", "Paint it"), "nobody"),
+        (("demo", "understudy", "Paint it", "-n", "0"), "-n needs a number from 1 to 1000"),
+        (("demo", "understudy", "Paint it", "--loud"), "chat does not know '--loud'"),
+        (("demo", "understudy", "Paint it", "-n"), "-n needs a value"),
+        (("--continue", "01J", "Paint it"), "01J"),
+    ],
+)
+def test_words_that_cannot_be_meant_are_refused(world: RelayWorld, words: tuple[str, ...], said: str) -> None:
+    """Before anybody is asked."""
+    status, out, err = chat(world, *words)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert find_sessions(world) == []
+
+
+def test_a_session_that_is_no_chat_needs_agents_to_become_one(world: RelayWorld) -> None:
+    """What `run` began can be talked about."""
+    run(world, "demo", "hello")
+    (session,) = find_sessions(world)
+    status, _, err = chat(world, "--continue", session, "Go on")
+    assert (status, "is no chat" in err) == (2, True)
+    assert chat(world, "demo", "understudy", "Go on", "--continue", session)[0] == 0

@@ -1,0 +1,149 @@
+"""Who has the next turn of a chat, and when it is over."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.turn_event import TurnBegun, TurnEnded
+from agent_relay.logic.chat.fold import fold_chat, is_agreed
+from agent_relay.logic.chat.seats import Over, Seat
+from tests.logic.chat.story import ABLE, NOW, RESET, ChatStory
+
+
+def test_everybody_speaks_in_their_order() -> None:
+    """Alternating turns, in the order the user named them."""
+    story = ChatStory("bob", "ann")
+    assert story.next == Seat("bob", "bob", ("ann",))
+    story.turn("bob", "one")
+    assert story.next == Seat("ann", "ann", ("bob",))
+    story.turn("ann", "two")
+    assert story.next == Seat("bob", "bob", ("ann",))
+
+
+def test_a_chat_is_over_when_all_agree_in_a_row() -> None:
+    """One that still has something to say keeps it going."""
+    story = ChatStory().turn("ann", "fine\nAGREED").turn("bob", "wait")
+    assert isinstance(story.next, Seat)
+    story.turn("ann", "AGREED")
+    assert isinstance(story.next, Seat)
+    story.turn("bob", "yes.\n\n**AGREED**\n")
+    assert story.next == Over("agreed")
+
+
+@pytest.mark.parametrize(
+    "text", ["I have not AGREED", "AGREED\nbut one thing", "agreed", "", "\n \n", "AGREED: no"]
+)
+def test_only_a_last_line_of_that_word_agrees(text: str) -> None:
+    """Who writes about agreeing has not agreed."""
+    assert not is_agreed(text)
+    assert is_agreed(f"{text}\n\n`AGREED`.\n\n")
+
+
+def test_turns_are_counted_since_the_chat_was_begun_or_gone_on_with() -> None:
+    """`-n 2` is two answers; going on gives two more."""
+    story = ChatStory(most=2).turn("ann", "one")
+    assert isinstance(story.next, Seat)
+    story.turn("bob", "two")
+    assert story.next == Over("turns")
+    story.begin("ann", "bob", most=2)
+    assert story.next == Seat("ann", "ann", ("bob",))
+
+
+def test_somebody_else_takes_the_place_of_who_rests() -> None:
+    """The next of the order who has no turn of their own; nobody is in two places."""
+    story = ChatStory().rests("ann")
+    assert story.next == Seat("ann", "cas", ("bob",))
+    story.rests("bob")
+    assert story.next == Seat("ann", "cas", ("bob", "dan"))
+    story.turn("ann", "hello", speaker="cas")
+    assert story.next == Seat("bob", "dan", ("ann", "cas"))
+
+
+def test_without_anybody_else_the_chat_goes_on_without_who_rests() -> None:
+    """Two can talk where three began."""
+    story = ChatStory("ann", "bob", "cas").rests("bob", "dan").turn("ann", "one")
+    assert story.next == Seat("cas", "cas", ("ann", "bob"))
+
+
+def test_who_is_back_has_its_turn_again() -> None:
+    """A reset ends the rest; what was said meanwhile is told then."""
+    story = ChatStory().rests("ann").turn("ann", "for ann", speaker="cas").turn("bob", "two")
+    story.availability["ann"] = ABLE
+    assert story.next == Seat("ann", "ann", ("bob",))
+
+
+def test_alone_nobody_is_left_to_talk_to() -> None:
+    """The earliest reset is what a script sleeps until."""
+    story = ChatStory().rests("ann", "cas", "dan")
+    found = story.next
+    assert isinstance(found, Over)
+    assert (found.outcome, found.until) == ("resting", RESET)
+    assert len(found.skipped) == 3
+    unknown = ChatStory()
+    for name in ("ann", "cas", "dan"):
+        unknown.availability[name] = replace(ABLE, resting=True)
+    assert unknown.next == Over(
+        "resting",
+        "nobody is left to talk to",
+        None,
+        tuple(f"{name}: rests (limit) until you say otherwise" for name in ("ann", "cas", "dan")),
+    )
+
+
+def test_a_limit_met_in_the_chat_counts_before_the_ledger_knows() -> None:
+    """Asking the same agent again and again until a slow disk has written it would cost a turn each time."""
+    story = ChatStory().limit("ann", RESET.isoformat()).turn("ann", outcome="resting")
+    assert story.next == Seat("bob", "bob", ("ann", "cas"))
+    story.turn("bob", "two")
+    assert story.next == Seat("ann", "cas", ("bob",))
+    past = ChatStory().limit("ann", NOW.isoformat())
+    assert past.next == Seat("ann", "ann", ("bob",))
+    unknown = ChatStory().limit("ann")
+    assert unknown.next == Seat("ann", "cas", ("bob",))
+
+
+def test_an_agent_that_answers_after_its_limit_is_not_limited() -> None:
+    """Only its model was, and it went on with another one."""
+    story = ChatStory().limit("ann", RESET.isoformat()).turn("ann", "with another model").turn("bob", "two")
+    assert story.next == Seat("ann", "ann", ("bob",))
+
+
+def test_who_takes_part_is_believed_to_be_signed_in() -> None:
+    """A key may stand where no adapter looks; who only steps in has to be known to be."""
+    story = ChatStory()
+    story.availability |= dict.fromkeys(("ann", "cas"), replace(ABLE, signed_in=False))
+    assert story.next == Seat("ann", "ann", ("bob",))
+    story.rests("bob").turn("ann", "one")
+    assert story.next == Seat("bob", "dan", ("ann",))
+
+
+@pytest.mark.parametrize(("outcome", "told"), [("failed", "failed"), ("stopped", "stopped")])
+def test_a_turn_without_a_good_end_ends_the_chat_and_is_taken_again(outcome: str, told: str) -> None:
+    """Going on is up to the user, and begins with who did not come to an end."""
+    story = ChatStory().turn("ann", "one").turn("bob", "half", outcome=outcome)
+    found = story.next
+    assert isinstance(found, Over)
+    assert (found.outcome, found.why) == (told, "why")
+    assert [one.text for one in story.chat.messages] == ["one"]
+    story.begin("ann", "bob")
+    assert story.next == Seat("bob", "bob", ("ann",))
+
+
+def test_other_agents_may_go_on() -> None:
+    """Who spoke last need not take part any more."""
+    story = ChatStory().turn("ann", "one").begin("cas", "bob", task="and now?")
+    assert story.next == Seat("cas", "cas", ("bob",))
+
+
+def test_turns_that_are_of_no_chat_are_passed_over() -> None:
+    """`run --continue` in a chat's session is nobody's turn in it."""
+    assert fold_chat([]) is None
+    story = ChatStory()
+    only_session = [event for event in story.events if isinstance(event.body, SessionCreated)]
+    assert fold_chat(only_session) is None
+    story.note(TurnBegun("ann", "paint"), TurnEnded("L", "failed", "why"))
+    assert (story.chat.begun, story.next) == (0, Seat("ann", "ann", ("bob",)))
+    plain = ChatStory()
+    plain.events = plain.note(TurnBegun("ann", "paint", seat="ann"), TurnEnded("L", "done")).events[2:]
+    assert fold_chat(plain.events) is None
