@@ -9,6 +9,7 @@ from agent_relay.app.ground import Ground, find_local_zone
 from agent_relay.app.handlers import build_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.onlooking import build_watch_handlers
 from agent_relay.app.race_handlers import build_race_handlers
 from agent_relay.app.race_runner import SessionRunners
 from agent_relay.app.racing import Racing
@@ -48,7 +49,8 @@ class Application:
         race = build_race_handlers(self._racing)
         run = build_run_handlers(self._sessions, self._ground)
         chat = build_chat_handlers(self._sessions, self._ground)
-        return {**build_handlers(self._sessions), **narrate, **race, **run, **chat}
+        watch = build_watch_handlers(self._sessions)
+        return {**build_handlers(self._sessions), **narrate, **race, **run, **chat, **watch}
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

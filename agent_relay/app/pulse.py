@@ -1,17 +1,25 @@
-"""Wakes whoever follows a session: something of it changed, or its agent said something."""
+"""Wakes whoever follows a session: something of it changed, or its agent said or showed something."""
 
 import asyncio
 import contextlib
 
 
 class Pulse:
-    """Use it from the event loop only."""
+    """Use it from the event loop only.
 
-    def __init__(self) -> None:
+    `number` is the newest beat's, 0 before the first. Beats go on to the pulse `above` and are counted there.
+    """
+
+    def __init__(self, above: "Pulse | None" = None) -> None:
+        self.number = 0
+        self._above = above
         self._next: asyncio.Future[None] | None = None
 
     def beat(self) -> None:
         """Everybody who listens is woken."""
+        if self._above is not None:
+            self._above.beat()
+        self.number = self.number + 1 if self._above is None else self._above.number
         waiting, self._next = self._next, None
         if waiting is not None and not waiting.done():
             waiting.set_result(None)

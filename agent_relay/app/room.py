@@ -63,10 +63,13 @@ class Room:
 
 
 def open_room(
-    ground: Ground, narrating: Narrating, journal: Journal, changed: Callable[[Session], None]
+    ground: Ground, narrating: Narrating, journal: Journal, changed: Callable[[Session], None], above: Pulse
 ) -> Room:
-    """The session of `journal`, at work. Raises what its history makes of it, the journal given up then."""
-    pulse = Pulse()
+    """The session of `journal`, at work. Raises what its history makes of it, the journal given up then.
+
+    What happens to it beats `above`, too.
+    """
+    pulse = Pulse(above)
     stage = Stage(ground, narrating, pulse.beat)
 
     def see(session: Session) -> None:
@@ -89,4 +92,5 @@ def open_room(
         raise
     stage.host = host
     host.start()
+    pulse.beat()
     return Room(host, stage, pulse)

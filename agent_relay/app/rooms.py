@@ -1,12 +1,13 @@
 """The rooms of one daemon: every session at work by its id, and who waits for one to change."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.kept import UNREAD, forget_streams
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
 from agent_relay.domain.effect import Restarted
 from agent_relay.domain.errors import WrongUseError
@@ -18,12 +19,13 @@ _REMEMBERED = timedelta(minutes=1)
 
 
 class Rooms:
-    """One instance per daemon; use it from the event loop only."""
+    """One instance per daemon; use it from the event loop only. `pulse` beats with every room's."""
 
     def __init__(self, ground: Ground, narrating: Narrating) -> None:
         self._ground = ground
         self._narrating = narrating
         self._rooms: dict[str, Room] = {}
+        self.pulse = Pulse()
         self._changes = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
 
@@ -38,6 +40,10 @@ class Rooms:
             raise WrongUseError(f"no session {session_id[:26]} is at work", hint="See: agent-relay sessions")
         return room
 
+    def __iter__(self) -> Iterator[Room]:
+        """Every room, those of sessions that ended a moment ago included."""
+        return iter(list(self._rooms.values()))
+
     def at_work(self) -> list[Session]:
         """The sessions that have not ended, newest change first."""
         living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
@@ -45,7 +51,7 @@ class Rooms:
 
     def add(self, journal: Journal) -> Room:
         """The room of the journal's session, at work from now on."""
-        room = open_room(self._ground, self._narrating, journal, self._changed)
+        room = open_room(self._ground, self._narrating, journal, self._changed, self.pulse)
         self._rooms[room.session.id] = room
         return room
 

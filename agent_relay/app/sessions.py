@@ -85,6 +85,11 @@ class Sessions:
         """The sessions that have not ended, newest change first."""
         return self._rooms.at_work()
 
+    @property
+    def rooms(self) -> Rooms:
+        """Where they are."""
+        return self._rooms
+
     def socket_of(self, leg_id: str) -> str:
         """Where the leg's holder listens."""
         return f"{self._ground.folders.legs}/{leg_id}/sock"

@@ -94,6 +94,10 @@ class Stage:
         live = self._following.live.get(leg)
         return live.luggage if live is not None else self._luggage
 
+    def find_live(self, leg: str) -> LiveLeg | None:
+        """The leg while it is under watch."""
+        return self._following.live.get(leg)
+
     def redact(self, body: Body) -> Body:
         """`body` as it may stand in a journal."""
         return redact_body(body, known=self._secrets[1])

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.app.senses import Senses
-from agent_relay.domain.context import Level
+from agent_relay.domain.context import Level, Reading
 from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
@@ -27,6 +27,7 @@ from agent_relay.system.clock import Clock
 from agent_relay.system.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
+    from agent_relay.logic.detector.windows import Reading as Window
     from agent_relay.logic.screen import Screen
 
 _log = logging.getLogger(__name__)
@@ -41,7 +42,8 @@ class LegWatch:
     """Reads one leg and tells what it finds.
 
     `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt;
-    `verdict` how a headless turn goes. `stirred` is called when records were heard.
+    `verdict` how a headless turn goes. `stirred` is called when records were heard or the screen changed;
+    `screen` is the one read last, `reading` what the agent last said of its context.
     """
 
     def __init__(
@@ -65,7 +67,8 @@ class LegWatch:
         self._known = set(senses.known)
         self._began_at = clock.now()
         self._state_record: dict[str, object] | None = None
-        self._screen: Screen | None = None
+        self.screen: Screen | None = None
+        self.reading: Reading | None = None
         self._detector = Detector(
             senses.rules,
             agent=AgentName(leg.agent),
@@ -81,6 +84,11 @@ class LegWatch:
     def sees_input(self) -> bool:
         """Whether the line people type into can be told on this agent's screen."""
         return self._senses.rules.input is not None
+
+    @property
+    def windows(self) -> "tuple[Window, ...]":
+        """What the agent last said of its usage windows."""
+        return self._detector.windows
 
     @property
     def holder(self) -> HolderConnection:
@@ -174,18 +182,20 @@ class LegWatch:
             if error.why != "no-emulator":
                 raise
             return
-        self._screen = screen
+        before, self.screen = self.screen, screen
         await self._poke()
         self._say(self._detector.look(screen, now=self._clock.now(), at_offset=0))
         await self._read()
+        if before is None or (before.rows, before.title) != (screen.rows, screen.title):
+            self.stirred()
 
     async def _read(self) -> None:
-        if self._screen is not None:
+        if self.screen is not None:
             is_new = self._get_age_s() < _NEW_S
             state = read_state(
-                self._senses.rules, self._screen, state_record=self._state_record, is_new=is_new
+                self._senses.rules, self.screen, state_record=self._state_record, is_new=is_new
             )
-            self.input = read_input(self._senses.rules, self._screen)
+            self.input = read_input(self._senses.rules, self.screen)
             if state not in ("unknown", self.state):
                 self.state = state
                 self.tell(ScreenSays(self.leg.id, state))
@@ -254,10 +264,11 @@ class LegWatch:
 
     def _note_context(self, record: Record, now: datetime) -> None:
         """How full the leg's context is, told when it passes one of the user's marks."""
-        if self._senses.wishes.mode == "off":
-            return
         reading = self._gauge.hear(record, now=now)
         if reading is None:
+            return
+        self.reading = reading
+        if self._senses.wishes.mode == "off":
             return
         level = find_level(reading.used, reading.room, self._senses.wishes)
         if level is not self._level:

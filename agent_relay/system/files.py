@@ -100,12 +100,12 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
         raise RelayError(f"cannot read {path}: {error.strerror}") from error
 
 
-def read_handle(handle: int, path: str, *, limit_bytes: int) -> bytes:
-    """As `read_bounded`, from the start of an open descriptor; `path` is for messages. Raises OSError too."""
+def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> bytes:
+    """As `read_bounded`, of a descriptor, from `begin` on; `path` is for messages. Raises OSError too."""
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         raise UntrustedDataError(f"{path} is not a regular file")
     parts: list[bytes] = []
-    offset = 0
+    offset = begin
     while offset <= limit_bytes:
         part = os.pread(handle, min(1 << 20, limit_bytes + 1 - offset), offset)
         if not part:

@@ -37,12 +37,16 @@ def find_near_root(cwd: str) -> str:
 
 def read_sessions_at(root: str) -> "list[dict[str, object]]":
     """The sessions of one working tree, newest change first; a journal that cannot be read says so."""
-    place = os.path.join(root, ".agent-relay", "sessions")
+    return _sort([read_session(root, name) for name in list_sessions_at(root)])
+
+
+def list_sessions_at(root: str) -> list[str]:
+    """The ids of the sessions whose folders stand in one working tree."""
     try:
-        names = [name for name in os.listdir(place) if is_ulid(name)]
+        names = os.listdir(os.path.join(root, ".agent-relay", "sessions"))
     except OSError:
         return []
-    return _sort([read_session(root, name) for name in names])
+    return [name for name in names if is_ulid(name)]
 
 
 def read_all_sessions(index: str) -> "list[dict[str, object]]":

@@ -24,7 +24,7 @@ def read_events(path: str) -> list[Event]:
         data = read_bounded(path, limit_bytes=LIMIT_BYTES)
     except FileNotFoundError:
         return []
-    return _parse_lines(data[: data.rfind(b"\n") + 1], path)
+    return parse_lines(data[: data.rfind(b"\n") + 1], path)
 
 
 class Journal:
@@ -40,7 +40,7 @@ class Journal:
         self._turn = threading.Lock()
         self._lines = OwnedLines(path, limit_bytes=LIMIT_BYTES)
         try:
-            self.events = _parse_lines(self._lines.found, path)
+            self.events = parse_lines(self._lines.found, path)
             self._lines.accept()
         except RelayError:
             self._lines.close()
@@ -79,9 +79,10 @@ class Journal:
         self.close()
 
 
-def _parse_lines(data: bytes, path: str) -> list[Event]:
+def parse_lines(data: bytes, path: str, *, known: int = 0) -> list[Event]:
+    """The events of whole lines, `known` others before them. Raises UntrustedDataError naming a line."""
     events: list[Event] = []
-    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+    for number, line in enumerate(data.split(b"\n")[:-1], known + 1):
         try:
             found = json.loads(line)
             event = parse_event(found if isinstance(found, dict) else {})

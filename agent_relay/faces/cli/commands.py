@@ -22,6 +22,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
     "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
+    "watch": ("watch", "[SESSION] [--all] [--json] [--no-follow]", "sessions as they go"),
     "metrics": ("metrics_kept", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),

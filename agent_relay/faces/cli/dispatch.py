@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
-_OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def run(words: list[str]) -> int:
@@ -30,13 +30,13 @@ def run(words: list[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except OSError as error:
-        return _report_output(error) if error.errno in _OUTPUT else report_bug(error, words)
+        return report_output(error) if error.errno in OUTPUT else report_bug(error, words)
     except Exception as error:  # noqa: BLE001 - the failure reporter: every bug ends here, in one form
         return report_bug(error, words)
     return status
 
 
-def _report_output(error: OSError) -> int:
+def report_output(error: OSError) -> int:
     """The exit status where whoever read our output has gone, or what was to hold it is full."""
     # Closing must not fail a second time.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

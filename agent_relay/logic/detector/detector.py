@@ -84,6 +84,11 @@ class Detector:
         self._unseen: _Unseen | None = None
         self._decided_at: datetime | None = None
 
+    @property
+    def windows(self) -> tuple[Reading, ...]:
+        """What the agent last said of each of its usage windows."""
+        return self._windows.newest
+
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
         signals: list[Signal] = []

@@ -40,6 +40,11 @@ class Windows:
             for reading in self._read(window, record, at)
         )
 
+    @property
+    def newest(self) -> tuple[Reading, ...]:
+        """The newest reading of every window that was heard of, in the order they were."""
+        return tuple(self._readings.values())
+
     def find_exact(self, name: str, coarse: datetime | None, at: datetime) -> datetime | None:
         """The exact moment of a limit of window `name` (`*` any) whose text said `coarse`, or `None`.
 

@@ -1,0 +1,121 @@
+"""`agent-relay watch`: sessions as they go, on a terminal, as a stream of events, or in a browser."""
+
+import errno
+import json
+import os
+import select
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, NoReturn
+
+import typer
+
+from agent_relay.client.watch_loop import WatchLoop
+from agent_relay.client.watcher import Watched, Watcher
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.watch_event import build_watch_schema
+from agent_relay.faces.cli.dispatch import OUTPUT, report_output
+from agent_relay.faces.cli.printing import print_json
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.faces.cli.watch_lines import LineLog, is_fancy_terminal, print_view
+from agent_relay.logic.watching.view import View, list_changes
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay watch`."""
+    return run_one(watch, words, name="watch")
+
+
+def watch(
+    session: Annotated[str, typer.Argument(help="Only this one: the beginning or end of its id.")] = "",
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All your sessions, in every repository.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Go on, or show what is now and end.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="An event a line; see docs/watch.md.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a line.")] = False,
+) -> int:
+    """Sessions as they go: state, screen, turn, tokens, limits, context, plan, and what happened.
+
+    Those of this repository, or one. Nothing is changed by watching: it starts no daemon, and goes on from
+    files while there is none. On a terminal: arrow keys choose a session, q ends.
+    """
+    if schema:
+        print_json(build_watch_schema())
+        return 0
+    if session and everything:
+        raise WrongUseError("watch: name a session or say --all", hint="See: agent-relay watch --help")
+    watched = _choose(session, is_all=everything)
+    zone = datetime.now(UTC).astimezone().tzinfo or UTC
+    watcher = Watcher(get_folders(), watched, zone=zone)
+    loop = WatchLoop(get_folders(), watcher, watched, environ=os.environ)
+    if not follow:
+        view = _look_once(watcher, loop)
+        if as_json:
+            _print_changes(None, view)
+        else:
+            print_view(view, zone)
+        return ExitCode.DONE
+    if not as_json and is_fancy_terminal():
+        from agent_relay.faces.cli.watch_terminal import show
+
+        return show(loop, zone)
+    try:
+        _stream(loop, _print_changes if as_json else LineLog(zone).show)
+    except OSError as error:
+        # Before typer makes a plain 1 of it.
+        if error.errno in OUTPUT:
+            return report_output(error)
+        raise
+
+
+def _choose(session: str, *, is_all: bool) -> Watched:
+    if is_all:
+        return Watched()
+    root = find_near_root(os.getcwd())
+    if not session:
+        return Watched(root)
+    views = [*read_sessions_at(root), *read_all_sessions(get_folders().sessions)]
+    found = find_session(session, list({str(view["session"]): view for view in views}.values()))
+    return Watched(str(found["root"]), str(found["session"]))
+
+
+def _look_once(watcher: Watcher, loop: WatchLoop) -> View:
+    if watcher.connect():
+        watcher.ask(is_patient=False)
+    watcher.read()
+    loop.read_figures()
+    return watcher.read()
+
+
+def _stream(loop: WatchLoop, show: Callable[[View | None, View], None]) -> NoReturn:
+    """Never returns: a Unix signal ends it, or its reader's end, which is noticed at once."""
+    latest = loop.start()
+    poll = select.poll()
+    poll.register(latest, select.POLLIN)
+    poll.register(sys.stdout, 0)
+    before: View | None = None
+    while True:
+        if any(number != latest.fileno() for number, _ in poll.poll()):
+            raise BrokenPipeError(errno.EPIPE, "the reader has gone")
+        view = latest.take()
+        if view is not None:
+            show(before, view)
+            before = view
+
+
+def _print_changes(before: View | None, after: View) -> None:
+    for event in list_changes(before, after):
+        sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
+    sys.stdout.flush()
+
+
+FUNCTIONS: dict[str, Function] = {"": watch}
+"""For the generated page of commands."""

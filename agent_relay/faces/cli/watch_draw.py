@@ -1,0 +1,205 @@
+"""Lays a view out on a grid of any size: styled lines, the same number whatever is shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from agent_relay.domain.watch_event import SessionTold
+from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.cli.watch_lines import AWAY, NOBODY, render_told
+from agent_relay.logic.watching.figures_text import (
+    get_mark,
+    render_clock,
+    render_context,
+    render_rest,
+    render_short,
+    render_tokens,
+    render_turn,
+    render_window,
+)
+from agent_relay.logic.watching.view import SessionView, View
+
+_STYLES = {
+    "busy": "green", "ready": "cyan", "asking": "yellow", "limited": "red", "resting": "red",
+    "handing-off": "magenta", "starting": "blue",
+}  # fmt: skip
+_STEP_STYLES = {"in_progress": "bold", "completed": "dim", "cancelled": "dim"}
+_BAR = 16
+_WIDE = 140
+"""From this many columns on the screen stands beside the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a drawing needs besides the view: its size, the session chosen, the moment and its zone."""
+
+    rows: int
+    cols: int
+    chosen: str
+    now: datetime
+    zone: tzinfo
+    is_plain: bool = False
+
+
+def draw(view: View, frame: Frame) -> list[Text]:
+    """`frame.rows` lines of at most `frame.cols` cells."""
+    lines = [_draw_head(view, frame)]
+    if not view.is_daemon_here:
+        lines.append(Text(AWAY, style="bold red"))
+    lines += [Text(plain(problem), style="red") for problem in view.problems[:2]]
+    lines += [Text(render_rest(rest, frame.now, frame.zone), style="yellow") for rest in view.resting[:3]]
+    if not view.sessions:
+        lines += [Text(), Text(NOBODY)]
+    elif len(view.sessions) > 1:
+        lines += _draw_table(view.sessions, frame)
+    session = find_chosen(view, frame.chosen)
+    if session is not None:
+        lines += _draw_session(session, frame, max(1, frame.rows - len(lines) - 1))
+    lines = lines[: frame.rows - 1]
+    lines += [Text()] * (frame.rows - 1 - len(lines))
+    lines.append(
+        Text(" ↑↓ session   q end" if not frame.is_plain else " arrows: session   q: end", style="dim")
+    )
+    for line in lines:
+        line.truncate(frame.cols, overflow="ellipsis")
+    return lines[: frame.rows]
+
+
+def find_chosen(view: View, chosen: str) -> SessionView | None:
+    """The session `chosen`, else the first one; `None` where there is none."""
+    found = [one for one in view.sessions if one.now.session == chosen]
+    return next(iter(found or view.sessions), None)
+
+
+def choose_next(view: View, chosen: str, step: int) -> str:
+    """The id of the session `step` places from the chosen one, round in a circle."""
+    ids = [one.now.session for one in view.sessions]
+    if not ids:
+        return ""
+    place = ids.index(chosen) if chosen in ids else 0
+    return ids[(place + step) % len(ids)]
+
+
+def _draw_head(view: View, frame: Frame) -> Text:
+    count = len(view.sessions)
+    left = f" agent-relay watch   {count} session{'' if count == 1 else 's'}"
+    right = f"{frame.now.astimezone(frame.zone):%H:%M} "
+    gap = max(1, frame.cols - cell_len(left) - cell_len(right))
+    return Text(f"{left}{' ' * gap}{right}", style="reverse")
+
+
+def _draw_table(sessions: Sequence[SessionView], frame: Frame) -> list[Text]:
+    """A line for each session, as many as a quarter of the rows hold, around the chosen one."""
+    room = max(2, frame.rows // 4)
+    ids = [one.now.session for one in sessions]
+    place = ids.index(frame.chosen) if frame.chosen in ids else 0
+    begin = max(0, min(place - room // 2, len(sessions) - room))
+    shown = sessions[begin : begin + room]
+    lines = [_draw_row(one.now, frame, is_chosen=index == place) for index, one in enumerate(shown, begin)]
+    hidden = len(sessions) - len(shown)
+    return [*lines, *([Text(f"   and {hidden} more", style="dim")] if hidden else [])]
+
+
+def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
+    mark = (">" if frame.is_plain else "▶") if is_chosen else " "
+    clock = render_clock(now.turn_since or now.since, frame.now)
+    tokens = render_short(now.tokens.total) if now.tokens is not None else "-"
+    full = f"{now.context.percent}%" if now.context is not None and now.context.percent is not None else "-"
+    line = Text(f" {mark} ")
+    line.append(f"{now.state:<11} ", style=_STYLES.get(now.state, "dim"))
+    line.append(f"{plain(now.agent) or '-':<10} {clock:>8} {tokens:>6} {full:>4}  ")
+    line.append(plain(now.about or now.task or now.session), style="" if is_chosen else "dim")
+    return line
+
+
+def _draw_session(session: SessionView, frame: Frame, rows: int) -> list[Text]:
+    """The chosen session on `rows` lines: figures first, then plan, what happened, and its screen."""
+    head = _draw_figures(session.now, frame)[:rows]
+    left = rows - len(head)
+    plan = _draw_plan(session.now, frame, max(2, left // 4))[:left]
+    left -= len(plan)
+    screen = session.screen.rows if session.screen is not None else ()
+    if frame.cols >= _WIDE and screen:
+        return _put_beside([*head, *plan, *_draw_told(session, frame, left)], screen, frame.cols)
+    told = _draw_told(session, frame, max(left // 3, left - len(screen) - 1) if screen else left)[:left]
+    left -= len(told)
+    shown = screen[-max(0, left - 1) :] if left > 1 else ()
+    box = [_draw_rule("screen", frame.cols), *(Text(plain(row)) for row in shown)] if shown else []
+    return [*head, *plan, *told, *box]
+
+
+def _draw_figures(now: SessionTold, frame: Frame) -> list[Text]:
+    title = " · ".join(plain(word) for word in (now.agent or "no agent", now.model) if word)
+    line = Text(f"{title} ", style="bold")
+    line.append(f"{now.state} ", style=f"bold {_STYLES.get(now.state, 'dim')}")
+    line.append(" · ".join(_list_counts(now, frame)))
+    lines = [_draw_rule(now.session, frame.cols), line]
+    if now.task:
+        lines.append(Text(plain(now.task), style="italic"))
+    if now.about:
+        lines.append(Text(plain(now.about), style="yellow"))
+    if now.trouble:
+        lines.append(Text(plain(now.trouble), style="red"))
+    if now.tokens is not None:
+        lines.append(Text(render_tokens(now.tokens)))
+    if now.context is not None:
+        lines.append(Text(render_context(now.context, width=_BAR, is_plain=frame.is_plain)))
+    lines += [
+        Text(plain(render_window(one, frame.now, frame.zone, width=_BAR, is_plain=frame.is_plain)))
+        for one in now.windows[:4]
+    ]
+    return lines
+
+
+def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
+    turn = render_turn(now, frame.now)
+    counts = [turn or render_clock(now.since, frame.now)]
+    counts += [f"{now.handoffs} handoff{'' if now.handoffs == 1 else 's'}"] if now.handoffs else []
+    counts += [f"{now.limits} limit{'' if now.limits == 1 else 's'}"] if now.limits else []
+    return [*counts, f"handoff {now.handoff}"] if now.handoff else counts
+
+
+def _draw_plan(now: SessionTold, frame: Frame, room: int) -> list[Text]:
+    """The plan around its first open step: a heading that counts, then as many steps as there is room for."""
+    if not now.plan:
+        return []
+    done = sum(step.status == "completed" for step in now.plan)
+    begin = next((at for at, step in enumerate(now.plan) if step.status == "in_progress"), done)
+    begin = max(0, min(begin - 1, len(now.plan) - (room - 1)))
+    return [
+        _draw_rule(f"plan {done}/{len(now.plan)}", frame.cols),
+        *(
+            Text(
+                f"{get_mark(step.status, is_plain=frame.is_plain)} {plain(step.text)}",
+                style=_STEP_STYLES.get(step.status, ""),
+            )
+            for step in now.plan[begin : begin + room - 1]
+        ),
+    ]
+
+
+def _draw_told(session: SessionView, frame: Frame, room: int) -> list[Text]:
+    """The newest of what happened, oldest first."""
+    told = session.told[-(room - 1) :] if room > 1 else ()
+    lines = [Text(plain(render_told(event, frame.now, frame.zone))) for event in told]
+    return [_draw_rule("what happened", frame.cols), *lines] if lines else []
+
+
+def _draw_rule(title: str, cols: int) -> Text:
+    return Text(f"── {title} {'─' * cols}"[:cols], style="dim")
+
+
+def _put_beside(left: Sequence[Text], screen: Sequence[str], cols: int) -> list[Text]:
+    """The lines on the left half, the screen on the right one."""
+    half = cols // 2
+    lines = []
+    for index in range(max(len(left), min(len(screen), len(left) or len(screen)))):
+        line = left[index].copy() if index < len(left) else Text()
+        line.truncate(half - 2, overflow="ellipsis", pad=True)
+        line.append("│ ", style="dim")
+        line.append(plain(screen[index]) if index < len(screen) else "", style="")
+        lines.append(line)
+    return lines

@@ -1,0 +1,95 @@
+"""What is watched as plain lines: all of it once, or what happens, a line each, without a terminal."""
+
+import os
+import sys
+from datetime import UTC, datetime, tzinfo
+
+from agent_relay.domain.watch_event import DaemonTold, EventTold, SessionLeft
+from agent_relay.faces.cli.metrics_table import is_plain_output
+from agent_relay.faces.cli.printing import plain, print_lines
+from agent_relay.logic.moments import render_moment
+from agent_relay.logic.watching.figures_text import (
+    get_mark,
+    render_context,
+    render_rest,
+    render_tokens,
+    render_turn,
+    render_window,
+)
+from agent_relay.logic.watching.view import SessionView, View, list_changes
+
+NOBODY = "Nothing runs here. Start: agent-relay <agent>"
+AWAY = "No daemon runs: agents work on, and only files are seen."
+_BAR = 20
+_EVENTS = 10
+
+
+def is_fancy_terminal() -> bool:
+    """Whether a screen can be drawn: keys and output are one terminal's, which can place its cursor."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def print_view(view: View, zone: tzinfo) -> None:
+    """Everything as it is now, for people."""
+    now = datetime.now(UTC)
+    if not view.is_daemon_here:
+        print_lines(AWAY)
+    print_lines(*view.problems, *(render_rest(rest, now, zone) for rest in view.resting))
+    if not view.sessions:
+        print_lines(NOBODY)
+    for session in view.sessions:
+        print_lines("", *list_lines(session, now, zone))
+
+
+def list_lines(session: SessionView, now: datetime, zone: tzinfo) -> list[str]:
+    """One session in lines, its newest events and its screen at the end."""
+    told, is_plain = session.now, is_plain_output()
+    head = [told.session, told.state, told.agent, told.model, render_turn(told, now)]
+    lines = ["  ".join(word for word in head if word)]
+    lines += [f"  {text}" for text in (told.task, told.about, told.trouble) if text]
+    if told.tokens is not None:
+        lines.append(f"  {render_tokens(told.tokens)}")
+    if told.context is not None:
+        lines.append(f"  {render_context(told.context, width=_BAR, is_plain=is_plain)}")
+    lines += [f"  {render_window(one, now, zone, width=_BAR, is_plain=is_plain)}" for one in told.windows]
+    lines += [f"  {get_mark(step.status, is_plain=is_plain)} {step.text}" for step in told.plan]
+    lines += [f"  {render_told(event, now, zone)}" for event in session.told[-_EVENTS:]]
+    if session.screen is not None:
+        lines += ["  its screen:", *(f"  | {row}" for row in session.screen.rows)]
+    return lines
+
+
+def render_told(event: EventTold, now: datetime, zone: tzinfo) -> str:
+    """`14:03  codex works`."""
+    return f"{render_moment(datetime.fromisoformat(event.at), now, zone)}  {event.text}"
+
+
+class LineLog:
+    """What happens, a line each; each session's id once, before its first line and when another one spoke."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+        self._session = ""
+
+    def show(self, before: View | None, after: View) -> None:
+        """Prints what `after` brought."""
+        now = datetime.now(UTC)
+        for event in list_changes(before, after):
+            match event:
+                case DaemonTold(state="away"):
+                    print_lines(AWAY)
+                case DaemonTold() if before is not None:
+                    print_lines("A daemon runs again.")
+                case EventTold():
+                    self._print(event, now)
+                case SessionLeft(session=session):
+                    print_lines(f"{session} is not watched any more")
+                case _:
+                    pass
+        sys.stdout.flush()
+
+    def _print(self, event: EventTold, now: datetime) -> None:
+        if event.session != self._session:
+            self._session = event.session
+            print_lines(event.session)
+        print_lines(f"  {plain(render_told(event, now, self._zone))}")

@@ -1,0 +1,1 @@
+"""What a session under watch looks like: one view for the terminal, JSON and the page in a browser."""

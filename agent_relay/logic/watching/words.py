@@ -1,0 +1,146 @@
+"""The lines of a journal in words, for whoever watches; the agents' and the user's own words stay out."""
+
+from datetime import datetime, tzinfo
+
+from agent_relay.domain.event import (
+    ContextCompacting,
+    ContextNoted,
+    DraftBegun,
+    Event,
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    LegAnswered,
+    LegAsking,
+    LegBusy,
+    LegEnded,
+    LegReady,
+    LegStarting,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+    ReturnOffered,
+    SessionCreated,
+    SessionEnded,
+    SessionRested,
+    SessionStopping,
+    SessionWoke,
+    SignalSeen,
+    TurnBegun,
+    TurnEnded,
+)
+from agent_relay.domain.session import Session
+from agent_relay.logic.moments import render_moment
+
+
+def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
+    """What happened, empty for what a watcher need not know; `session` is the one after it."""
+    agent = _name_agent(session, getattr(event.body, "leg", ""))
+    return (
+        _render_leg(event, agent)
+        or _render_signal(event, zone)
+        or _render_handoff(session, event)
+        or _render_session(session, event, zone)
+    )
+
+
+def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an event
+    match event.body:
+        case LegStarting() as body:
+            on = f" on {body.model}" if body.model else ""
+            how = " in its earlier conversation" if body.resumes else ""
+            return f"{body.agent} starts{on}{how}{' without a screen' if body.headless else ''}"
+        case LegReady():
+            return f"{agent} waits for a prompt"
+        case LegBusy():
+            return f"{agent} works"
+        case LegAsking():
+            return f"{agent} asks for an approval"
+        case LegAnswered():
+            return f"{agent} answers again"
+        case LegEnded(_, how, status):
+            return f"{agent} {how}{f' with status {status}' if status >= 0 else ''}"
+        case ContextNoted(_, used, room):
+            filled = f"{100 * used // room} % full" if room > 0 else f"{used:,} tokens long"
+            return f"the context of {agent} is {filled}"
+        case ContextCompacting():
+            return f"{agent} is told to compact its context"
+        case DraftBegun(_, cause):
+            return f"{agent} is asked for a handoff document: {cause}"
+        case _:
+            return ""
+
+
+def _render_signal(event: Event, zone: tzinfo) -> str:
+    body = event.body
+    if not isinstance(body, SignalSeen):
+        return ""
+    until = _render_until(body.until, event.at, zone)
+    ends = f", resets {until}" if until else ""
+    # Told apart from what acts: a screen may show anything.
+    kind = body.kind.replace("-", " ")
+    scope = "" if body.scope in {"warning", ""} else f" ({body.scope})"
+    return f"{body.agent}: {kind}{scope}{ends}{'' if body.decides else ', not acted on'}"
+
+
+def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - one arm an event
+    match event.body:
+        case HandoffBegun() as body:
+            reason = body.reason.replace("_", " ")
+            return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}"
+        case PacketPublished(text_path=path):
+            return f"its packet is published: {path}"
+        case PacketSaved(target=target, text_path=path):
+            return f"a packet for {target} is saved: {path}"
+        case PacketDelivered():
+            return "the successor has its packet"
+        case HandoffConfirmed():
+            return f"handoff done: {session.agent} works on it"
+        case HandoffFailed(_, step, why):
+            return f"handoff failed after {step}: {why}"
+        case HandoffCancelled():
+            return "handoff cancelled"
+        case HandoffRetried():
+            return "handoff tried again"
+        case HandoffClosed(_, verdict):
+            return f"handoff judged: {verdict}"
+        case _:
+            return ""
+
+
+def _render_session(session: Session, event: Event, zone: tzinfo) -> str:  # noqa: PLR0911 - one arm an event
+    match event.body:
+        case SessionCreated():
+            return f"session begins in {session.root}"
+        case SessionRested(why, until):
+            ends = _render_until(until, event.at, zone)
+            return f"session rests{f' until {ends}' if ends else ''}: {why}"
+        case SessionWoke():
+            return "session goes on"
+        case ReturnOffered(agent):
+            return f"{agent} can be had again"
+        case SessionStopping(why):
+            return f"session is stopped{f': {why}' if why else ''}"
+        case SessionEnded(why):
+            return f"session ended{f': {why}' if why else ''}"
+        case TurnBegun(agent):
+            return f"a turn for {agent} begins"
+        case TurnEnded(_, outcome, why):
+            return f"the turn is over: {outcome}{f', {why}' if why else ''}"
+        case _:
+            return ""
+
+
+def _name_agent(session: Session, leg_id: str) -> str:
+    return next((leg.agent for leg in session.legs if leg.id == leg_id), "the agent")
+
+
+def _render_until(text: str, at: datetime, zone: tzinfo) -> str:
+    try:
+        until = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return ""
+    return "" if until is None or until.tzinfo is None else render_moment(until, at, zone)

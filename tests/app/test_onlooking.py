@@ -1,0 +1,82 @@
+"""What the daemon tells onlookers: the screen of whoever works, when it changes, and nothing twice."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.logic.watching.live import Live, parse_live
+from tests.support.at_work import begin, say, working_world
+from tests.support.relay_world import RelayWorld, wait_until
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents and a daemon."""
+    with working_world() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def session(world: RelayWorld) -> str:
+    """A session whose agent is ready."""
+    return begin(world)
+
+
+def look(world: RelayWorld, **fields: object) -> tuple[list[Live], int]:
+    """What changed, and the beat up to which that is."""
+    answer = world.ask("watch.follow", **fields)
+    told, seen = answer["sessions"], answer["seen"]
+    assert isinstance(told, list)
+    assert isinstance(seen, int)
+    return [parse_live(one) for one in told], seen
+
+
+def find_quiet(world: RelayWorld) -> int:
+    """The newest beat once nothing changes any more."""
+    beats = [0, -1]
+    wait_until(lambda: beats.append(look(world)[1]) or beats[-1] == beats[-2], "nothing changes", limit_s=20)
+    return beats[-1]
+
+
+def test_a_session_at_work_is_told_with_its_screen(world: RelayWorld, session: str) -> None:
+    """What the agent shows is the first thing a watcher looks for."""
+    wait_until(lambda: any("ready | demo" in row for row in look(world)[0][0].rows), "the screen is told")
+    (live,), _ = look(world, session=session, root=world.project)
+    assert live.session == session
+    assert live.leg == world.session(session).legs[-1].id
+    assert live.number == world.session(session).number
+
+
+def test_what_was_told_is_not_told_again(world: RelayWorld, session: str) -> None:
+    """A watcher of an idle session costs nothing."""
+    seen = find_quiet(world)
+    assert look(world, seen=seen) == ([], seen)
+    say(world, session, "hello")
+    told, later = look(world, seen=seen, wait=True)
+    assert [live.session for live in told] == [session]
+    assert later > seen
+
+
+def test_a_patient_onlooker_is_answered_when_something_happens(world: RelayWorld, session: str) -> None:
+    """Asking in circles would cost more than the answer."""
+    seen = find_quiet(world)
+    heard: list[tuple[list[Live], int]] = []
+    waiting = threading.Thread(target=lambda: heard.append(look(world, seen=seen, wait=True)))
+    waiting.start()
+    say(world, session, "hello again")
+    waiting.join(30)
+    assert [live.session for live in heard[0][0]] == [session]
+
+
+def test_other_working_trees_and_sessions_are_not_told(world: RelayWorld, session: str) -> None:
+    """Who watches one repository is not woken by all the others."""
+    assert look(world, root="/nowhere")[0] == []
+    assert look(world, session=f"{session[:-1]}?")[0] == []
+
+
+def test_a_place_that_is_none_is_refused(world: RelayWorld) -> None:
+    """A client's mistake is told to it."""
+    with pytest.raises(WrongUseError):
+        world.ask("watch.follow", seen="x")

@@ -1,0 +1,30 @@
+"""A session that works, hits a limit and goes on, line by line, for the tests of watching."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.domain import event as words
+from agent_relay.domain.event import Body, Event
+from agent_relay.logic.watching.story import NO_STORY, Story, go_on
+
+START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
+BEGINNING: tuple[Body, ...] = (
+    words.SessionCreated("S", "/r", "/r/c", ("ada", "bob"), "fix  the\nparser"),
+    words.LegStarting("L1", "ada", 1, native_id="n1"),
+    words.LegStarted("L1", 10, 11, 12),
+    words.LegReady("L1"),
+    words.LegBusy("L1"),
+)
+
+
+def lay(bodies: Sequence[Body], *, known: int = 0) -> list[Event]:
+    """The lines, ten seconds apart."""
+    return [
+        Event(known + index, START + timedelta(seconds=10 * (known + index - 1)), 1, body)
+        for index, body in enumerate(bodies, 1)
+    ]
+
+
+def follow(*bodies: Body) -> Story:
+    """The story of these lines."""
+    return go_on(NO_STORY, lay(bodies), UTC)

@@ -1,0 +1,72 @@
+"""What the daemon tells whoever watches survives the wire, and nothing else gets through it."""
+
+import json
+
+import pytest
+
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.domain.watch_event import WindowUsed
+from agent_relay.logic.screen import Row, Screen
+from agent_relay.logic.watching.live import Live, build_context, cut_screen, parse_live, render_live
+
+LIVE = Live(
+    "S",
+    7,
+    "L1",
+    title="a title",
+    rows=("one", "", "two"),
+    trouble="no disk",
+    model="m1",
+    context=build_context(61, 100),
+    windows=(WindowUsed(name="five-hour", used_percent=34.5, resets_at="2026-11-20T21:00:00+00:00"),),
+)
+
+
+@pytest.mark.parametrize("live", [LIVE, Live("S")])
+def test_what_is_told_is_read_as_it_was(live: Live) -> None:
+    """Both sides are of one version only until the next upgrade."""
+    assert parse_live(json.loads(json.dumps(render_live(live)))) == live
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"session": 1},
+        {"number": True},
+        {"rows": "text"},
+        {"rows": [1]},
+        {"context": [1]},
+        {"context": [1, "x"]},
+        {"windows": [["n", "x", "y"]]},
+        {"windows": [["n", 1]]},
+    ],
+)
+def test_what_is_not_that_is_refused(change: dict[str, object]) -> None:
+    """A socket may be anybody's by mistake."""
+    with pytest.raises(UntrustedDataError):
+        parse_live({**render_live(LIVE), **change})
+
+
+@pytest.mark.parametrize("value", [None, [], {}])
+def test_what_is_no_session_is_refused(value: object) -> None:
+    """The same for what has no fields at all."""
+    with pytest.raises(UntrustedDataError):
+        parse_live(value)
+
+
+def test_a_screen_is_cut_to_what_can_be_sent() -> None:
+    """A huge terminal, wide signs and control characters must not break a watcher's screen."""
+    rows = (Row("a\x1b[31mb\tc"), Row("日" * 200), Row("x" * 400), *(Row("y"),) * 300, Row("  "))
+    title, shown = cut_screen(Screen(rows, 400, title="t\x07" * 300))
+    assert len(shown) == 200
+    assert shown[0] == "ab c"
+    assert shown[1] == "日" * 150
+    assert shown[2] == "x" * 300
+    assert title == "t" * 100
+    assert cut_screen(Screen((Row("a"), Row(""), Row("  ")), 80)) == ("", ("a",))
+
+
+def test_a_context_has_a_percentage_where_its_room_is_known() -> None:
+    """A made-up percentage would be believed."""
+    assert build_context(61, 100).percent == 61
+    assert build_context(61, 0).percent is None
