@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pexpect
 from jsonschema import Draft202012Validator
 
 from agent_relay.domain.run_event import build_schema
@@ -77,3 +78,15 @@ def wait_begun(world: RelayWorld) -> str:
     session = find_sessions(world)[-1]
     world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
     return session
+
+
+def run_on_terminal(world: RelayWorld, *words: str) -> tuple[int, str]:
+    """How a run on a terminal ended, and everything the terminal was given."""
+    command = [sys.executable, "-m", "agent_relay", "run", *words]
+    environ = {**world.environ, "TERM": "xterm-256color"}
+    child = pexpect.spawn(
+        command[0], command[1:], cwd=world.project, env=environ, encoding="utf-8", dimensions=(24, 100)
+    )
+    given: str = child.read()
+    child.close()
+    return int(child.exitstatus or 0), given.replace("\r\n", "\n")

@@ -12,7 +12,7 @@ from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.domain.run_event import build_schema
 from agent_relay.faces.cli.agent import check_agent
 from agent_relay.faces.cli.sessions import find_session
-from agent_relay.faces.cli.turn_printing import Plain
+from agent_relay.faces.cli.turn_printing import choose_form
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions
 
@@ -57,9 +57,12 @@ def run(words: list[str]) -> int:
     check_task(str(wish["task"]), "run")
     if "session" in wish:
         wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
-    plain = Plain()
-    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else plain.show)
-    last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
+    form = choose_form()
+    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else form.show)
+    try:
+        last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
+    finally:
+        form.close()
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
 
 

@@ -1,37 +1,44 @@
-"""A headless turn for people: the agent's words on standard output, relay's on standard error."""
+"""A headless turn for people: laid out on a terminal, else the agent's words as they are."""
 
+import os
+import shutil
 import sys
 from collections.abc import Mapping
 
-from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.cli.printing import is_fancy, plain
+from agent_relay.faces.rendering.notes import find_note
+from agent_relay.faces.rendering.tools import describe_call
 from agent_relay.logic.plain import clean_text
 
 _TOOL_LENGTH = 100
 
 
 class Plain:
-    """Shows one turn's events; a message that came in pieces is put together."""
+    """Shows one turn's events; a message that came in pieces is put together.
+
+    Standard output has the agent's words, standard error what relay has to say.
+    """
 
     def __init__(self) -> None:
         self._is_open = False
 
     def show(self, event: Mapping[str, object]) -> None:
         """What the event is to a person; most are nothing."""
-        if event.get("type") == "text":
-            self._say(clean_text(str(event.get("text", ""))), more=event.get("more") is True)
-            return
         match event.get("type"):
+            case "text":
+                self._say(clean_text(str(event.get("text", ""))), more=event.get("more") is True)
             case "tool" if sys.stderr.isatty():
-                what = " ".join(str(event.get("input", "")).split())[:_TOOL_LENGTH]
-                self.note(f"· {event.get('name', '')} {what}".rstrip())
-            case "handoff":
-                self.note(str(event.get("message", "")))
-            case "handoff-failed":
-                self.note(f"→ {event.get('why', '')}")
-            case "end":
-                self._end(event)
+                what = describe_call(str(event.get("name", "")), str(event.get("input", "")), _TOOL_LENGTH)
+                self.note(f"· {what}")
             case _:
                 self._close()
+                self.note(find_note(event))
+                if event.get("type") == "end":
+                    self.take_leave(event)
+
+    def close(self) -> None:
+        """Nothing is held back."""
+        self._close()
 
     def _say(self, text: str, *, more: bool) -> None:
         if not text:
@@ -42,25 +49,17 @@ class Plain:
             self._close()
         sys.stdout.flush()
 
-    def _end(self, event: Mapping[str, object]) -> None:
-        outcome, agent = event.get("outcome"), event.get("agent")
-        why = event.get("why") or "it does not say why"
-        if outcome == "resting":
-            self.note(str(event.get("message") or f"→ {why}"))
-        elif outcome != "done":
-            self.note(f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}")
-        self.take_leave(event)
-
     def take_leave(self, event: Mapping[str, object]) -> None:
         """What is said at the very end."""
-        self.note(f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}")
+        self.note(_name_session(event))
 
     def note(self, line: str) -> None:
-        """A line of relay's own."""
-        self._close()
-        sys.stdout.flush()
-        sys.stderr.write(f"{plain(line)}\n")
-        sys.stderr.flush()
+        """A line of relay's own, if there is one."""
+        if line:
+            self._close()
+            sys.stdout.flush()
+            sys.stderr.write(f"{plain(line)}\n")
+            sys.stderr.flush()
 
     def _close(self) -> None:
         if self._is_open:
@@ -97,3 +96,41 @@ class ChatPlain(Plain):
 
     def take_leave(self, event: Mapping[str, object]) -> None:
         """Nothing: the next turn follows, or the end of the chat says it."""
+
+
+class LaidOut:
+    """Shows one turn on a terminal as the relay shell does."""
+
+    def __init__(self) -> None:
+        from agent_relay.faces.rendering.turn_view import open_turn_view
+
+        self._view = open_turn_view(_write, columns=_measure, is_colour=is_fancy(), folder=os.getcwd())
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """The event is on its way to the terminal, the last one painted."""
+        self._view.show(event)
+        if event.get("type") == "end":
+            self._view.end()
+            _write(f"{_name_session(event)}\n")
+
+    def close(self) -> None:
+        """Nothing is held back."""
+        self._view.end()
+
+
+def choose_form() -> Plain | LaidOut:
+    """Laid out where all of it goes to terminals."""
+    return LaidOut() if sys.stdout.isatty() and sys.stderr.isatty() else Plain()
+
+
+def _name_session(event: Mapping[str, object]) -> str:
+    return f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _measure() -> int:
+    return shutil.get_terminal_size().columns

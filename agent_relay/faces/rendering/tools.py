@@ -31,9 +31,11 @@ _SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh -l?c (['\"])?(.*)(?(1)\1)")
 _HEADS = ("--- ", "+++ ", "diff ", "Index:", "index ", "=====", "\\ No newline")
 
 
-def describe_call(name: str, given: str, columns: int) -> str:
-    """The call on one line: the tool, and the part of its input that says most."""
+def describe_call(name: str, given: str, columns: int, *, folder: str = "") -> str:
+    """The call on one line: the tool, and the part of its input that says most, without `folder`."""
     what = join_line(_find_telling(given))
+    if folder:
+        what = what.replace(f"{folder}/", "")
     wrapped = _SHELL.fullmatch(what)
     what = wrapped[2] if wrapped else what
     return cut_line(f"{join_line(name)} {what}".strip(), columns)

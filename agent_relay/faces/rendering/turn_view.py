@@ -34,16 +34,21 @@ class TurnView(Protocol):
         ...
 
 
-def open_turn_view(write: Callable[[str], None], *, columns: Callable[[], int], is_colour: bool) -> TurnView:
+def open_turn_view(
+    write: Callable[[str], None], *, columns: Callable[[], int], is_colour: bool, folder: str = ""
+) -> TurnView:
     """A view whose text goes to `write`: whole lines, one call a frame, from a thread of the view's own.
 
     While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
+    Files in `folder` are named by their path below it.
     """
-    return _View(write, columns, is_colour=is_colour)
+    return _View(write, columns, is_colour=is_colour, folder=folder)
 
 
 class _View:
-    def __init__(self, write: Callable[[str], None], columns: Callable[[], int], *, is_colour: bool) -> None:
+    def __init__(
+        self, write: Callable[[str], None], columns: Callable[[], int], *, is_colour: bool, folder: str
+    ) -> None:
         from agent_relay.faces.rendering.prose import Prose
 
         self._frames = Frames(write)
@@ -51,6 +56,7 @@ class _View:
         self._prose = Prose(columns, is_colour=is_colour)
         self._terminal_columns = columns
         self._blocks = Blocks()
+        self._folder = folder
         self._before = ""
         self._forget()
 
@@ -131,7 +137,8 @@ class _View:
         if event.get("about") == "plan":
             self._silence(call)
             return
-        line = describe_call(_text(event, "name"), _text(event, "input"), self._columns - 2)
+        given = _text(event, "input")
+        line = describe_call(_text(event, "name"), given, self._columns - 2, folder=self._folder)
         self._put_call(call, line)
         if call:
             self._calls[call] = line

@@ -1,13 +1,14 @@
 """What an agent thinks to itself: told to who follows, and written down nowhere by relay."""
 
 import os
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
-from tests.support.runs import LIMIT, read_lines, run, run_world
+from tests.support.runs import LIMIT, read_lines, run, run_on_terminal, run_world
 
 SECRET = "perhaps-it-was-the-intern"
 PLAN = [{"text": "mend add()", "status": "in_progress"}]
@@ -68,3 +69,15 @@ def test_thoughts_are_no_output(world: RelayWorld) -> None:
     assert status == 0
     assert out.startswith("I mended it.\n")
     assert SECRET not in out + err
+
+
+def test_on_a_terminal_the_turn_is_laid_out(world: RelayWorld) -> None:
+    """Whoever watches sees what a turn does, not only what it says at its end."""
+    status, given = run_on_terminal(world, "demo", "Mend add().")
+    assert status == 0
+    assert f"\x1b[2;3m~ Hm, {SECRET}.\x1b[0m\n" in given
+    assert "\x1b[1m  ▸ mend add()\x1b[0m\n" in given
+    assert "● edit calc.py\n" in re.sub(r"\x1b\[\d+m", "", given)
+    assert "\x1b[32m  +    return a + b\x1b[0m\n" in given
+    assert "→ demo hit its session limit (resets " in given
+    assert re.search(r"\n→ Session \w{26}\. Its next turn: --continue \w{26}\n$", given)
