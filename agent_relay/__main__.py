@@ -11,9 +11,13 @@ def main() -> int:
 
         sys.stdout.write(f"agent-relay {__version__}\n")
         return 0
-    from agent_relay.faces.cli.dispatch import run
+    from agent_relay.faces.cli.dispatch import guard, run
 
-    return run(words)
+    if words:
+        return run(words)
+    from agent_relay.faces.shell.opening import open_shell
+
+    return guard(open_shell, words)
 
 
 if __name__ == "__main__":

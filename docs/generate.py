@@ -1,4 +1,4 @@
-"""Writes the pages that are made from code: `states.md` from the table of states, `cli.md` from the commands.
+"""Writes the pages made from code: `states.md` from the table of states, two from the tables of commands.
 
     python docs/generate.py
 
@@ -16,6 +16,7 @@ from typer.models import OptionInfo
 from agent_relay.domain.session import State
 from agent_relay.faces.cli import agent, attach, chat, run, status
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
+from agent_relay.faces.shell.commands.registry import KEYS, SHELL_COMMANDS
 from agent_relay.logic.transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -68,10 +69,37 @@ Everything printed has `--json` with the same contents. Colour only on a termina
 
 An agent that is called like a command is started by `agent-relay agent NAME …`.
 """
+SHELL = """\
+# The relay shell
+
+{note}
+`agent-relay` alone, on a terminal, opens the relay shell. What you type is the next message to the
+agent at work; its turn is one of `agent-relay run`, so everything in [run.md](run.md) holds: it has no
+screen, it fails over at a limit, and it goes on without the shell. All turns belong to one session, and
+an agent goes on in its own conversation.
+
+* What you type while an agent works waits for its turn, in order, and is kept on disk until the journal
+  has it. A limit, a failed turn, a daemon that dies or a shell that is killed loses none of it: after a
+  turn that did not end well it stays above the prompt until you send it on, and the next shell in this
+  folder finds what a killed one left.
+* A line that begins with `/` is a command, one with `!` is run by your own shell, and `@` completes a
+  path.
+* What you typed before is kept for later shells, readable only by you and without secrets.
+* The line above the prompt says who has the next message, on which model, how full its context is, what
+  the session has cost as far as agents tell, and who rests until when. It is drawn again only when it
+  changes.
+* Without a terminal nothing is waited for: the short help is printed, and the exit status is 2.
+
+| keys | do |
+|---|---|
+{keys}
+
+{commands}
+"""
 
 
 def main() -> None:
-    """Both pages stand there as the code has it."""
+    """The pages stand there as the code has it."""
     for name, build in PAGES.items():
         with open(os.path.join(HERE, name), "w", encoding="utf-8") as stream:
             stream.write(build())
@@ -116,6 +144,17 @@ def build_cli() -> str:
     return "\n".join(parts)
 
 
+def build_shell() -> str:
+    """The page of the shell: its keys, and its commands in the order of its help."""
+    keys = "\n".join(f"| {name} | {about} |" for name, about in KEYS)
+    parts = []
+    for command in SHELL_COMMANDS.values():
+        about = " ".join((f"{command.about[0].upper()}{command.about[1:]}.", *command.more))
+        usage = f"/{command.name} {command.usage}".rstrip()
+        parts += [f"## `{usage}`", "", about, "", f"Outside of the shell: `{command.plain}`.", ""]
+    return SHELL.format(note=NOTE, keys=keys, commands="\n".join(parts).rstrip())
+
+
 def _describe(words: str, function: typing.Callable[..., None]) -> list[str]:
     hints = typing.get_type_hints(function, include_extras=True)
     lines, usage = [], [f"agent-relay {words}"]
@@ -142,7 +181,7 @@ def _id(state: str) -> str:
 HOT = {"attach": attach.HELP, "chat": chat.HELP, "run": run.HELP, "status": status.HELP}
 BEHIND = {"metrics": "metrics"}
 """The modules behind doors that answer from memory."""
-PAGES = {"states.md": build_states, "cli.md": build_cli}
+PAGES = {"states.md": build_states, "cli.md": build_cli, "shell.md": build_shell}
 
 if __name__ == "__main__":
     main()

@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
 from typing import Protocol
 
@@ -41,12 +41,20 @@ class _Told(Exception):  # noqa: N818 - no error: a Unix signal while nothing is
 class TurnLoop:
     """One turn and its follower. `connect` finds or starts a daemon, `show` prints one event.
 
-    `ended_by` is the Unix signal that ended it, 0 for none.
+    `heeds` are the Unix signals that end the turn; who follows from another than the main thread can heed
+    none. `ended_by` is the one that did, 0 for none.
     """
 
-    def __init__(self, connect: Callable[[], Asking], show: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Asking],
+        show: Callable[[Event], None],
+        *,
+        heeds: Sequence[int] = _SIGNALS,
+    ) -> None:
         self._connect = connect
         self._show = show
+        self._heeds = heeds
         self._connection: Asking | None = None
         self._may_break = False
         self._deadline = 0.0
@@ -86,10 +94,15 @@ class TurnLoop:
                         "chat.next", _BEGIN_LIMIT_S, **fields, after=followed, stop=bool(self.ended_by)
                     )
 
+    def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
+        """The last event of a turn that was begun before, shown from the place `told` on."""
+        with self._heeding(), self._stopping(session):
+            return self._follow(session, told)
+
     @contextlib.contextmanager
     def _heeding(self) -> Iterator[None]:
         """Unix signals end the turn; what whoever started us has ignored stays so: nohup, a script's job."""
-        heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        heeded = [number for number in self._heeds if signal.getsignal(number) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self._heard) for number in heeded}
         try:
             yield

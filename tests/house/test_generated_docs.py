@@ -8,7 +8,7 @@ import pytest
 from tests.house import tree
 
 
-@pytest.mark.parametrize("page", ["states.md", "cli.md"])
+@pytest.mark.parametrize("page", ["states.md", "cli.md", "shell.md"])
 def test_generated_pages_are_current(page: str) -> None:
     """A page that is out of date is worse than none; `make docs` writes them again."""
     spec = importlib.util.spec_from_file_location(

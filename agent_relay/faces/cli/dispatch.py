@@ -19,9 +19,14 @@ OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 def run(words: list[str]) -> int:
     """The exit status of the command that `words` name."""
+    return guard(lambda: _find(words)(words[1:]), words)
+
+
+def guard(command: "Callable[[], int]", words: list[str]) -> int:
+    """The exit status of `command`, or of what kept it from its end; `words` name it in a crash report."""
     _keep_writing()
     try:
-        status = _find(words)(words[1:])
+        status = command()
         sys.stdout.flush()
     except RelayError as error:
         from agent_relay.faces.cli.printing import print_error

@@ -52,7 +52,7 @@ def obey(
     word, _, rest = line.strip().partition(" ")
     rest = rest.strip()
     if word == "/status" and not rest:
-        return _describe(session, folder)
+        return describe(session, folder)
     if word in {"/help", "/?", "help", "?"}:
         return HELP
     if word == "/use":
@@ -140,7 +140,8 @@ def _request(connect: "Callable[[], Connection]", op: str, **fields: str) -> tup
     return ()
 
 
-def _describe(session: str, folder: str) -> tuple[str, ...]:
+def describe(session: str, folder: str) -> tuple[str, ...]:
+    """The session in short, its state first."""
     view = _read(session, folder)
     lines = [f"session {session}: {view['state']} under {view['agent']}, {view['handoffs']} handoffs"]
     if view["task"]:

@@ -1,0 +1,1 @@
+"""The relay shell: one prompt, many turns, whichever agent has them."""

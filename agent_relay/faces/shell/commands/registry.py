@@ -1,0 +1,99 @@
+"""The one table of the shell's commands."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.shell.commands.face import Act, Completes, ShellCommand
+from agent_relay.faces.shell.commands.leaving import leave
+from agent_relay.faces.shell.commands.showing import show_status
+from agent_relay.faces.shell.commands.switching import use
+
+
+def _mirror(name: str, *, completes: Completes = "") -> ShellCommand:
+    """The plain command of that name, as its own table describes it."""
+    _, usage, about = COMMANDS[name]
+    return ShellCommand(name, usage, about, f"agent-relay {name}", completes=completes)
+
+
+def _act(name: str, act: Act, *, completes: Completes = "") -> ShellCommand:
+    """The same, done here in the shell's own way."""
+    return replace(_mirror(name, completes=completes), act=act)
+
+
+_TABLE = (
+    ShellCommand(
+        "use",
+        "AGENT [MESSAGE]",
+        "hand over to AGENT; with MESSAGE, that is what it is told first",
+        "agent-relay AGENT --session ID",
+        use,
+        (
+            "While an agent works, its turn passes on at once; else AGENT has the next message.",
+            "It reads a packet, or goes on in its own conversation with what changed since.",
+        ),
+        completes="agent",
+    ),
+    _act("status", show_status),
+    _mirror("sessions"),
+    _mirror("agents"),
+    _mirror("limits"),
+    _mirror("order", completes="agent"),
+    _mirror("metrics"),
+    _mirror("packet", completes="packet"),
+    ShellCommand("help", "[COMMAND]", "what can be typed here", "agent-relay --help", completes="command"),
+    ShellCommand(
+        "exit",
+        "",
+        "leave; a turn under way goes on, and what waits is kept for the next shell",
+        "Ctrl-D",
+        leave,
+    ),
+)
+
+SHELL_COMMANDS: Mapping[str, ShellCommand] = {command.name: command for command in _TABLE}
+"""By name, in the order of the help."""
+
+KEYS = (
+    ("Enter", "send; while an agent works, the message waits for its turn"),
+    ("Ctrl-J, Alt-Enter", "a new line; a paste may have several"),
+    ("Up on an empty line", "take the newest waiting message back to edit it"),
+    ("Enter on an empty line", "send on what waits after a turn was stopped or failed"),
+    ("Ctrl-C, Esc", "stop the turn; once more leaves"),
+    ("Tab", "complete commands, agents, sessions, and paths behind @"),
+    ("!COMMAND", "run a command of your own shell here"),
+    ("Ctrl-D", "leave"),
+)
+"""What the keys do."""
+
+
+def render_shell_help(name: str = "") -> tuple[str, ...]:
+    """The lines of `/help`, or of one command's own help; empty for a command there is not."""
+    if name:
+        command = SHELL_COMMANDS.get(name.removeprefix("/"))
+        return () if command is None else _render_one(command)
+    width = max(len(_spell(command)) for command in SHELL_COMMANDS.values())
+    rows = [f"  {_spell(command):{width}}  {command.about}" for command in SHELL_COMMANDS.values()]
+    wide = max(len(keys) for keys, _ in KEYS)
+    return (
+        "Anything else you type is the next message to the agent.",
+        *rows,
+        "",
+        *(f"  {keys:{wide}}  {about}" for keys, about in KEYS),
+        "",
+        "Every command answers --help.",
+    )
+
+
+def _render_one(command: ShellCommand) -> tuple[str, ...]:
+    return (
+        f"usage: {_spell(command)}",
+        "",
+        f"{command.about[0].upper()}{command.about[1:]}.",
+        *command.more,
+        f"Outside of the shell: {command.plain}",
+    )
+
+
+def _spell(command: ShellCommand) -> str:
+    return f"/{command.name} {command.usage}".rstrip()

@@ -1,0 +1,92 @@
+"""What a shell is in the middle of: which session, which agent is asked next, and what it has cost."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agent_relay.system.glances import find_near_root, read_session
+
+Event = Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One relay session over many turns; `session` is empty before the first.
+
+    `agent` is who has the next message, `at_work` who has the running turn, empty between turns; `models` are
+    the user's for this shell, by agent. The journal is the truth; this is how far it was read.
+    """
+
+    cwd: str
+    agent: str = ""
+    session: str = ""
+    folder: str = ""
+    at_work: str = ""
+    model: str = ""
+    cost: float | None = None
+    context: tuple[int, int] = (0, 0)
+    models: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        """The folder that holds `.agent-relay`."""
+        return self.folder.partition("/.agent-relay/sessions/")[0] or find_near_root(self.cwd)
+
+    def build_wish(self, message: str) -> dict[str, object]:
+        """The next turn, in the daemon's words."""
+        wish: dict[str, object] = {
+            "agent": self.agent,
+            "task": message,
+            "cwd": self.cwd,
+            "env": dict(os.environ),
+            "args": [],
+        }
+        if self.session:
+            wish["session"] = self.session
+        if self.models.get(self.agent):
+            wish["model"] = self.models[self.agent]
+        return wish
+
+    def hear(self, event: Event) -> None:
+        """What the event changes is known here."""
+        match event.get("type"):
+            case "turn":
+                self.session, self.folder = _text(event, "session"), _text(event, "folder")
+                self.at_work = _text(event, "agent")
+            case "leg":
+                self.at_work = self.agent = _text(event, "agent")
+                self.model = _text(event, "model") or self.models.get(self.agent, "")
+            case "usage":
+                cost = event.get("cost")
+                if isinstance(cost, int | float):
+                    self.cost = (self.cost or 0.0) + cost
+            case "end":
+                self.at_work = ""
+                self.look()
+            case _:
+                return
+
+    def look(self) -> dict[str, object]:
+        """The session in short, read from its journal; what it says of the context is known here then."""
+        if not self.session:
+            return {}
+        view = read_session(self.root, self.session)
+        known = view["context"]
+        if isinstance(known, dict):
+            used, room = known.get("used"), known.get("room")
+            self.context = (used, room) if isinstance(used, int) and isinstance(room, int) else (0, 0)
+        else:
+            self.context = (0, 0)
+        return view
+
+    def join(self, view: Mapping[str, object]) -> None:
+        """The next message belongs to the session of `view`, which `read_session` has given."""
+        self.session, self.folder = str(view["session"]), str(view["folder"])
+        self.agent = str(view["agent"]) or self.agent
+        self.cost = None
+        self.look()
+
+
+def _text(event: Event, key: str) -> str:
+    found = event.get(key)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,72 @@
+"""What a line typed in the shell means: a command, a command of the user's own shell, or a message."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.relay_prompt import find_plain, split_words
+from agent_relay.faces.shell.commands.face import ShellCommand, ShellFace
+from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+
+
+async def obey(shell: ShellFace, line: str) -> None:
+    """The line is done, sent, or refused. Raises RelayError where it cannot be done."""
+    if line.startswith("!"):
+        with shell.lend_terminal():
+            run_own(line[1:])
+        return
+    if not line.startswith("/"):
+        shell.turns.send(line)
+        return
+    word, _, rest = line.strip().partition(" ")
+    rest = rest.strip()
+    command = SHELL_COMMANDS.get(word[1:])
+    if command is None:
+        raise _refuse(word)
+    if command.name == "help":
+        lines = render_shell_help(rest)
+        if not lines:
+            raise _refuse(f"/{rest.removeprefix('/')}")
+        shell.say(*lines)
+    elif rest in {"--help", "-h"} and command.act is not None:
+        shell.say(*render_shell_help(command.name))
+    elif command.act is not None:
+        await command.act(shell, rest)
+    else:
+        shell.run_plain(build_plain(command, rest, shell.conversation.session))
+
+
+def build_plain(command: ShellCommand, rest: str, session: str) -> Sequence[str]:
+    """The words of the plain command, about this session where it may be about one."""
+    found = find_plain(f"/{command.name}", rest, session) if session and "--help" not in rest else ()
+    return found or (command.name, *split_words(rest))
+
+
+def run_own(text: str) -> int:
+    """The exit status of a command of the user's own shell, run on this terminal."""
+    if not text.strip():
+        raise WrongUseError("! needs a command", hint="For example: !git status")
+    program = os.environ.get("SHELL") or "/bin/sh"
+    # Ctrl-C is the command's; the shell around it goes on.
+    before = signal.signal(signal.SIGINT, _ignore)
+    try:
+        return subprocess.run([program, "-c", text], check=False).returncode
+    except OSError as error:
+        raise WrongUseError(f"cannot run {program}: {error.strerror}") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _ignore(number: int, frame: object) -> None:
+    """A handler, because what is ignored here would be ignored by the command too."""
+    del number, frame
+
+
+def _refuse(word: str) -> WrongUseError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.removeprefix("/"), SHELL_COMMANDS, n=1)
+    meant = f"Did you mean /{close[0]}? " if close else ""
+    return WrongUseError(f"the shell does not know {word[:40]!r}", hint=f"{meant}See: /help")

@@ -1,0 +1,57 @@
+"""How the terminal takes keys while the shell has it, and the way back to how it was."""
+
+import os
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_RESTORE = b"\x1b[?2004l\x1b[?25h\x1b[0m"
+_IFLAG = termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR
+_LFLAG = termios.ECHO | termios.ICANON | termios.IEXTEN
+
+
+class Modes:
+    """The line discipline of one terminal.
+
+    Between two prompts it stays as it is at the prompt: an Enter typed then would arrive as another key, and
+    what is typed would be painted over.
+    """
+
+    def __init__(self, source: int = 0, target: int = 1) -> None:
+        self._source = source
+        self._target = target
+        self._before = termios.tcgetattr(source)
+
+    def quieten(self, *, signals: bool = False) -> None:
+        """Keys wait unseen for whoever reads them; with `signals`, Ctrl-C still interrupts."""
+        modes = termios.tcgetattr(self._source)
+        modes[0] &= ~_IFLAG
+        modes[3] &= ~(_LFLAG | (0 if signals else termios.ISIG))
+        if signals:
+            modes[3] |= termios.ISIG
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(self._source, termios.TCSANOW, modes)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within, Ctrl-C interrupts."""
+        self.quieten(signals=True)
+        try:
+            yield
+        finally:
+            self.quieten()
+
+    @contextmanager
+    def given_away(self) -> Iterator[None]:
+        """Within, somebody else has the terminal as it was before the shell."""
+        self.restore()
+        try:
+            yield
+        finally:
+            self.quieten()
+
+    def restore(self) -> None:
+        """The terminal is as it was, if it is still there."""
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(self._source, termios.TCSANOW, self._before)
+            os.write(self._target, _RESTORE)

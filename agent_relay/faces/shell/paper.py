@@ -1,0 +1,51 @@
+"""Where the agents' words are painted: above the prompt, whole lines at a time."""
+
+import asyncio
+import errno
+import os
+from concurrent.futures import Future
+from contextlib import suppress
+
+from prompt_toolkit.application import get_app_or_none
+
+
+class Paper:
+    """The terminal above the prompt. `loop` is the one the prompt is drawn by."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, target: int = 1) -> None:
+        self._loop = loop
+        self._target = target
+
+    def write(self, lines: str) -> None:
+        """The lines are painted. For other threads than the loop's; raises OSError where nobody looks."""
+        done: Future[None] = Future()
+        try:
+            self._loop.call_soon_threadsafe(self._paint_for, lines, done)
+        except RuntimeError:
+            raise OSError(errno.EIO, "the shell is over") from None
+        done.result()
+
+    def paint(self, lines: str) -> None:
+        """All of the lines are on the terminal, the prompt below them. Raises OSError where there is none."""
+        app = get_app_or_none()
+        is_drawn = app is not None and app.is_running
+        if app is not None and is_drawn:
+            # Not in_terminal, which gives the keys away meanwhile: what is typed then would be echoed.
+            app.renderer.erase()
+        try:
+            data = lines.replace("\r\n", "\n").replace("\n", "\r\n").encode("utf-8", "backslashreplace")
+            while data:
+                data = data[os.write(self._target, data) :]
+        finally:
+            if app is not None and is_drawn:
+                app.renderer.reset()
+                app.invalidate()
+
+    def _paint_for(self, lines: str, done: "Future[None]") -> None:
+        try:
+            self.paint(lines)
+        except OSError as error:
+            done.set_exception(error)
+        else:
+            with suppress(asyncio.InvalidStateError):
+                done.set_result(None)

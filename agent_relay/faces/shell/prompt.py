@@ -1,0 +1,135 @@
+"""The prompt at the bottom of the shell: keys, completion, history, and above it what waits."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import AnyFormattedText
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output
+
+_SHOWN_WAITING = 3
+_LONGEST_WAITING = 60
+
+
+class Behind(Protocol):
+    """What the prompt shows and whom its keys reach."""
+
+    def list_waiting(self) -> list[str]:
+        """The messages that wait."""
+        ...
+
+    def render_status(self, width: int) -> str:
+        """The line above the prompt."""
+        ...
+
+    def interrupt(self) -> None:
+        """The person pressed Ctrl-C on an empty line, or Escape while somebody works."""
+        ...
+
+    def take_back(self) -> str:
+        """The newest message that waits, to be edited; it waits no longer."""
+        ...
+
+    def is_working(self) -> bool:
+        """Whether somebody works."""
+        ...
+
+
+class Prompt:
+    """Asks for one message after the other; what is painted meanwhile stands above."""
+
+    def __init__(
+        self,
+        behind: Behind,
+        *,
+        history: History,
+        completer: Completer,
+        output: Output | None = None,
+        source: Input | None = None,
+    ) -> None:
+        self._behind = behind
+        self._session: PromptSession[str] = PromptSession(
+            message=self._render,
+            multiline=True,
+            history=history,
+            completer=completer,
+            complete_while_typing=Condition(self._completes),
+            key_bindings=_bind(behind, lambda: self._session.default_buffer.text),
+            prompt_continuation="  ",
+            erase_when_done=True,
+            enable_suspend=True,
+            reserve_space_for_menu=5,
+            output=output,
+            input=source,
+        )
+
+    @property
+    def app(self) -> Application[str]:
+        """What is drawn again by `invalidate` and left by `exit`."""
+        return self._session.app
+
+    async def ask(self) -> str:
+        """The next message or command. Raises EOFError where the person leaves."""
+        return await self._session.prompt_async(handle_sigint=False)
+
+    def _completes(self) -> bool:
+        """Whether what stands there is completed unasked: a command or a path, no prose."""
+        before = self._session.default_buffer.document.text_before_cursor
+        return before.startswith("/") or before.rpartition(" ")[2].startswith("@")
+
+    def _render(self) -> AnyFormattedText:
+        width = self.app.output.get_size().columns
+        waiting = self._behind.list_waiting()
+        lines = [f"  waits: {_shorten(message)}" for message in waiting[:_SHOWN_WAITING]]
+        if len(waiting) > _SHOWN_WAITING:
+            lines.append(f"  … and {len(waiting) - _SHOWN_WAITING} more")
+        above = "".join(f"{line[: width - 1]}\n" for line in lines)
+        return [
+            ("class:waiting fg:ansibrightblack", above),
+            ("class:status fg:ansibrightblack", f"{self._behind.render_status(width)}\n"),
+            ("class:prompt bold", "> "),
+        ]
+
+
+def _shorten(message: str) -> str:
+    text = " ".join(message.split())
+    return text if len(text) <= _LONGEST_WAITING else f"{text[:_LONGEST_WAITING]}…"
+
+
+def _bind(behind: Behind, read: Callable[[], str]) -> KeyBindings:
+    keys = KeyBindings()
+    is_empty = Condition(lambda: not read())
+    waits = Condition(lambda: bool(behind.list_waiting()))
+    works = Condition(behind.is_working)
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("c-j")
+    @keys.add("escape", "enter")
+    def _add_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("up", filter=is_empty & waits)
+    def _take_back(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text(behind.take_back())
+
+    @keys.add("c-c", filter=is_empty)
+    @keys.add("escape", filter=is_empty & works)
+    def _interrupt(_event: KeyPressEvent) -> None:
+        behind.interrupt()
+
+    @keys.add("c-c", filter=~is_empty)
+    def _clear(event: KeyPressEvent) -> None:
+        # Not lost: it is what the key for earlier entries brings back.
+        event.current_buffer.append_to_history()
+        event.current_buffer.reset()
+
+    return keys

@@ -1,0 +1,173 @@
+"""The relay shell at work: a prompt that is always there, and beside it the turns of what was typed."""
+
+import asyncio
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.faces.cli.dispatch import run as run_command
+from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.dispatching import obey
+from agent_relay.faces.shell.modes import Modes
+from agent_relay.faces.shell.paper import Paper
+from agent_relay.faces.shell.prompt import Prompt
+from agent_relay.faces.shell.status_line import render_status
+from agent_relay.faces.shell.turns import Turns
+from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.system.folders import Folders
+from agent_relay.system.glances import read_resting
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_WITH_KEYS = (["packet", "edit"],)
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """What the shell has of its terminal: where it writes, and how keys are taken."""
+
+    paper: Paper
+    modes: Modes
+
+
+class Shell:
+    """One shell on one terminal; `status` is its exit status. Give it its prompt before `run`."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        conversation: Conversation,
+        typed: TypedAhead,
+        turns: Turns,
+        terminal: "Terminal",
+    ) -> None:
+        self._folders = folders
+        self._typed = typed
+        self._paper = terminal.paper
+        self._modes = terminal.modes
+        self._prompt: Prompt | None = None
+        self._resting: list[dict[str, object]] = []
+        self._hint = ""
+        self._is_leaving = False
+        self.conversation = conversation
+        self.turns = turns
+        self.status = 0
+
+    def take_prompt(self, prompt: Prompt) -> None:
+        """`prompt` is what the person types at."""
+        self._prompt = prompt
+
+    async def run(self) -> int:
+        """The exit status once the person left or the terminal is gone."""
+        self._modes.quieten()
+        self._resting = read_resting(self._folders.ledger)
+        worker = asyncio.create_task(self.turns.run(), name="turns")
+        worker.add_done_callback(self._worker_over)
+        try:
+            with self._ending():
+                while not self._is_leaving:
+                    await self._read_line()
+        finally:
+            worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await worker
+            self._typed.close()
+        return self.status
+
+    async def _read_line(self) -> None:
+        assert self._prompt is not None  # noqa: S101 - given before `run`
+        try:
+            line = await self._prompt.ask()
+        except EOFError:
+            self._is_leaving = True
+            return
+        self._hint = ""
+        if not line.strip():
+            if self.turns.why_held:
+                self.turns.go_on()
+            return
+        if line.startswith(("/", "!")):
+            self._paper.paint(f"> {plain(line)}\n")
+        try:
+            await obey(self, line)
+        except RelayError as error:
+            self.say(f"agent-relay: {error.sentence}", *([f"  {error.hint}"] if error.hint else []))
+
+    def say(self, *lines: str) -> None:
+        """The lines are on the terminal."""
+        self._paper.paint("".join(f"{plain(line)}\n" for line in lines))
+
+    def run_plain(self, words: Sequence[str]) -> int:
+        """The exit status of a plain command on this terminal."""
+        with self._modes.given_away() if list(words[:2]) in _WITH_KEYS else self._modes.interruptible():
+            return run_command([*words])
+
+    def lend_terminal(self) -> AbstractContextManager[None]:
+        """Within, somebody else has the terminal."""
+        return self._modes.given_away()
+
+    def leave(self, status: int = 0) -> None:
+        """The shell ends after what it does now."""
+        self.status = status
+        self._is_leaving = True
+        if self._prompt is not None and self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(exception=EOFError)
+
+    def changed(self) -> None:
+        """What stands around the prompt is not what it was."""
+        if not self.turns.is_working:
+            self._hint = ""
+            self._resting = read_resting(self._folders.ledger)
+        self._redraw()
+
+    def _redraw(self) -> None:
+        if self._prompt is not None and self._prompt.app.is_running:
+            self._prompt.app.invalidate()
+
+    def interrupt(self) -> None:
+        """The first time the turn is stopped, the second time the shell is left."""
+        if self._hint:
+            self.leave()
+            return
+        if self.turns.is_working:
+            self._stopping = asyncio.create_task(self.turns.stop(), name="stop")
+        self._hint = "stopping; Ctrl-C leaves" if self.turns.is_working else "Ctrl-C once more leaves"
+        self._redraw()
+
+    def take_back(self) -> str:
+        """The newest message that waits, which waits no longer."""
+        return self._typed.take_last() if len(self.list_waiting()) else ""
+
+    def is_working(self) -> bool:
+        """Whether an agent works."""
+        return self.turns.is_working
+
+    def list_waiting(self) -> list[str]:
+        """The messages nobody has been given."""
+        return self.turns.list_waiting()
+
+    def render_status(self, width: int) -> str:
+        """The line above the prompt."""
+        state = "working" if self.turns.is_working else ""
+        if self.turns.why_held:
+            state = f"{len(self._typed)} not sent ({self.turns.why_held}): Enter sends on, Up edits"
+        return render_status(self.conversation, self._resting, state=self._hint or state, width=width)
+
+    def _worker_over(self, worker: asyncio.Task[None]) -> None:
+        if not worker.cancelled() and worker.exception() is not None:
+            self.leave(1)
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """A terminal that goes away and whoever ends us are obeyed in order: what was typed is kept."""
+        loop = asyncio.get_running_loop()
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, self.leave, 128 + number)
+        try:
+            yield
+        finally:
+            for number in _ENDING:
+                loop.remove_signal_handler(number)

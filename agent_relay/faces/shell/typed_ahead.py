@@ -1,0 +1,112 @@
+"""What was typed while an agent worked: kept in order, on disk, until its turn has begun."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.files import read_bounded, write_atomic
+from agent_relay.system.locks import take_lock
+
+_LIMIT_BYTES = 16 << 20
+
+
+class TypedAhead:
+    """Messages in order, the oldest first. `changed` is called after every change.
+
+    They stand in a file that only the user can read: a shell that is killed loses none of them.
+    """
+
+    def __init__(self, path: str, changed: Callable[[], None]) -> None:
+        self._path = path
+        self._changed = changed
+        self._messages: list[str] = []
+        self._lock = take_lock(f"{path}.lock")
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[str]:
+        """The messages, the oldest first."""
+        return iter(tuple(self._messages))
+
+    @property
+    def first(self) -> str:
+        """The message that is sent next; empty for none."""
+        return self._messages[0] if self._messages else ""
+
+    def add(self, message: str) -> None:
+        """`message` is the last one now."""
+        self._messages.append(message)
+        self._keep()
+
+    def put_first(self, message: str) -> None:
+        """`message` is sent before all the others."""
+        self._messages.insert(0, message)
+        self._keep()
+
+    def drop_first(self) -> None:
+        """The first message is somebody else's now."""
+        del self._messages[:1]
+        self._keep()
+
+    def take_last(self) -> str:
+        """The newest message, which waits no longer; empty for none."""
+        message = self._messages.pop() if self._messages else ""
+        self._keep()
+        return message
+
+    def take_over(self, folder: str) -> int:
+        """How many messages shells that are gone have left in `folder`, which wait here now."""
+        before = len(self._messages)
+        for name in sorted(_list_names(folder)):
+            path = os.path.join(folder, name)
+            if path == self._path:
+                continue
+            lock = take_lock(f"{path}.lock")
+            if lock is None:
+                continue
+            try:
+                self._messages += _read(path)
+                self._keep()
+                _remove(path)
+            finally:
+                os.close(lock)
+        return len(self._messages) - before
+
+    def close(self) -> None:
+        """Whoever opens the next shell finds what is left."""
+        if not self._messages:
+            _remove(self._path)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _keep(self) -> None:
+        # What cannot be written is still sent: a full disk must not stop the work.
+        with suppress(RelayError):
+            write_atomic(self._path, json.dumps(self._messages).encode(), durable=False)
+        self._changed()
+
+
+def _list_names(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name.endswith(".json")]
+    except OSError:
+        return []
+
+
+def _read(path: str) -> list[str]:
+    try:
+        found = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
+    except (OSError, RelayError, ValueError, RecursionError):
+        return []
+    return [message for message in found if isinstance(message, str)] if isinstance(found, list) else []
+
+
+def _remove(path: str) -> None:
+    for name in (path, f"{path}.lock"):
+        with suppress(OSError):
+            os.unlink(name)

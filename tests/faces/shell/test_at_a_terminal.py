@@ -1,0 +1,140 @@
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents."""
+    with shell_world() as made:
+        yield made
+
+
+@pytest.fixture
+def person(world: RelayWorld) -> Iterator[ShellPerson]:
+    """Somebody at the relay shell."""
+    sitting = ShellPerson(world)
+    yield sitting
+    sitting.terminal.close()
+
+
+def test_many_turns_are_one_session_and_one_conversation_of_the_agent(person: ShellPerson) -> None:
+    """The agent remembers what was said a turn ago, because it is its own conversation that goes on."""
+    for number in ("one", "two", "three"):
+        person.type(f"turn {number}")
+        person.wait_for(rf"demo > turn {number}\s+demo heard you")
+        person.wait_idle()
+    natives = list_natives(person.world, person.session())
+    assert len(natives) == 3
+    assert len(set(natives)) == 1
+    assert list_prompts(person.world, person.session()) == ["turn one", "turn two", "turn three"]
+
+
+def test_what_is_typed_while_an_agent_works_waits_in_order(person: ShellPerson) -> None:
+    """People think faster than agents work; their second thought must not be lost or sent first."""
+    person.type("soon, please")
+    person.wait_for("I begin")
+    person.type("first thought")
+    person.type("second thought")
+    person.wait_for(r"waits: first thought\s+waits: second thought")
+    person.wait_for(r"(?s)I end.*demo > first thought.*heard you.*demo > second thought.*heard you")
+    person.wait_idle()
+    assert "waits:" not in person.screen
+    assert list_prompts(person.world, person.session()) == [
+        "soon, please",
+        "first thought",
+        "second thought",
+    ]
+
+
+def test_a_stopped_turn_keeps_what_waits_until_it_is_sent_on(person: ShellPerson) -> None:
+    """Whoever stops an agent wants to think; what they typed before is theirs to edit or send."""
+    person.type("slow work")
+    person.wait_for("I begin")
+    person.type("and then this")
+    person.wait_for("waits: and then this")
+    person.terminal.send("\x03")
+    person.wait_for("demo was stopped")
+    person.wait_for("1 not sent")
+    person.terminal.send("\x1b[A")
+    person.wait_for("> and then this")
+    person.terminal.send(", edited\r")
+    person.wait_for(r"demo > and then this, edited\s+demo heard you")
+
+
+def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
+    """What is known from the command line is known here."""
+    person.type("/order understudy demo")
+    person.wait_for(r"> /order understudy demo\s+understudy demo")
+    person.type("/limits")
+    person.wait_for("No agent rests|Nobody rests")
+    person.type("/oder")
+    person.wait_for(r"does not know '/oder'\s+Did you mean /order")
+    person.type("/use --help")
+    person.wait_for("Outside of the shell: agent-relay AGENT --session ID")
+    person.type("!echo $((6*7))")
+    person.wait_for(r"(?m)^42")
+
+
+def test_another_agent_has_the_next_message_by_a_packet(person: ShellPerson) -> None:
+    """Switching by hand is the same handoff as one by a limit."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/use understudy")
+    person.wait_for("→ understudy has the next message")
+    person.type("go on")
+    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+    assert [agent for agent, _ in list_natives(person.world, person.session())] == ["demo", "understudy"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_whoever_ends_the_shell_gets_the_terminal_back(person: ShellPerson, number: int) -> None:
+    """A terminal without echo, or one that brackets pastes, is a broken terminal to most people."""
+    person.terminal.wait_quiet(0.3)
+    os.kill(person.terminal.pid, number)
+    assert person.terminal.wait_exit(30) == 128 + number
+    assert person.terminal.modes_left_on() == []
+
+
+def test_a_killed_shell_loses_neither_the_turn_nor_what_waits(world: RelayWorld) -> None:
+    """A closed laptop, a dropped connection: the turn is the daemon's, the words are on disk."""
+    first = ShellPerson(world)
+    first.type("soon, please")
+    first.wait_for("I begin")
+    first.type("my second thought")
+    first.wait_for("waits: my second thought")
+    session = first.session()
+    first.terminal.kill()
+    wait_until(lambda: world.session(session).state.value == "ended", "the turn ends by itself")
+    turn = world.session(session).turn
+    assert turn is not None
+    assert turn.outcome == "done"
+    second = ShellPerson(world)
+    second.wait_for("1 typed in a shell that is gone and not sent")
+    second.terminal.send("\r")
+    second.wait_for(r"demo > my second thought\s+demo heard you")
+    second.terminal.close()
+
+
+def test_without_a_terminal_nothing_is_waited_for(world: RelayWorld) -> None:
+    """A script that forgot its arguments must fail at once, not hang."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_relay"],
+        env=world.environ,
+        cwd=world.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout.startswith("A coding agent hits its limit")

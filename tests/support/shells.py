@@ -1,0 +1,79 @@
+"""A person at the relay shell, in a terminal of a world of scripted agents."""
+
+import glob
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.house import tree
+from tests.support.handoffs import write_screenplays
+from tests.support.measured import measured
+from tests.support.real_terminal import Terminal
+from tests.support.relay_world import RelayWorld, relay_world
+from tests.support.runs import SCENES, find_sessions
+
+LIMIT_S = 60
+UNDERSTUDY = [
+    {"when": "handoff-context", "again": True, "do": [{"say": "understudy goes on"}]},
+    {"again": True, "do": [{"say": "understudy heard you"}]},
+]
+
+
+class ShellPerson:
+    """One terminal on which the relay shell runs."""
+
+    def __init__(self, world: RelayWorld, *words: str) -> None:
+        self.world = world
+        self.terminal = Terminal(
+            [sys.executable, "-m", "agent_relay", *words], env=world.environ | measured(), cwd=world.project
+        )
+        self.wait_for(r"(?m)^>")
+
+    def type(self, line: str) -> None:
+        """The person types `line` and presses Enter."""
+        self.terminal.send(f"{line}\r")
+
+    def wait_for(self, pattern: str) -> None:
+        """The screen matches `pattern`."""
+        self.terminal.wait_for(pattern, limit_s=LIMIT_S)
+
+    def wait_idle(self) -> None:
+        """No agent works and nothing is painted."""
+        self.terminal.wait_quiet(0.3)
+        self.terminal.wait_until(lambda: "· working" not in self.screen, "the turn ends", limit_s=LIMIT_S)
+
+    @property
+    def screen(self) -> str:
+        """What is shown now."""
+        return self.terminal.screen
+
+    def session(self) -> str:
+        """The project's one session."""
+        (found,) = find_sessions(self.world)
+        return found
+
+
+@contextmanager
+def shell_world(**plays: Sequence[dict[str, object]]) -> Iterator[RelayWorld]:
+    """A machine with two scripted agents and a daemon; `plays` are scenes in place of the usual ones."""
+    with relay_world() as world:
+        scenes = {"demo": SCENES, "understudy": UNDERSTUDY, **plays}
+        world.environ |= write_screenplays(f"{world.folder}/plays", **scenes)
+        world.environ |= {"PYTHONPATH": tree.CHECKOUT, "SHELL": "/bin/sh"}
+        world.start_daemon()
+        yield world
+
+
+def list_natives(world: RelayWorld, session: str) -> list[tuple[str, str]]:
+    """Agent and native session of every leg, oldest first."""
+    return [(leg.agent, leg.native_id) for leg in world.session(session).legs]
+
+
+def list_prompts(world: RelayWorld, session: str) -> list[str]:
+    """The prompts of the session's turns, oldest first."""
+    return [event.body.prompt for event in world.events(session) if event.body.name == "turn.begun"]
+
+
+def list_kept(world: RelayWorld) -> list[str]:
+    """The files of what was typed ahead."""
+    return glob.glob(f"{world.folders.state}/shell/*/*.json")
