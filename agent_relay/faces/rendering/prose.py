@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import ClassVar
 
+from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement
 from rich.padding import Padding
@@ -45,14 +46,21 @@ class _Words(Markdown):
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _LeftHeading}
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text, hyperlinks=False, code_theme=_THEME)
+    def __init__(self) -> None:
+        super().__init__("", hyperlinks=False, code_theme=_THEME)
+        # Kept: making a parser takes longer than parsing a paragraph.
+        self._parser = MarkdownIt().enable(["strikethrough", "table"])
+
+    def take(self, text: str) -> "_Words":
+        """This very object, for `text`."""
+        self.parsed = self._parser.parse(text)
         for token in self.parsed:
             for child in token.children or ():
                 # An entity may spell what was cleaned away.
                 child.content = clean_text(child.content)
                 if child.type == "softbreak":
                     child.type = "hardbreak"
+        return self
 
 
 class Prose:
@@ -60,6 +68,7 @@ class Prose:
 
     def __init__(self, columns: Callable[[], int], *, is_colour: bool) -> None:
         self._columns = columns
+        self._words = _Words()
         self._console = Console(
             force_terminal=is_colour,
             color_system="standard" if is_colour else None,
@@ -82,7 +91,9 @@ class Prose:
             return list(block.lines)
         text = "\n".join(block.lines)
         with self._console.capture() as captured:
-            self._console.print(_Words(text) if block.kind == "prose" else _lay_code(block), width=width)
+            self._console.print(
+                self._words.take(text) if block.kind == "prose" else _lay_code(block), width=width
+            )
         lines = [line.rstrip() for line in captured.get().split("\n")]
         while lines and not lines[-1]:
             lines.pop()
