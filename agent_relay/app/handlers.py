@@ -97,8 +97,15 @@ class _Handlers:
             "handoffs": len(session.done),
             "status": session.leg.status if session.leg is not None else -1,
             "refused": session.refusal.text if session.refusal is not None else "",
-            "trouble": self._sessions.get(session.id).trouble,
+            "trouble": self._find_trouble(session.id),
         }
+
+    def _find_trouble(self, session_id: str) -> str:
+        """What keeps the session from going on; empty for one that was just given up."""
+        try:
+            return self._sessions.get(session_id).trouble
+        except WrongUseError:
+            return ""
 
 
 def _side(request: Request, name: str, default: int) -> int:

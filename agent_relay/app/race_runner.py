@@ -123,6 +123,9 @@ class SessionRunners:
             if found is None:
                 return Ended(How.LOST, why="its session is gone")
             tell(Seen(found.agent, found.state.value))
+            if not await asyncio.to_thread(os.path.isdir, tree):
+                await self.stop(tree)
+                return Ended(How.LOST, why="its worktree was removed")
             over = report_end(found, self._sessions.zone)
             if over is not None:
                 await self.stop(tree)

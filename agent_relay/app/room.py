@@ -10,7 +10,7 @@ from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
-from agent_relay.domain.effect import TurnAsked
+from agent_relay.domain.effect import StopLeg, TurnAsked
 from agent_relay.domain.session import Session
 from agent_relay.logic.turns import check_free
 from agent_relay.system.journal import Journal
@@ -55,6 +55,13 @@ class Room:
         check_free(self.session)
         self.stage.take(luggage, asked.prompt)
         await self.host.ask(asked)
+
+    async def abandon(self) -> None:
+        """Its agent has ended and nothing runs for it in this process: for where nothing can be written."""
+        living = self.session.living_leg
+        if living is not None:
+            await self.stage.perform(StopLeg(living.id))
+        await self.close()
 
     async def close(self) -> None:
         """Nothing of it runs in this process any more; its agent and holder are left as they are."""

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.kept import UNREAD, forget_streams
+from agent_relay.app.kept import UNREAD, forget_streams, release_legs
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
@@ -79,6 +80,16 @@ class Rooms:
                 del self._rooms[session.id]
                 await room.close()
                 await forget_streams(self._ground, session)
+
+    async def abandon(self, session_id: str) -> Session:
+        """The session whose folder is gone, as it last was; nothing of it runs or is kept."""
+        room = self._rooms.pop(session_id)
+        await room.abandon()
+        legs = tuple(replace(leg, how=leg.how or "lost") for leg in room.session.legs)
+        left = replace(room.session, legs=legs)
+        await release_legs(self._ground, left)
+        await forget_streams(self._ground, left)
+        return room.session
 
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
         """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""

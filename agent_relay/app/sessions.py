@@ -188,8 +188,14 @@ class Sessions:
         return room
 
     async def stop_session(self, session_id: str) -> Session:
-        """The session, its end begun."""
-        return await self.get(session_id).host.ask(StopAsked("stopped by hand"))
+        """The session, its end begun; where its folder was deleted, its agent has ended."""
+        room = self.get(session_id)
+        try:
+            return await room.host.ask(StopAsked("stopped by hand"))
+        except RelayError:
+            if session_id not in self._rooms or await asyncio.to_thread(os.path.isdir, room.session.root):
+                raise
+        return await self._rooms.abandon(session_id)
 
     async def _find(self, wish: OpenWish, root: str) -> Room | None:
         if wish.session:
