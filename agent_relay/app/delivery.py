@@ -48,9 +48,10 @@ async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt
 async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
     """`line` was typed and submitted as one of the agent's own commands; nothing, where somebody types.
 
-    Raises HolderError where somebody is in the middle of a line, or the holder is gone.
+    Keys pressed meanwhile come after it. Raises HolderError where somebody is in the middle of a line, or
+    the holder is gone.
     """
-    await watch.holder.type(line.encode(), unless_typed=True)
+    await watch.holder.type(line.encode(), unless_typed=True, goes_on=True)
     await asyncio.sleep(deliver.submit_delay_ms / 1000)
     await watch.holder.type(deliver.submit.encode())
 

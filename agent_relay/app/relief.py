@@ -99,12 +99,17 @@ async def _end_turn(watch: LegWatch) -> bool:
 
 
 async def _be_quiet(watch: LegWatch) -> bool:
-    """Whether nobody types and the agent waits for a prompt; not where it begins to work, or is over."""
+    """Whether nobody types and the agent waits for a prompt, sooner or later; not where it is over.
+
+    Work and questions are waited out: where records are ahead of the screen, nothing else would ask again.
+    """
     pause_s = _FIRST_PAUSE_S
     while not watch.gone.is_set():
         await watch.settle_evidence()
         if watch.state in ("busy", "asking"):
-            return False
+            await watch.wait_until(lambda: watch.gone.is_set() or watch.state == "ready", limit_s=_WAIT_S)
+            pause_s = _FIRST_PAUSE_S
+            continue
         status = await watch.holder.request("status")
         age_s = status.get("key_age_s")
         is_typing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)

@@ -169,9 +169,13 @@ class HolderConnection:
         """The screen now; rows scrolled away and states announced since the last one not peeked at."""
         return parse_screen((await self.request("screen", peek=peek))["screen"])
 
-    async def type(self, data: bytes, *, unless_typed: bool = False) -> None:
-        """Send input whole; with `unless_typed` refused (`why`: `typed`) while somebody is typing a line."""
-        await self.request("input", data=data.decode("latin-1"), unless_typed=unless_typed)
+    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
+        """Send input whole; with `unless_typed` refused (`why`: `typed`) while somebody is typing a line.
+
+        With `goes_on` all others' input waits for what we send next, two seconds at most.
+        """
+        text = data.decode("latin-1")
+        await self.request("input", data=text, unless_typed=unless_typed, goes_on=goes_on)
 
     async def signal(self, name: str) -> int:
         """Send a Unix signal (`SIGTERM`) to the whole session of the child; how many processes got it."""

@@ -16,6 +16,7 @@ from tests.support.writer import add_writer, let_it_write
 SCENES = [
     {"when": "to (?P<n>[0-9]+)", "do": [{"context": 720, "say": "much"}]},
     {"when": "draft", "do": [{"context": 820, "say": "more"}]},
+    {"when": "fill at length", "do": [{"wait_s": 2}, {"context": 950, "say": "full"}]},
     {"when": "fill", "do": [{"context": 950, "say": "full"}]},
     {"when": "handoff-context", "do": [{"context": 100, "say": "I go on"}]},
     {"again": True, "do": [{"context": 100, "say": "heard"}]},
@@ -41,11 +42,6 @@ def wait_fresh(world: RelayWorld, session: str) -> Session:
 
 def count(world: RelayWorld, session: str, name: str) -> int:
     return [event.body.name for event in world.events(session)].count(name)
-
-
-def done(world: RelayWorld, session: str, name: str) -> int:
-    """How often it was done: a line begun in the very moment before the agent was told takes it back."""
-    return count(world, session, name) - count(world, session, "context.spared")
 
 
 def test_nothing_is_noted_unless_the_user_wants_it(world: RelayWorld) -> None:
@@ -92,7 +88,7 @@ def test_a_half_typed_line_is_waited_out(world: RelayWorld) -> None:
     """What somebody is typing must not be lost with the agent it was typed into."""
     configure(world, '[context]\nmode = "handoff"\n')
     session = begin(world)
-    say(world, session, "fill")
+    say(world, session, "fill at length")
     type_into(folder_of(world, session), b"and another th")
     wait_level(world, session, Level.ACT)
     finish_turn(world, session)
@@ -187,15 +183,15 @@ def test_a_killed_daemon_leaves_the_relief_to_the_next_one(world: RelayWorld, mo
     """Old records are read again then: what was done is not done twice, what was not is done once."""
     configure(world, f'[context]\nmode = "{mode}"\n')
     session = begin(world)
-    say(world, session, "fill")
+    say(world, session, "fill at length")
     type_into(folder_of(world, session), b"and another th")
     wait_level(world, session, Level.ACT)
     finish_turn(world, session)
     restart(world)
     type_into(folder_of(world, session), b"\x03")
     name = "handoff.begun" if mode == "handoff" else "context.compacting"
-    wait_until(lambda: done(world, session, name) == 1, "it was done")
+    wait_until(lambda: count(world, session, name) == 1, "it was done")
     wait_level(world, session, Level.LOW)
     restart(world)
     world.ask("where", session=session)
-    assert done(world, session, name) == 1
+    assert count(world, session, name) == 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_relay.app.delivery import deliver_text
+from agent_relay.app.delivery import deliver_text, type_line
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg
@@ -30,6 +30,7 @@ class Agent:
         self.sees_input = True
         self.prompted = False
         self.typed: list[bytes] = []
+        self.holds: list[bool] = []
         self.refusals = refusals
         self.reacts: Callable[[bytes], None] = self.take
         self.says_working = 0
@@ -39,11 +40,12 @@ class Agent:
     def holder(self) -> "Agent":
         return self
 
-    async def type(self, data: bytes, *, unless_typed: bool = False) -> None:
+    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
         if unless_typed and self.refusals:
             self.refusals -= 1
             raise HolderError("somebody is in the middle of a line", why="typed")
         self.typed.append(data)
+        self.holds.append(goes_on)
         self.reacts(data)
 
     def take(self, data: bytes) -> None:
@@ -87,6 +89,14 @@ def test_a_packet_and_its_prompt_are_one_paste_and_one_return() -> None:
     deliver(agent)
     assert agent.typed == [PASTED, b"\r"]
     assert agent.says_working == 1
+
+
+def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:
+    """Keys between it and its return would make another command of it."""
+    agent = Agent()
+    asyncio.run(type_line(agent, DELIVER, "/compact"))
+    assert agent.typed == [b"/compact", b"\r"]
+    assert agent.holds == [True, False]
 
 
 def test_a_leg_that_took_a_prompt_before_is_left_alone() -> None:

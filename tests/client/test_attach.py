@@ -200,6 +200,30 @@ def test_several_people_see_and_type_in_one_leg(tmp_path: object) -> None:
             assert text.index("6d6f72651b5b3230317e") < text.index("74776f")
 
 
+def test_a_command_of_relays_is_whole_whoever_types_meanwhile(tmp_path: object) -> None:
+    """Keys between it and its return would make another command of it, and submit somebody's half line."""
+    with hold(str(tmp_path), raw_python(ECHO)) as held, at_terminal(client(held.socket)) as person:
+        person.wait_for("ready")
+        with Wire(held.folder) as wire:
+            assert wire.ask("input", data="one", unless_typed=True, goes_on=True)["ok"]
+            person.type(b"two")
+            person.wait_for("6f6e65>")
+            assert wire.ask("input", data="\r")["ok"]
+            person.wait_for("74776f>")
+            text = "".join(person.text().split())
+            assert text.index("6f6e65>") < text.index("0d") < text.index("74776f>")
+
+
+def test_keys_are_free_again_where_a_command_is_never_finished(tmp_path: object) -> None:
+    """A daemon that died in the middle of it must not lock anybody out."""
+    with hold(str(tmp_path), raw_python(ECHO)) as held, at_terminal(client(held.socket)) as person:
+        person.wait_for("ready")
+        with Wire(held.folder) as wire:
+            assert wire.ask("input", data="one", goes_on=True)["ok"]
+        person.type(b"two")
+        person.wait_for("74776f>")
+
+
 def test_the_half_typed_line_of_a_person_is_known(tmp_path: object) -> None:
     """The daemon never types into it: it asks in the same breath."""
     with hold(str(tmp_path), raw_python(ECHO)) as held, at_terminal(client(held.socket)) as person:

@@ -127,7 +127,7 @@ def _input(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object
         raise RefusedError("typed", "somebody is in the middle of a line")
     if leg.typing.size + len(data) > REFUSED_BYTES:
         raise RefusedError("full", "the program does not read its input")
-    leg.typing.put(peer, data, in_paste=False)
+    leg.typing.put(peer, data, in_paste=message.get("goes_on") is True)
     if data.endswith((b"\r", b"\x03", b"\x15")):
         leg.terminals.line.count = 0
     return {"queued": leg.typing.size}
