@@ -19,8 +19,8 @@ import signal
 import sys
 import uuid
 
-from stage import Ended, Interrupted, Stage, Transcript, read_rows, read_screenplay
-from terminal import Silence, Terminal
+from stage import Stage, Transcript, read_rows, read_screenplay
+from terminal import Ended, Interrupted, Silence, Terminal
 
 VERSION = "1.0.0"
 

@@ -11,6 +11,8 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from terminal import Ended, Interrupted
+
 if TYPE_CHECKING:
     import argparse
 
@@ -20,18 +22,6 @@ Row = dict[str, object]
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 RUN_LIMIT_S = 60
 SHOWN_LINES = 3
-
-
-class Ended(Exception):  # noqa: N818 - not an error: the program's way out
-    """The program ends with `status`."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error: the user's key
-    """The user interrupted the turn."""
 
 
 class Transcript:

@@ -14,8 +14,6 @@ import time
 import tty
 from typing import TYPE_CHECKING
 
-from stage import Ended, Interrupted
-
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
@@ -26,6 +24,18 @@ ESCAPE = re.compile(r"\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|[O].|.)", re.DOTALL)
 PARTIAL = re.compile(r"\x1b(?:\[[0-9;?<>=]*|O)?\Z")
 COLOURS = {"": "", "red": "\x1b[31m", "green": "\x1b[32m", "dim": "\x1b[2m", "bold": "\x1b[1m"}
 HINTS = {"ready": "Enter sends", "busy": "Ctrl-C interrupts", "asking": "y or n"}
+
+
+class Ended(Exception):  # noqa: N818 - not an error: the program's way out
+    """The program ends with `status`."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error: the user's key
+    """The user interrupted the turn."""
 
 
 class Terminal:
