@@ -1,4 +1,4 @@
-"""A folder that is deleted with a session at work in it: nothing can be written of it, and nothing goes on."""
+"""A folder deleted with a session at work in it: nothing can be written of it, and nothing goes on."""
 
 import os
 import shutil
