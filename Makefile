@@ -10,6 +10,8 @@ PYTHON ?= $(shell .ci/find-python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
+# Most tests wait for other processes most of the time: two of them keep one core at work.
+AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 
 .PHONY: help check format lint types floors fast test real coverage bench demo wheel docs clean
 
@@ -43,7 +45,7 @@ floors: $(VENV)/.dev ## the import contracts
 	$(BIN)/lint-imports
 
 fast: $(VENV)/.dev ## the tests that take seconds
-	$(PYTEST) -n auto -m 'not slow and not real and not bench'
+	$(PYTEST) $(AT_ONCE) -m 'not slow and not real and not bench'
 
 test: $(VENV)/.dev ## everything; installs what it needs
 	.ci/system-packages
@@ -52,7 +54,7 @@ test: $(VENV)/.dev ## everything; installs what it needs
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) -n auto -m 'not real and not bench'
+	$(PYTEST) $(AT_ONCE) -m 'not real and not bench'
 	$(PYTEST) -n 2 -m real
 
 real: $(VENV)/.dev ## the tests that drive the four real CLIs
@@ -60,7 +62,7 @@ real: $(VENV)/.dev ## the tests that drive the four real CLIs
 	$(PYTEST) -n 2 -m real
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
-	$(PYTEST) -n auto -m 'not real and not bench' --cov --cov-report=
+	$(PYTEST) $(AT_ONCE) -m 'not real and not bench' --cov --cov-report=
 	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/logic/*' --fail-under=100 --skip-covered
 	$(BIN)/coverage report --fail-under=90 --skip-covered
 
