@@ -16,6 +16,7 @@ from typer.models import OptionInfo
 from agent_relay.domain.session import State
 from agent_relay.faces.cli import agent, attach, chat, run, status
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
+from agent_relay.faces.shell import opening
 from agent_relay.faces.shell.commands.registry import KEYS, SHELL_COMMANDS
 from agent_relay.logic.transitions import TRANSITIONS
 
@@ -178,7 +179,13 @@ def _id(state: str) -> str:
     return state.replace("-", "_")
 
 
-HOT = {"attach": attach.HELP, "chat": chat.HELP, "run": run.HELP, "status": status.HELP}
+HOT = {
+    "attach": attach.HELP,
+    "chat": chat.HELP,
+    "resume": opening.HELP,
+    "run": run.HELP,
+    "status": status.HELP,
+}
 BEHIND = {"metrics": "metrics"}
 """The modules behind doors that answer from memory."""
 PAGES = {"states.md": build_states, "cli.md": build_cli, "shell.md": build_shell}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Peer, Request
@@ -12,7 +13,11 @@ def build_narrate_handlers(sessions: Sessions, narrating: Narrating) -> Mapping[
 
     async def narrate(request: Request, _peer: Peer) -> Mapping[str, object]:
         """What came of it: `outcome`, the `message` for the user, and the document as `text`."""
-        room = sessions.get(request.text("session"))
+        session = request.text("session")
+        if "env" in request.fields:
+            # Between two headless turns nobody has it at work, and nothing holds the user's environment.
+            await sessions.take_up(session, Luggage(request.mapping("env")))
+        room = sessions.get(session)
         leg = room.session.leg
         luggage = room.stage.get_luggage(leg.id if leg is not None else "")
         told = await narrating.narrate(room.session, luggage, request.text("focus", ""))

@@ -20,14 +20,22 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     ),
     "attach": ("attach", "[SESSION]", "connect this terminal to a session"),
     "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
+    "resume": (
+        "agent_relay.faces.shell.opening:resume",
+        "[SESSION]",
+        "the relay shell, in a session that was left",
+    ),
     "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
     "watch": ("watch", "[SESSION] [--all] [--json] [--no-follow]", "sessions as they go"),
     "metrics": ("metrics_kept", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
+    "model": ("model", "[AGENT [MODEL]]", "the model an agent is started with"),
     "order": ("order", "[AGENT…]", "who is asked first; without agents, shows it"),
     "handoff": ("handoff", "list|show|history|plan|retry|cancel|…", "handoffs as records, and what to do"),
+    "relay": ("relay", "[SESSION] [--focus TEXT] [--narrative]", "hand over to the next agent of the order"),
+    "undo-handoff": ("undo_handoff", "[SESSION]", "give a session back to the agent before its last handoff"),
     "packet": ("packet", "show|diff|edit|verify|export|import|…", "what a successor is told"),
     "replay": ("replay:main", "RECORDING --agent A", "what the detector says about recorded bytes"),
     "adapters": ("adapters", "list|trust", "where agents' adapters come from; trust a project's"),
@@ -36,7 +44,10 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "demo": ("demo", "[--fast]", "a real handoff between two scripted agents, no account"),
     "daemon": ("daemon", "start|stop|restart|status|logs", "the process that owns the sessions"),
 }
-"""By first word: the module with its `run(words)` (or `module:function`), its arguments, and what it does."""
+"""By first word: the module with its `run(words)` (or `module:function`), its arguments, and what it does.
+
+A module of another face has its full name.
+"""
 
 AGENT_USAGE = (
     "AGENT [--task TEXT] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"

@@ -19,6 +19,7 @@ from agent_relay.faces.rendering.turn_view import open_turn_view
 from agent_relay.faces.shell.completion import ShellCompleter
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.history import TypedHistory
+from agent_relay.faces.shell.making_room import make_room
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.prompt import Prompt
@@ -32,8 +33,8 @@ from agent_relay.system.glances import find_near_root
 from agent_relay.system.secrets import gather_secrets
 
 
-async def run_shell(folders: Folders, cwd: str, modes: Modes, *, session: str = "") -> int:
-    """The exit status of a shell in `cwd`, in the session that is named."""
+async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = "") -> int:
+    """The exit status of a shell in `cwd` that begins with the line `first`, empty for none."""
     ensure_private(folders.state)
     own = ensure_private(f"{folders.state}/shell")
     root = find_near_root(cwd)
@@ -47,9 +48,8 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, session: str = 
     if left:
         shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
         shell.turns.hold("left over")
-    del session
     watch_daemon(folders)
-    return await shell.run()
+    return await shell.run(first)
 
 
 def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[Shell, TypedAhead]:
@@ -61,15 +61,17 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[She
             change()
 
     typed = TypedAhead(queue, tell)
+    connect = partial(connect_or_start, folders)
     paper = Paper(asyncio.get_running_loop())
     turns = Turns(
         conversation,
         typed,
-        connect=partial(connect_or_start, folders),
+        connect=connect,
         view=open_turn_view(paper.write, columns=lambda: measure()[1], is_colour=is_fancy()),
         paper=paper,
         changed=tell,
     )
+    turns.prepare = partial(make_room, conversation, connect)
     shell = Shell(folders, conversation, typed, turns, Terminal(paper, modes))
     changes.append(shell.changed)
     return shell, typed

@@ -32,6 +32,10 @@ class Conversation:
         """The folder that holds `.agent-relay`."""
         return self.folder.partition("/.agent-relay/sessions/")[0] or find_near_root(self.cwd)
 
+    def is_at_home(self, root: str) -> bool:
+        """Whether the working tree `root` is this one."""
+        return os.path.realpath(root) == os.path.realpath(self.root)
+
     def build_wish(self, message: str) -> dict[str, object]:
         """The next turn, in the daemon's words."""
         wish: dict[str, object] = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from agent_relay.system.folders import Folders
 from agent_relay.system.glances import read_resting
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
-_WITH_KEYS = (["packet", "edit"],)
+_WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
+_TICK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Shell:
         self._modes = terminal.modes
         self._prompt: Prompt | None = None
         self._resting: list[dict[str, object]] = []
+        self._ticking: asyncio.Task[None] | None = None
         self._hint = ""
         self._is_leaving = False
         self.conversation = conversation
@@ -59,14 +62,16 @@ class Shell:
         """`prompt` is what the person types at."""
         self._prompt = prompt
 
-    async def run(self) -> int:
-        """The exit status once the person left or the terminal is gone."""
+    async def run(self, first: str = "") -> int:
+        """The exit status once the person left or the terminal is gone; the line `first` is done first."""
         self._modes.quieten()
         self._resting = read_resting(self._folders.ledger)
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
             with self._ending():
+                if first:
+                    await self._obey(first)
                 while not self._is_leaving:
                     await self._read_line()
         finally:
@@ -90,6 +95,9 @@ class Shell:
             return
         if line.startswith(("/", "!")):
             self._paper.paint(f"> {plain(line)}\n")
+        await self._obey(line)
+
+    async def _obey(self, line: str) -> None:
         try:
             await obey(self, line)
         except RelayError as error:
@@ -101,7 +109,7 @@ class Shell:
 
     def run_plain(self, words: Sequence[str]) -> int:
         """The exit status of a plain command on this terminal."""
-        with self._modes.given_away() if list(words[:2]) in _WITH_KEYS else self._modes.interruptible():
+        with self._modes.given_away() if _needs_keys(words) else self._modes.interruptible():
             return run_command([*words])
 
     def lend_terminal(self) -> AbstractContextManager[None]:
@@ -117,10 +125,19 @@ class Shell:
 
     def changed(self) -> None:
         """What stands around the prompt is not what it was."""
+        if self.turns.label and self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick(), name="tick")
         if not self.turns.is_working:
             self._hint = ""
             self._resting = read_resting(self._folders.ledger)
         self._redraw()
+
+    async def _tick(self) -> None:
+        """While something other than a turn is done, its seconds are counted."""
+        while self.turns.label:
+            self._redraw()
+            await asyncio.sleep(_TICK_S)
+        self._ticking = None
 
     def _redraw(self) -> None:
         if self._prompt is not None and self._prompt.app.is_running:
@@ -151,6 +168,8 @@ class Shell:
     def render_status(self, width: int) -> str:
         """The line above the prompt."""
         state = "working" if self.turns.is_working else ""
+        if self.turns.label:
+            state = f"{self.turns.label}, {time.monotonic() - self.turns.since:.0f} s; Esc cancels"
         if self.turns.why_held:
             state = f"{len(self._typed)} not sent ({self.turns.why_held}): Enter sends on, Up edits"
         return render_status(self.conversation, self._resting, state=self._hint or state, width=width)
@@ -171,3 +190,8 @@ class Shell:
         finally:
             for number in _ENDING:
                 loop.remove_signal_handler(number)
+
+
+def _needs_keys(words: Sequence[str]) -> bool:
+    """Whether the plain command reads the terminal itself."""
+    return any(tuple(words[: len(start)]) == start for start in _WITH_KEYS)

@@ -2,15 +2,18 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import Protocol, TypeVar
 
 from agent_relay.client.turn_loop import Asking, TurnLoop
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.rendering.turn_view import TurnView
 from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.jobs import Ask
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 
@@ -19,13 +22,32 @@ Event = Mapping[str, object]
 _ASK_LIMIT_S = 30.0
 _HEARD = frozenset(("turn", "leg", "usage", "end"))
 """The events that change what stands around the prompt."""
+_Found = TypeVar("_Found")
 _WHY_HELD = {"resting": "everybody rests", "stopped": "the turn was stopped"}
+
+
+class Job(Protocol):
+    """Something an agent does between two turns; both for threads."""
+
+    @property
+    def label(self) -> str:
+        """What the person is told meanwhile."""
+        ...
+
+    def run(self, ask: Ask) -> str:
+        """The line to show at its end. Raises RelayError."""
+        ...
+
+    def cancel(self, ask: Ask) -> None:
+        """It should end soon; harmless when it has."""
+        ...
 
 
 class Turns:
     """Gives what was typed to the agents, as long as nothing holds it.
 
-    `why_held` is why what waits is not sent by itself; empty where it is. `prepare` is awaited before a turn:
+    `why_held` is why what waits is not sent by itself; empty where it is. `label` and `since` say what
+    else is done, and from when on (monotonic). `prepare` is awaited before a turn:
     the session is free for one then, or it raises RelayError.
     """
 
@@ -50,12 +72,25 @@ class Turns:
         self._is_stopping = self._is_giving = False
         self.prepare: Callable[[], object] | None = None
         self.is_working = False
-        self.why_held = ""
+        self.why_held = self.label = ""
+        self.since = 0.0
+        self._jobs: list[Job] = []
+        self._job: Job | None = None
 
     def send(self, message: str) -> None:
         """`message` is given to the agent after everything that waits."""
         self._typed.add(message)
         self.go_on()
+
+    def send_first(self, message: str) -> None:
+        """`message` is given to the agent before everything that waits."""
+        self._typed.put_first(message)
+        self.go_on()
+
+    def do(self, job: Job) -> None:
+        """`job` is done once no turn is under way, before everything that waits."""
+        self._jobs.append(job)
+        self._wake.set()
 
     def go_on(self) -> None:
         """What waits is sent, whatever held it."""
@@ -84,6 +119,9 @@ class Turns:
         if not self.is_working or not session or self._is_stopping:
             return
         self._is_stopping = True
+        if self._job is not None:
+            await asyncio.to_thread(self._job.cancel, self.ask)
+            return
         try:
             await asyncio.to_thread(self.ask, "session.stop", session=session)
         except WrongUseError:
@@ -103,8 +141,20 @@ class Turns:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._told is not None or (len(self._typed) and not self.why_held):
-                await self._take_turn()
+            while self._jobs or self._told is not None or (len(self._typed) and not self.why_held):
+                await (self._do_job(self._jobs.pop(0)) if self._jobs else self._take_turn())
+
+    async def _do_job(self, job: Job) -> None:
+        self.is_working, self._is_stopping, self._job = True, False, job
+        self.label, self.since = job.label, time.monotonic()
+        self._changed()
+        try:
+            self._note(await run_aside(partial(job.run, self.ask)), "")
+        except RelayError as error:
+            self._complain(error)
+        finally:
+            self.is_working, self._job, self.label = False, None, ""
+            self._changed()
 
     async def _take_turn(self) -> None:
         told, self._told = self._told, None
@@ -115,9 +165,9 @@ class Turns:
         try:
             if told is None and self.prepare is not None:
                 await asyncio.to_thread(self.prepare)
-            self._settle(await _run_aside(self._build_work(message, told)), message)
+            self._settle(await run_aside(self._build_work(message, told)), message)
         except RelayError as error:
-            self._note(error.sentence, error.hint)
+            self._complain(error)
             self.hold("not sent")
         finally:
             self.is_working = self._is_giving = False
@@ -168,28 +218,32 @@ class Turns:
         self.hold(_WHY_HELD.get(str(outcome), "the turn has failed"))
 
     def _note(self, sentence: str, hint: str) -> None:
-        self._paper.paint(f"agent-relay: {plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))
+        self._paper.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))
+
+    def _complain(self, error: RelayError) -> None:
+        self._note(f"agent-relay: {error.sentence}", error.hint)
 
 
-def _run_aside(work: Callable[[], Event]) -> "asyncio.Future[Event]":
+def run_aside(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":
     """What `work` returns or raises, done on a thread that a leaving process does not wait for."""
     loop = asyncio.get_running_loop()
-    over: asyncio.Future[Event] = loop.create_future()
+    over: asyncio.Future[_Found] = loop.create_future()
 
-    def settle(error: BaseException | None, last: Event) -> None:
+    def give(found: _Found) -> None:
         if not over.cancelled():
-            if error is None:
-                over.set_result(last)
-            else:
-                over.set_exception(error)
+            over.set_result(found)
+
+    def fail(error: Exception) -> None:
+        if not over.cancelled():
+            over.set_exception(error)
 
     def run() -> None:
         try:
-            last = work()
+            found = work()
         except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the turn
-            _tell(loop, partial(settle, error, {}))
+            _tell(loop, partial(fail, error))
         else:
-            _tell(loop, partial(settle, None, last))
+            _tell(loop, partial(give, found))
 
     threading.Thread(target=run, name="turn", daemon=True).start()
     return over

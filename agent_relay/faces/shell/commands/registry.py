@@ -6,8 +6,9 @@ from dataclasses import replace
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.shell.commands.face import Act, Completes, ShellCommand
 from agent_relay.faces.shell.commands.leaving import leave
+from agent_relay.faces.shell.commands.screens import attach, resume
 from agent_relay.faces.shell.commands.showing import show_status
-from agent_relay.faces.shell.commands.switching import use
+from agent_relay.faces.shell.commands.switching import choose_model, hand_off, relay, undo, use
 
 
 def _mirror(name: str, *, completes: Completes = "") -> ShellCommand:
@@ -34,12 +35,58 @@ _TABLE = (
         ),
         completes="agent",
     ),
+    ShellCommand(
+        "relay",
+        "[MESSAGE]",
+        "the same, with the next agent of the order",
+        "agent-relay relay",
+        relay,
+    ),
+    ShellCommand(
+        "handoff",
+        "[FOCUS] | list | show ID | history | plan | retry ID | …",
+        "the agent writes a handoff document, then the next agent goes on with it",
+        "agent-relay relay --narrative, agent-relay handoff",
+        hand_off,
+        (
+            "It is asked in a copy of its conversation, which stays as it is; Esc cancels.",
+            "FOCUS is what the next agent is told first.",
+            "list, show, history, plan, retry, cancel, complete and fail are about handoffs as records.",
+        ),
+        completes="record",
+    ),
+    _act("undo-handoff", undo),
+    ShellCommand(
+        "attach",
+        "[SESSION]",
+        "this conversation in the agent's own screen; leaving that comes back here",
+        "agent-relay attach",
+        attach,
+        ("Detached, the agent goes on there; your next message waits until it is done.",),
+        completes="session",
+    ),
     _act("status", show_status),
     _mirror("sessions"),
+    ShellCommand(
+        "resume",
+        "[SESSION]",
+        "go on with another session of this repository, its turn under way included",
+        "agent-relay resume",
+        resume,
+        completes="session",
+    ),
     _mirror("agents"),
     _mirror("limits"),
     _mirror("order", completes="agent"),
+    ShellCommand(
+        "model",
+        "[MODEL]",
+        "the model of the agent's next turns in this shell; - is its own",
+        "agent-relay model",
+        choose_model,
+    ),
     _mirror("metrics"),
+    _mirror("watch", completes="session"),
     _mirror("packet", completes="packet"),
     ShellCommand("help", "[COMMAND]", "what can be typed here", "agent-relay --help", completes="command"),
     ShellCommand(

@@ -2,10 +2,14 @@
 
 import asyncio
 import os
+from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agent import check_agent
+from agent_relay.faces.cli.relay_prompt import RECORDS, split_words
+from agent_relay.faces.cli.undo_handoff import find_predecessor
 from agent_relay.faces.shell.commands.face import ShellFace
+from agent_relay.faces.shell.jobs import DocumentJob, find_next
 from agent_relay.system.folders import get_folders
 
 
@@ -15,16 +19,79 @@ async def use(shell: ShellFace, rest: str) -> None:
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
     check_agent(agent, get_folders(), os.getcwd())
-    message = message.strip()
-    conversation, turns = shell.conversation, shell.turns
-    if turns.is_working and conversation.session:
-        await asyncio.to_thread(turns.ask, "use", session=conversation.session, agent=agent, focus=message)
+    await _switch(shell, agent, message.strip())
+
+
+async def relay(shell: ShellFace, rest: str) -> None:
+    """`[MESSAGE]`: the same with the next agent of the order."""
+    session = _need_session(shell)
+    if shell.turns.is_working:
+        await _pass_on(shell, "", rest)
         return
-    if agent == conversation.agent and not message:
-        shell.say(f"{agent} has the next message already.")
+    await _switch(shell, await asyncio.to_thread(find_next, shell.turns.ask, session), rest)
+
+
+async def undo(shell: ShellFace, rest: str) -> None:
+    """The agent that had the session before the last handoff has it again."""
+    if rest:
+        raise WrongUseError("/undo-handoff takes no words", hint="See: /undo-handoff --help")
+    conversation = shell.conversation
+    view = conversation.look()
+    if view and view["agent"] and view["agent"] != conversation.agent and not shell.turns.is_working:
+        # The switch has led to no handoff yet.
+        await _switch(shell, str(view["agent"]), "")
         return
-    conversation.agent = agent
+    await _switch(shell, find_predecessor(conversation.root, _need_session(shell)), "")
+
+
+async def hand_off(shell: ShellFace, rest: str) -> None:
+    """`[FOCUS]`: the agent writes a document, then the next one goes on; or one of the records' commands."""
+    words = split_words(rest) if rest.partition(" ")[0] in RECORDS else []
+    if words:
+        session = shell.conversation.session
+        if words[0] == "history" and len(words) == 1 and session:
+            words.append(session)
+        if words[0] == "plan" and "--session" not in words and session:
+            words += ["--session", session]
+        shell.run_plain(["handoff", *words])
+        shell.conversation.look()
+        return
+    _need_session(shell)
+    shell.turns.do(DocumentJob(shell.conversation, rest, shell.turns.send_first))
+
+
+async def choose_model(shell: ShellFace, rest: str) -> None:
+    """`[MODEL]`: the model of the agent's next turns here; `-` is its own again."""
+    conversation = shell.conversation
+    if not conversation.agent:
+        raise WrongUseError("there is no agent to choose a model for", hint="/use AGENT")
+    if rest == "-":
+        conversation.models.pop(conversation.agent, None)
+    elif rest:
+        conversation.models[conversation.agent] = rest
+    chosen = conversation.models.get(conversation.agent)
+    shell.say(f"{conversation.agent}: {chosen or 'its own model, or the one of your config.toml'}")
+
+
+async def _switch(shell: ShellFace, agent: str, message: str) -> None:
+    """`agent` has the running turn, or the next one, with `message` where there is one."""
+    if shell.turns.is_working and shell.conversation.session:
+        await _pass_on(shell, agent, message)
+        return
+    is_same = agent == shell.conversation.agent
+    shell.conversation.agent = agent
     if message:
-        turns.send(message)
+        shell.turns.send_first(message)
     else:
-        shell.say(f"→ {agent} has the next message.")
+        shell.say(f"{agent} has the next message already." if is_same else f"→ {agent} has the next message.")
+
+
+async def _pass_on(shell: ShellFace, agent: str, focus: str) -> None:
+    ask = partial(shell.turns.ask, "use", session=shell.conversation.session, agent=agent, focus=focus)
+    await asyncio.to_thread(ask)
+
+
+def _need_session(shell: ShellFace) -> str:
+    if not shell.conversation.session:
+        raise WrongUseError("there is nothing to hand over yet", hint="Type a message, or /resume a session")
+    return shell.conversation.session

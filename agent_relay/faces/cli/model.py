@@ -1,0 +1,46 @@
+"""`agent-relay model`: the model an agent is started with; written into the user's configuration."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_table
+from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.system.adapters import load_adapters
+from agent_relay.system.config import read_user_config
+from agent_relay.system.config_edits import write_model
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay model`."""
+    return run_one(model, words, name="model")
+
+
+def model(
+    agent: Annotated[str, typer.Argument(help="Whose; all that have one without.")] = "",
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="The model; - is the agent's own.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {models: {agent: model}}.")] = False,
+) -> None:
+    """Show, or set, the model an agent is started with from now on."""
+    folders = get_folders()
+    adapters = load_adapters(folders, root=find_near_root(os.getcwd()))
+    if agent and agent not in adapters:
+        raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {', '.join(adapters)}")
+    if name:
+        write_model(folders.config, agent, "" if name == "-" else name)
+    config = read_user_config(folders.config)
+    found = {one: config.get_agent(one).model for one in ([agent] if agent else adapters)}
+    if as_json:
+        print_json({"models": found})
+        return
+    rows = [[one, chosen or "its own"] for one, chosen in found.items() if chosen or agent]
+    print_table(("agent", "model"), rows, empty="Every agent has its own model.")
+
+
+FUNCTIONS: dict[str, Function] = {"": model}
+"""For the generated page of commands."""

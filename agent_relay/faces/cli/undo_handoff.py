@@ -1,0 +1,66 @@
+"""`agent-relay undo-handoff`: the agent that gave way last has the session again."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.agent import run_agent
+from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+from agent_relay.system.journal import read_events
+
+_LIVE = {"starting", "ready", "busy", "asking"}
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay undo-handoff`."""
+    return run_one(undo_handoff, words, name="undo-handoff")
+
+
+def undo_handoff(
+    session: Annotated[str, typer.Argument(help="Its id, or one end of it; the newest here without.")] = "",
+) -> int:
+    """Hand a session back to the agent it was with before its last handoff.
+
+    That agent goes on in its own conversation and is told what was done meanwhile. Nothing of that is undone.
+    """
+    folders = get_folders()
+    if session:
+        view = find_session(session, read_all_sessions(folders.sessions))
+    else:
+        here = read_sessions_at(find_near_root(os.getcwd()))
+        if not here:
+            raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
+        view = here[0]
+    chosen = str(view["session"])
+    agent = find_predecessor(str(view["root"]), chosen)
+    if view["state"] not in _LIVE:
+        return run_agent(agent, ["--session", chosen])
+    with connect_or_start(folders) as connection:
+        connection.request("use", session=chosen, agent=agent)
+    print_lines(f"→ {agent} has session {chosen} again.")
+    return 0
+
+
+def find_predecessor(root: str, session: str) -> str:
+    """The agent before the session's last handoff. Raises WrongUseError where there was none."""
+    path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+    try:
+        found = fold_events(read_events(path))
+    except FileNotFoundError:
+        found = None
+    made = found.done if found is not None else ()
+    if not made:
+        raise WrongUseError(f"session {session} has had no handoff", hint="See: agent-relay handoff history")
+    return made[-1].from_agent
+
+
+FUNCTIONS: dict[str, Function] = {"": undo_handoff}
+"""For the generated page of commands."""

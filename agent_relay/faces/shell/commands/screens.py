@@ -1,0 +1,63 @@
+"""The agent's own screen out of the shell and back, and conversations taken up again."""
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.attach import follow, measure
+from agent_relay.faces.cli.relay_prompt import split_words
+from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S
+from agent_relay.faces.shell.commands.face import ShellFace
+from agent_relay.faces.shell.rejoining import find_place
+from agent_relay.system.folders import get_folders
+from agent_relay.system.glances import read_all_sessions, read_sessions_at
+
+
+async def attach(shell: ShellFace, rest: str) -> None:
+    """`[SESSION]`: this conversation in the agent's own screen; leaving that comes back here."""
+    if rest:
+        shell.run_plain(["attach", *split_words(rest)])
+        return
+    conversation = shell.conversation
+    if shell.turns.is_working:
+        raise WrongUseError(
+            f"{conversation.at_work or conversation.agent} works without a screen",
+            hint="Wait for the end of its turn, or stop it: Ctrl-C",
+        )
+    folders = get_folders()
+    rows, cols = measure()
+    wish = conversation.build_wish("") | {"rows": rows, "cols": cols}
+    if not conversation.session:
+        wish["new"] = True
+    with shell.lend_terminal():
+        connection = connect_or_start(folders)
+        answer = connection.request("open", limit_s=OPEN_LIMIT_S, **wish)
+        conversation.session, conversation.folder = str(answer["session"]), str(answer["folder"])
+        follow(folders, connection, answer, note=str(answer.get("note") or ""))
+    view = conversation.look()
+    conversation.agent = str(view["agent"]) or conversation.agent
+    shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
+
+
+async def resume(shell: ShellFace, rest: str) -> None:
+    """`[SESSION]`: the next message belongs to that session, or to the newest other one here."""
+    conversation = shell.conversation
+    if shell.turns.is_working:
+        raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
+    if rest:
+        view = find_session(rest, read_all_sessions(get_folders().sessions))
+    else:
+        here = [one for one in read_sessions_at(conversation.root) if one["session"] != conversation.session]
+        if not here:
+            raise WrongUseError("there is no other session here", hint="See: /sessions")
+        view = here[0]
+    if not conversation.is_at_home(str(view["root"])):
+        raise WrongUseError(
+            f"session {view['session']} belongs to {view['root']}", hint="Open a shell in that folder"
+        )
+    conversation.join(view)
+    shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
+    if view["task"]:
+        shell.say(f"  It began with: {view['task']}")
+    told = find_place(conversation.root, conversation.session)
+    if told is not None:
+        shell.turns.rejoin(told)

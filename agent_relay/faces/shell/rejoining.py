@@ -1,0 +1,18 @@
+"""A turn that was begun by a shell which is gone: where its telling begins."""
+
+import os
+from collections.abc import Mapping
+
+from agent_relay.domain.turn_event import TurnBegun
+from agent_relay.logic.fold import fold_events
+from agent_relay.system.journal import read_events
+
+
+def find_place(root: str, session: str) -> Mapping[str, object] | None:
+    """The place before the first line of the turn that is under way; `None` where none is."""
+    events = read_events(os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl"))
+    found = fold_events(events)
+    if found is None or found.open_turn is None:
+        return None
+    begun = [line.number for line in events if isinstance(line.body, TurnBegun)]
+    return {"number": begun[-1] - 1, "leg": "", "offset": 0, "events": 0} if begun else None

@@ -1,0 +1,74 @@
+"""Changes to the user's `config.toml` that leave every other line of it as the user wrote it."""
+
+import json
+import os
+import re
+import tomllib
+
+from agent_relay.domain.config import UserConfig
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.config import FILE_NAME
+from agent_relay.system.documents import parse_document
+from agent_relay.system.files import write_atomic
+from agent_relay.system.folders import ensure_private
+
+_HEADER = re.compile(r"^[ \t]*\[")
+_MODEL = re.compile(r"^[ \t]*model[ \t]*=")
+
+
+def write_model(folder: str, agent: str, model: str) -> None:
+    """The agent is started with `model` from now on, empty for its own.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    path = os.path.join(folder, FILE_NAME)
+    before = _read(path)
+    known = _parse(before, path)
+    wanted = _want(known, agent, model)
+    if not model and f"[agents.{agent}]" not in before:
+        return
+    line = f"model = {json.dumps(model)}" if model else ""
+    after = _replace(before, f"[agents.{agent}]", line)
+    if _parse(after, path) != wanted:
+        hint = f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
+        raise ConfigurationError(f"cannot edit {path} safely", hint=hint)
+    parse_document(wanted, UserConfig, path)
+    ensure_private(folder)
+    write_atomic(path, after.encode())
+
+
+def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:
+    """What the file should say then."""
+    agents = config.get("agents")
+    known = agents if isinstance(agents, dict) else {}
+    wishes = known.get(agent)
+    kept = {key: value for key, value in wishes.items() if key != "model"} if isinstance(wishes, dict) else {}
+    return {**config, "agents": {**known, agent: {**kept, **({"model": model} if model else {})}}}
+
+
+def _replace(text: str, header: str, line: str) -> str:
+    """`text` with `line` as the table's model; an empty one takes it out."""
+    lines = text.splitlines()
+    at = next((number for number, one in enumerate(lines) if one.split("#")[0].strip() == header), None)
+    if at is None:
+        return "\n".join([*lines, *([""] if lines else []), header, *([line] if line else []), ""])
+    end = next((n for n in range(at + 1, len(lines)) if _HEADER.match(lines[n])), len(lines))
+    kept = [one for one in lines[at + 1 : end] if not _MODEL.match(one)]
+    return "\n".join([*lines[: at + 1], *([line] if line else []), *kept, *lines[end:], ""])
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError(f"cannot read {path}") from None
+
+
+def _parse(text: str, path: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is no TOML: {error}") from None

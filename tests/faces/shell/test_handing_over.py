@@ -1,0 +1,138 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.runs import LIMIT, SCENES
+from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
+
+LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 2}, LIMIT]}
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine whose first agent meets a limit in its long job."""
+    with shell_world(demo=[LONG, *SCENES]) as made:
+        yield made
+
+
+@pytest.fixture
+def person(world: RelayWorld) -> Iterator[ShellPerson]:
+    """Somebody at the relay shell."""
+    sitting = ShellPerson(world)
+    yield sitting
+    sitting.terminal.close()
+
+
+def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor(
+    person: ShellPerson,
+) -> None:
+    """Two messages wait while the agent meets its limit: the next one gets the turn, then both, in order."""
+    person.type("a long job")
+    person.wait_for("I begin")
+    person.type("first thought")
+    person.type("second thought")
+    person.wait_for(r"waits: first thought\s+waits: second thought")
+    person.wait_for(r"demo hit its session limit")
+    person.wait_for(r"(?s)understudy goes on.*understudy > first thought.*understudy > second thought")
+    person.wait_idle()
+    session = person.session()
+    assert list_prompts(person.world, session) == ["a long job", "first thought", "second thought"]
+    agents = [agent for agent, _ in list_natives(person.world, session)]
+    assert agents == ["demo", "understudy", "understudy", "understudy"]
+    assert "waits:" not in person.screen
+
+
+def test_when_everybody_rests_the_message_waits_at_the_head_of_the_others(person: ShellPerson) -> None:
+    """Nobody has answered it, so it is still to be sent; the line above says until when they rest."""
+    person.type("/order demo")
+    person.type("a long job")
+    person.wait_for("I begin")
+    person.type("my next thought")
+    person.wait_for(r"waits: a long job\s+waits: my next thought")
+    person.wait_for("2 not sent")
+    assert "demo rests until" in person.screen
+
+
+def test_a_daemon_that_dies_is_replaced_and_nothing_typed_is_lost(person: ShellPerson) -> None:
+    """The agent works on, the next daemon tells the rest, and what waits is sent then."""
+    person.type("soon, please")
+    person.wait_for("I begin")
+    person.type("my second thought")
+    person.wait_for("waits: my second thought")
+    person.world.kill_daemons()
+    person.wait_for(r"(?s)I end.*demo > my second thought.*demo heard you")
+    assert list_prompts(person.world, person.session()) == ["soon, please", "my second thought"]
+    person.wait_idle()
+    person.type("/exit")
+    assert person.terminal.wait_exit(30) == 0
+
+
+def test_attach_shows_the_same_conversation_and_comes_back_to_it(person: ShellPerson) -> None:
+    """One conversation, with and without a screen: the agent's own session stays the same."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/attach")
+    person.wait_for("ready . demo")
+    person.type("typed on its screen")
+    person.wait_for(r"(?s)typed on its screen.*demo heard you")
+    person.wait_for("ready . demo")
+    person.terminal.send("\x1d")
+    person.terminal.wait_quiet(0.3)
+    person.type("/detach")
+    person.wait_for("Back in the shell")
+    person.terminal.wait_quiet(0.3)
+    person.type("and on")
+    person.wait_for(r"(?s)demo > and on.*demo heard you")
+    person.wait_idle()
+    session = person.session()
+    natives = list_natives(person.world, session)
+    assert len(natives) == 3
+    assert len(set(natives)) == 1
+    assert [leg.headless for leg in person.world.session(session).legs] == [True, False, True]
+    assert list_prompts(person.world, session) == ["hello", "and on"]
+
+
+def test_an_undone_handoff_gives_the_conversation_back(person: ShellPerson) -> None:
+    """A switch that was a mistake costs one command; the first agent still knows what it knew."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/use understudy go on")
+    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+    person.wait_idle()
+    person.type("/undo-handoff")
+    person.wait_for("→ demo has the next message")
+    person.type("back again")
+    person.wait_for(r"(?s)demo > back again.*Continuing with demo")
+    person.wait_idle()
+    natives = list_natives(person.world, person.session())
+    assert [agent for agent, _ in natives] == ["demo", "understudy", "demo"]
+    assert natives[0] == natives[2]
+
+
+def test_a_switch_in_the_middle_of_a_turn_passes_the_turn_on(person: ShellPerson) -> None:
+    """Whoever sees an agent go astray does not want to wait for its end."""
+    person.type("slow work")
+    person.wait_for("I begin")
+    person.type("/use understudy")
+    person.wait_for(r"(?s)Continuing with understudy.*understudy goes on")
+    person.wait_idle()
+    assert [agent for agent, _ in list_natives(person.world, person.session())] == ["demo", "understudy"]
+
+
+def test_a_killed_shells_turn_is_taken_up_by_the_next_one(world: RelayWorld) -> None:
+    """The turn is the daemon's: a new terminal shows it from its beginning and goes on."""
+    first = ShellPerson(world)
+    first.type("slow work")
+    first.wait_for("I begin")
+    session = first.session()
+    first.terminal.kill()
+    second = ShellPerson(world, "resume", session[-8:])
+    second.wait_for(r"demo has the next message.*\n(.*\n)*.*I begin")
+    second.wait_for("· working")
+    second.terminal.send("\x03")
+    second.wait_for("was stopped")
+    wait_until(lambda: world.session(session).state.value == "ended", "the turn ends")
+    second.terminal.close()
