@@ -18,8 +18,8 @@ from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
 from agent_relay.system.adapters import load_adapters
 from agent_relay.system.clock import Clock
-from agent_relay.system.config import read_user_config
 from agent_relay.system.folders import Folders
+from agent_relay.system.followed_config import FollowedConfig
 
 
 class Application:
@@ -60,7 +60,7 @@ def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:
         clock=clock,
         teller=teller,
         adapters=load_adapters(folders),
-        config=read_user_config(folders.config),
+        read_config=FollowedConfig(folders.config).get,
         zone=find_local_zone(clock.now()),
         evidence=Evidence(_report),
         report=_report,

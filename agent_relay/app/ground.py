@@ -41,10 +41,15 @@ class Ground:
     clock: Clock
     teller: Teller
     adapters: Mapping[AgentName, LoadedAdapter]
-    config: UserConfig
+    read_config: Callable[[], UserConfig]
     zone: tzinfo
     evidence: Evidence
     report: Callable[[BaseException], None]
+
+    @property
+    def config(self) -> UserConfig:
+        """The user's wishes as they are now."""
+        return self.read_config()
 
     def create_id(self) -> str:
         """A new name for a session, leg or handoff."""

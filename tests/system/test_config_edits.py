@@ -1,0 +1,46 @@
+import os
+
+import pytest
+
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.config_edits import write_model
+
+
+def _edit(folder: str, before: str, agent: str, model: str) -> str:
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(f"{folder}/config.toml", "w", encoding="utf-8") as stream:
+        stream.write(before)
+    write_model(folder, agent, model)
+    with open(f"{folder}/config.toml", encoding="utf-8") as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize(
+    ("before", "model", "after"),
+    [
+        ("", "large", '[agents.demo]\nmodel = "large"\n'),
+        ("# mine\n", "large", '# mine\n\n[agents.demo]\nmodel = "large"\n'),
+        (
+            '[agents.demo]\nargs = ["-x"]\nmodel = "old"\n\n[context]\nmode = "ask"\n',
+            "large",
+            '[agents.demo]\nmodel = "large"\nargs = ["-x"]\n\n[context]\nmode = "ask"\n',
+        ),
+        ('[agents.demo]\nmodel = "old"\n', "", "[agents.demo]\n"),
+        ("# mine\n", "", "# mine\n"),
+    ],
+    ids=["no file's words", "a comment", "other wishes", "taken out", "nothing to take out"],
+)
+def test_the_model_is_set_and_every_other_line_stays(
+    tmp_path: os.PathLike[str], before: str, model: str, after: str
+) -> None:
+    """The file is the user's own; comments and order in it mean something to them."""
+    assert _edit(f"{tmp_path}/config", before, "demo", model) == after
+
+
+def test_a_file_written_otherwise_is_refused_and_left_alone(tmp_path: os.PathLike[str]) -> None:
+    """TOML has many spellings for one table; what is not ours to understand is named instead of broken."""
+    before = 'agents = { demo = { model = "old" } }\n'
+    with pytest.raises(ConfigurationError):
+        _edit(f"{tmp_path}/config", before, "demo", "large")
+    with open(f"{tmp_path}/config/config.toml", encoding="utf-8") as stream:
+        assert stream.read() == before
