@@ -16,6 +16,7 @@ from agent_relay.client.watcher import Watched, Watcher
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.domain.watch_event import build_watch_schema
 from agent_relay.faces.cli.dispatch import OUTPUT, report_output
+from agent_relay.faces.cli.extras import missing_extra
 from agent_relay.faces.cli.printing import print_json
 from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.typed import Function, run_one
@@ -40,6 +41,8 @@ def watch(
         bool, typer.Option("--follow/--no-follow", help="Go on, or show what is now and end.")
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="An event a line; see docs/watch.md.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="In a browser: serve a page on this machine.")] = False,
+    port: Annotated[int, typer.Option("--port", help="Where the page is served; any free one without.")] = 0,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a line.")] = False,
 ) -> int:
     """Sessions as they go: state, screen, turn, tokens, limits, context, plan, and what happened.
@@ -50,8 +53,8 @@ def watch(
     if schema:
         print_json(build_watch_schema())
         return 0
-    if session and everything:
-        raise WrongUseError("watch: name a session or say --all", hint="See: agent-relay watch --help")
+    if (session and everything) or (web and (as_json or not follow)) or (port and not web):
+        raise WrongUseError("watch: these options do not go together", hint="See: agent-relay watch --help")
     watched = _choose(session, is_all=everything)
     zone = datetime.now(UTC).astimezone().tzinfo or UTC
     watcher = Watcher(get_folders(), watched, zone=zone)
@@ -63,6 +66,8 @@ def watch(
         else:
             print_view(view, zone)
         return ExitCode.DONE
+    if web:
+        return _serve(loop, port)
     if not as_json and is_fancy_terminal():
         from agent_relay.faces.cli.watch_terminal import show
 
@@ -85,6 +90,15 @@ def _choose(session: str, *, is_all: bool) -> Watched:
     views = [*read_sessions_at(root), *read_all_sessions(get_folders().sessions)]
     found = find_session(session, list({str(view["session"]): view for view in views}.values()))
     return Watched(str(found["root"]), str(found["session"]))
+
+
+def _serve(loop: WatchLoop, port: int) -> int:
+    """Raises ConfigurationError where the libraries of the page are not installed."""
+    try:
+        from agent_relay.faces.cli.watch_web import serve
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "web") from error
+    return serve(loop, port)
 
 
 def _look_once(watcher: Watcher, loop: WatchLoop) -> View:

@@ -1,0 +1,206 @@
+"""The page in a browser: what a real one shows, and who is turned away."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.faces.cli_run import create_world
+from tests.faces.terminals import Terminals
+from tests.support.measured import measured
+
+BROWSER = shutil.which("chromium-headless-shell")
+pytestmark = [pytest.mark.timeout(90), pytest.mark.skipif(BROWSER is None, reason="no browser is installed")]
+HOSTILE = "<img src=x onerror=\"document.title='taken'\"> & <script>document.title='taken'</script>"
+
+
+@dataclass
+class Site:
+    """A served page: its process and where it is."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    token: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/#{self.token}"
+
+    def ask(self, method: str = "GET", path: str = "/", **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body; `Host` is right unless it is given."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection.putrequest(method, path, skip_host=True)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        for name, value in ({"Host": f"127.0.0.1:{self.port}"} | named).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        body = answer.readline() if answer.chunked else answer.read()
+        connection.close()
+        return answer.status, found, body
+
+
+@pytest.fixture(scope="module")
+def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
+    """A user with two scripted agents, one of them at work on a task that would be markup."""
+    found = Terminals(create_world(f"{tmp_path_factory.mktemp('web')}"))
+    child = found.open("agent", "demo", "--task", HOSTILE)
+    child.expect_exact("ready | demo")
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def site(terminals: Terminals) -> Iterator[Site]:
+    """The page of that user's sessions."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "agent_relay", "watch", "--web"],
+        cwd=terminals.world.cwd,
+        env=terminals.environ() | measured(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    told = re.fullmatch(r"Watching at http://127\.0\.0\.1:(\d+)/#(\S+)\n", process.stdout.readline())
+    assert told is not None
+    yield Site(process, int(told[1]), told[2])
+    process.kill()
+    process.wait(20)
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser without a screen."""
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    """The page, with everything it asked for and complained of."""
+    found = browser.new_page(viewport={"width": 1100, "height": 800})
+    found.goto(site.url)
+    yield found
+    found.close()
+
+
+def test_the_page_shows_what_the_agent_does(page: Page, terminals: Terminals) -> None:
+    """State, screen and events, as they change, without a reload."""
+    expect(page.locator("section .state")).to_have_text("ready", timeout=20_000)
+    expect(page.locator("section h2")).to_contain_text("demo")
+    terminals.opened[0].send("hello page\r")
+    expect(page.locator("section pre")).to_contain_text("hello page", timeout=20_000)
+    expect(page.locator(".told")).to_contain_text("demo starts")
+
+
+def test_texts_are_texts_and_nothing_comes_from_elsewhere(browser: Browser, site: Site) -> None:
+    """A task is words of anybody; a page that loads from elsewhere tells elsewhere."""
+    asked: list[str] = []
+    complaints: list[str] = []
+    page = browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(site.url)
+    expect(page.locator("section .task")).to_have_text(HOSTILE, timeout=20_000)
+    assert page.title() == "agent-relay watch"
+    home = f"http://127.0.0.1:{site.port}"
+    assert sorted(asked) == [f"{home}/", f"{home}/events", f"{home}/page.css", f"{home}/page.js"]
+    assert complaints == []
+    page.close()
+
+
+def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, terminals: Terminals) -> None:
+    """A screen that stands still because nobody looks must not be taken for an agent that waits."""
+    expect(page.locator("section pre")).to_be_visible(timeout=20_000)
+    pid = int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"])
+    os.kill(pid, signal.SIGKILL)
+    expect(page.locator("#notice")).to_contain_text("No daemon runs", timeout=20_000)
+    expect(page.locator("section pre")).to_have_count(0)
+    expect(page.locator("section h2")).to_contain_text("demo")
+    assert terminals.world.run("daemon", "start").status == 0
+    expect(page.locator("#notice")).to_be_hidden(timeout=20_000)
+    expect(page.locator("section pre")).to_be_visible(timeout=20_000)
+
+
+def test_a_wrong_token_is_shown_nothing(browser: Browser, site: Site) -> None:
+    """Other users of the machine reach the port, too."""
+    page = browser.new_page()
+    page.goto(f"http://127.0.0.1:{site.port}/#{'x' * 32}")
+    expect(page.locator("#notice")).to_contain_text("not valid any more", timeout=20_000)
+    expect(page.locator("section")).to_have_count(0)
+    page.close()
+
+
+def test_only_who_has_the_token_is_told_of_sessions(site: Site) -> None:
+    """The page itself holds nothing; what it is filled with does."""
+    assert site.ask(path="/events")[0] == 401
+    assert site.ask(path="/events", Authorization="Bearer wrong")[0] == 401
+    assert site.ask(path="/events", Authorization="Bearer \xe9")[0] == 401
+    status, _, line = site.ask(path="/events", Authorization=f"Bearer {site.token}")
+    assert status == 200
+    assert json.loads(line) == {"type": "daemon", "state": "here"}
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "evil.example:80", "", "127.0.0.1.evil.example"]
+)
+def test_another_name_for_this_machine_is_refused(site: Site, host: str) -> None:
+    """A page elsewhere can have its own name point at us, and would then be of the same origin."""
+    authorization = f"Bearer {site.token}"
+    assert site.ask(path="/events", Host=host, Authorization=authorization)[0] == 421
+    assert site.ask(Host=host)[0] == 421
+    assert site.ask(Host=f"localhost:{site.port}")[0] == 200
+
+
+def test_nothing_can_be_changed_and_no_other_page_may_ask(site: Site) -> None:
+    """It can look and nothing else."""
+    assert [site.ask(method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")] == [405] * 4
+    assert site.ask(Sec_Fetch_Site="cross-site")[0] == 403
+    assert site.ask(path="/../watch_web.py")[0] == 404
+    status, headers, _ = site.ask(Origin="http://evil.example")
+    assert status == 200
+    assert "access-control-allow-origin" not in headers
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self';")
+    assert headers["cache-control"] == "no-store"
+
+
+def test_nobody_else_on_the_network_reaches_it(site: Site) -> None:
+    """The socket is loopback's, by the kernel's own list."""
+    with open(f"/proc/{site.process.pid}/net/tcp", encoding="ascii") as table:
+        rows = [line.split() for line in table.readlines()[1:]]
+    local = [row[1] for row in rows if row[1].endswith(f":{site.port:04X}") and row[3] == "0A"]
+    assert local == [f"0100007F:{site.port:04X}"]
+
+
+def test_a_port_that_is_taken_is_said_in_one_sentence(terminals: Terminals, site: Site) -> None:
+    """A trace would hide the one thing to do."""
+    done = terminals.world.run("watch", "--web", "--port", str(site.port))
+    assert done.status == 1
+    assert f"cannot listen on port {site.port} of 127.0.0.1" in done.err
+    assert terminals.world.run("watch", "--web", "--json").status == 2
+
+
+def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, site: Site) -> None:
+    """The last test of this page: its command is ended, politely and at once."""
+    page = browser.new_page()
+    page.goto(site.url)
+    expect(page.locator("section")).to_be_visible(timeout=20_000)
+    site.process.send_signal(signal.SIGINT)
+    assert site.process.wait(20) == 130
+    expect(page.locator("#notice")).to_contain_text("does not answer", timeout=20_000)
+    page.close()
