@@ -10,6 +10,7 @@ from rich.text import Text
 from agent_relay.domain.watch_event import SessionTold
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.cli.watch_lines import AWAY, NOBODY, render_told
+from agent_relay.logic.moments import render_moment
 from agent_relay.logic.watching.figures_text import (
     get_mark,
     render_clock,
@@ -105,12 +106,12 @@ def _draw_table(sessions: Sequence[SessionView], frame: Frame) -> list[Text]:
 
 def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
     mark = (">" if frame.is_plain else "▶") if is_chosen else " "
-    clock = render_clock(now.turn_since or now.since, frame.now)
+    clock = render_clock(now.turn_since, frame.now) or _render_since(now, frame)
     tokens = render_short(now.tokens.total) if now.tokens is not None else "-"
     full = f"{now.context.percent}%" if now.context is not None and now.context.percent is not None else "-"
     line = Text(f" {mark} ")
     line.append(f"{now.state:<11} ", style=_STYLES.get(now.state, "dim"))
-    line.append(f"{plain(now.agent) or '-':<10} {clock:>8} {tokens:>6} {full:>4}  ")
+    line.append(f"{plain(now.agent) or '-':<10} {clock:>13} {tokens:>6} {full:>4}  ")
     line.append(plain(now.about or now.task or now.session), style="" if is_chosen else "dim")
     return line
 
@@ -156,10 +157,15 @@ def _draw_figures(now: SessionTold, frame: Frame) -> list[Text]:
 
 def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
     turn = render_turn(now, frame.now)
-    counts = [turn or render_clock(now.since, frame.now)]
+    counts = [turn or f"since {_render_since(now, frame)}"]
     counts += [f"{now.handoffs} handoff{'' if now.handoffs == 1 else 's'}"] if now.handoffs else []
     counts += [f"{now.limits} limit{'' if now.limits == 1 else 's'}"] if now.limits else []
     return [*counts, f"handoff {now.handoff}"] if now.handoff else counts
+
+
+def _render_since(now: SessionTold, frame: Frame) -> str:
+    """Since when a session is as it is: a moment, because a clock would have to be drawn for ever."""
+    return render_moment(datetime.fromisoformat(now.since), frame.now, frame.zone)
 
 
 def _draw_plan(now: SessionTold, frame: Frame, room: int) -> list[Text]:

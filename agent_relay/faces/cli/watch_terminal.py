@@ -39,7 +39,7 @@ def show(loop: WatchLoop, zone: tzinfo) -> int:
     """The exit status once a key or a Unix signal ended it; the terminal is as it was then."""
     latest = loop.start()
     try:
-        with _hearing() as heard, _Whole(Terminal()) as whole:
+        with _hearing() as heard, Whole(Terminal()) as whole:
             return _Show(latest, whole, heard, zone).run()
     finally:
         loop.stop()
@@ -48,7 +48,7 @@ def show(loop: WatchLoop, zone: tzinfo) -> int:
 class _Show:
     """What is on the terminal now, and which session is chosen."""
 
-    def __init__(self, latest: Latest, whole: "_Whole", heard: int, zone: tzinfo) -> None:
+    def __init__(self, latest: Latest, whole: "Whole", heard: int, zone: tzinfo) -> None:
         self._latest = latest
         self._whole = whole
         self._heard = heard
@@ -101,7 +101,7 @@ class _Show:
         self._whole.paint(lines)
 
 
-class _Whole:
+class Whole:
     """The whole terminal, ours while this context is entered; only lines that changed are written."""
 
     def __init__(self, terminal: Terminal) -> None:

@@ -21,13 +21,17 @@ function say(text) {
 }
 
 function time(iso) {
-  return iso ? new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : "";
+  return iso ? new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : "";
 }
 
 function clock(since) {
   const length = Math.max(0, Math.floor((Date.now() - new Date(since)) / 1000));
   const minutes = String(Math.floor(length / 60) % 60), seconds = String(length % 60).padStart(2, "0");
   return length < 3600 ? `${minutes}:${seconds}` : `${Math.floor(length / 3600)}:${minutes.padStart(2, "0")}:${seconds}`;
+}
+
+function count(number, word) {
+  return number ? `${number} ${word}${number === 1 ? "" : "s"}` : "";
 }
 
 function gauge(name, percent, text) {
@@ -92,7 +96,7 @@ function draw(known) {
   if (now.task) parts.push(make("p", "task", now.task));
   if (now.about) parts.push(make("p", "about", now.about));
   if (now.trouble) parts.push(make("p", "trouble", now.trouble));
-  const counts = [`${now.handoffs} handoffs`, `${now.limits} limits`, now.root, now.session];
+  const counts = [count(now.handoffs, "handoff"), count(now.limits, "limit"), now.root, now.session].filter(Boolean);
   parts.push(make("p", "faint", counts.join(" · ")), ...figures(now), ...plan(now), ...happened(known.told));
   if (known.screen && known.screen.leg === now.leg && now.state !== "ended") {
     parts.push(make("h3", "", known.screen.title ? `Screen: ${known.screen.title}` : "Screen"));
