@@ -55,16 +55,13 @@ def watch(
         return 0
     if (session and everything) or (web and (as_json or not follow)) or (port and not web):
         raise WrongUseError("watch: these options do not go together", hint="See: agent-relay watch --help")
-    watched = _choose(session, is_all=everything)
     zone = datetime.now(UTC).astimezone().tzinfo or UTC
+    watched = _choose(session, is_all=everything)
     watcher = Watcher(get_folders(), watched, zone=zone)
     loop = WatchLoop(get_folders(), watcher, watched, environ=os.environ)
     if not follow:
         view = _look_once(watcher, loop)
-        if as_json:
-            _print_changes(None, view)
-        else:
-            print_view(view, zone)
+        _print_changes(None, view) if as_json else print_view(view, zone)
         return ExitCode.DONE
     if web:
         return _serve(loop, port)
@@ -72,8 +69,13 @@ def watch(
         from agent_relay.faces.cli.watch_terminal import show
 
         return show(loop, zone)
+    return _print_on(loop, _print_changes if as_json else LineLog(zone).show)
+
+
+def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int:
+    """The exit status where nobody reads any more, or nothing more can be written."""
     try:
-        _stream(loop, _print_changes if as_json else LineLog(zone).show)
+        _stream(loop, show)
     except OSError as error:
         # Before typer makes a plain 1 of it.
         if error.errno in OUTPUT:

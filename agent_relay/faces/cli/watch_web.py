@@ -207,6 +207,8 @@ def _listen(port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
+        # At once: who reads the address may be faster than the server.
+        listening.listen(128)
     except (OSError, OverflowError) as error:
         listening.close()
         raise RelayError(

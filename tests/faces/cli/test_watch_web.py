@@ -1,5 +1,6 @@
 """The page in a browser: what a real one shows, and who is turned away."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -60,8 +61,8 @@ def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
     found.close()
 
 
-@pytest.fixture(scope="module")
-def site(terminals: Terminals) -> Iterator[Site]:
+@contextlib.contextmanager
+def serve(terminals: Terminals) -> Iterator[Site]:
     """The page of that user's sessions."""
     process = subprocess.Popen(
         [sys.executable, "-u", "-m", "agent_relay", "watch", "--web"],
@@ -78,6 +79,13 @@ def site(terminals: Terminals) -> Iterator[Site]:
     process.kill()
     process.wait(20)
     process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def site(terminals: Terminals) -> Iterator[Site]:
+    """A page for the tests that only look at it."""
+    with serve(terminals) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +203,13 @@ def test_a_port_that_is_taken_is_said_in_one_sentence(terminals: Terminals, site
     assert terminals.world.run("watch", "--web", "--json").status == 2
 
 
-def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, site: Site) -> None:
-    """The last test of this page: its command is ended, politely and at once."""
+def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, terminals: Terminals) -> None:
+    """A page that stands still would be taken for agents that wait."""
     page = browser.new_page()
-    page.goto(site.url)
-    expect(page.locator("section")).to_be_visible(timeout=20_000)
-    site.process.send_signal(signal.SIGINT)
-    assert site.process.wait(20) == 130
-    expect(page.locator("#notice")).to_contain_text("does not answer", timeout=20_000)
+    with serve(terminals) as site:
+        page.goto(site.url)
+        expect(page.locator("section")).to_be_visible(timeout=20_000)
+        site.process.send_signal(signal.SIGINT)
+        assert site.process.wait(20) == 130
+        expect(page.locator("#notice")).to_contain_text("does not answer", timeout=20_000)
     page.close()
