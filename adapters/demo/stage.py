@@ -153,6 +153,10 @@ class Stage:
                     "resets_at": span + time.time(),
                 }
             )
+        if "linger_s" in step:
+            # As agents do that wait for something they began: the turn is over, and the program is not.
+            self._transcript.write("done")
+            self._terminal.wait(float(str(step["linger_s"])))
         if "exit" in step:
             raise Ended(int(str(step["exit"])))
 

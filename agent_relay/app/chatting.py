@@ -102,7 +102,7 @@ class Chatting:
         asked = TurnAsked(found.speaker, prompt, ends=True, seat=found.owner, others=found.others)
         number = room.session.number
         await room.take_turn(wish.pack(), asked)
-        room.reading.leg, room.reading.is_done = "", False
+        room.reading.begin()
         return TurnNext(agent=found.owner, speaker=found.speaker, number=after + 1), Told(number)
 
     async def _find_next(self, room: Room, chat: Chat) -> Seat | Over:

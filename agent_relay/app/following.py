@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from agent_relay.app.ground import Ground
@@ -13,6 +14,7 @@ from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.publishing import find_native
+from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words
 from agent_relay.domain.effect import Answered, Happened, LegGone
 from agent_relay.domain.errors import RelayError
@@ -25,6 +27,8 @@ _log = logging.getLogger(__name__)
 _AGAIN_S = 0.5
 _SLOWEST_S = 30.0
 """A holder that lives and does not answer is asked again, ever more seldom."""
+_GRACE_S = 15.0
+"""How long an agent that said that its headless turn is over may take to end by itself."""
 _REPORTS = 3
 """A mistake of ours that comes back with every look is reported this often for one leg."""
 
@@ -54,12 +58,14 @@ class Following:
         self._ground = ground
         self._environ = environ
         self._tasks: set[asyncio.Task[None]] = set()
+        self._seen_off: set[str] = set()
+        self._overdue: set[str] = set()
 
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""
         self.live[live.leg.id] = live
         live.watch.tell = lambda happened: _tell(told, happened)
-        live.watch.stirred = self._stirred
+        live.watch.stirred = partial(self._stir, live)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
         self.release(told.session)
@@ -133,7 +139,9 @@ class Following:
             await self._name(_get_leg(told.session, leg.id), told)
         except Exception as error:  # noqa: BLE001 - the root of the watch's task: whatever its records hold, its end must be told
             self._ground.report(error)
-        ending = judge(live.watch, ending, f"{self._ground.folders.legs}/{leg.id}")
+        folder = f"{self._ground.folders.legs}/{leg.id}"
+        ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
+        self._overdue.discard(leg.id)
         turn = told.session.turn
         if leg.headless and turn is not None and turn.seat:
             said = await asyncio.to_thread(read_words, self._ground, leg)
@@ -148,6 +156,29 @@ class Following:
         await live.close()
         self.trouble = ""
         told.tell(ending)
+
+    def _stir(self, live: LiveLeg) -> None:
+        """Its agent said something: one that says that its turn is over has a while to end by itself."""
+        verdict, leg = live.watch.verdict, live.leg
+        if leg.headless and (verdict.is_done or verdict.has_failed) and leg.id not in self._seen_off:
+            self._seen_off.add(leg.id)
+            self._run(self._see_off(live))
+        self._stirred()
+
+    async def _see_off(self, live: LiveLeg) -> None:
+        """An agent that waits for something it began must not hold its turn: it is ended politely."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                await live.watch.gone.wait()
+        self._seen_off.discard(live.leg.id)
+        if live.watch.gone.is_set():
+            return
+        _log.info("overdue leg=%s", live.leg.id)
+        if live.watch.verdict.is_done:
+            self._overdue.add(live.leg.id)
+        # Who survives even that is ended by its watch.
+        with contextlib.suppress(RelayError):
+            await stop_leg(live.watch, live.adapter.quit)
 
     async def _see_out(self, live: LiveLeg) -> LegGone:
         """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""

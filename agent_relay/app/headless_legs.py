@@ -53,12 +53,15 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
     return paths
 
 
-def judge(watch: LegWatch, ending: LegGone, folder: str) -> LegGone:
-    """The leg's end with what its stream said of its turn, or else why it ended."""
+def judge(watch: LegWatch, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
+    """The leg's end with what its stream said of its turn, or else why it ended.
+
+    One that was `is_overdue` had said that it was done before it was ended, whatever it says of its end.
+    """
     if not watch.leg.headless:
         return ending
     verdict = watch.verdict
-    if verdict.is_done and ending.status <= 0:
+    if is_overdue or (verdict.is_done and ending.status <= 0):
         return replace(ending, is_done=True)
     how = ending.why or f"{watch.leg.agent} ended with status {ending.status} before its turn was over"
     return replace(ending, why=verdict.why or _read_why(folder) or how)

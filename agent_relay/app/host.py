@@ -103,6 +103,11 @@ class Host:
         return self._journal.events
 
     @property
+    def refusal(self) -> str:
+        """Why nothing can be journalled now; empty while it can."""
+        return self._refusal.sentence if self._refusal is not None else ""
+
+    @property
     def is_idle(self) -> bool:
         """Whether everything told so far was worked on; effects may still be performed."""
         return self._queue.empty() and not self._is_working

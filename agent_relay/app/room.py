@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
@@ -15,13 +16,30 @@ from agent_relay.domain.session import Session
 from agent_relay.logic.turns import check_free
 from agent_relay.system.journal import Journal
 
+_LOST = timedelta(minutes=1)
+"""Who follows a turn asks three times as often, and has gone after that."""
+
 
 @dataclass(slots=True)
 class Reading:
-    """How far whoever follows a headless turn has come: `leg` is the one they read, `is_done` at its end."""
+    """Who follows a headless turn, and when each was last heard of; `is_done` once all have read it."""
 
-    leg: str = ""
+    followers: dict[int, datetime] = field(default_factory=dict)
     is_done: bool = False
+
+    def begin(self) -> None:
+        """Another turn: nobody has read anything of it."""
+        self.followers.clear()
+        self.is_done = False
+
+    def note(self, follower: int, at: datetime) -> None:
+        """`follower` reads on."""
+        self.followers[follower] = at
+
+    def leave(self, follower: int, at: datetime) -> None:
+        """`follower` has read it to its end; who was not heard of for a while does not count."""
+        self.followers.pop(follower, None)
+        self.is_done = all(at - last > _LOST for last in self.followers.values())
 
 
 @dataclass(frozen=True, slots=True)

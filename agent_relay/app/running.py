@@ -14,7 +14,7 @@ from agent_relay.app.sessions import Sessions
 from agent_relay.app.telling import Chapter, Told, parse_told, render_told, tell_on
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.effect import TurnAsked
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Leg, Session, State
 from agent_relay.domain.turn_event import TurnBegun
@@ -24,6 +24,8 @@ from agent_relay.system.journal import read_events
 
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is put off."""
+_REFUSED_S = 5.0
+"""How long a disk may refuse what a turn has to write before its followers are told."""
 _MOST_TURNS = 1000
 
 
@@ -34,25 +36,30 @@ class Running:
         self._sessions = sessions
         self._ground = ground
 
-    async def begin(self, wish: OpenWish, most: int) -> tuple[Session, Told]:
+    async def begin(self, wish: OpenWish, most: int, *, waits: bool = False) -> tuple[Session, Told]:
         """The session at work on the turn, and the place before its first line.
 
+        With `waits` it does not end with the turn: its next one may come.
         Raises RelayError where the agent that was asked is not installed or knows no headless work.
         """
         any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
         await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
-        asked = TurnAsked(wish.agent, wish.task, most, ends=True)
+        asked = TurnAsked(wish.agent, wish.task, most, ends=not waits)
         room = await self._sessions.take_turn(wish, asked)
-        room.reading.leg, room.reading.is_done = "", False
+        room.reading.begin()
         begun = [line.number for line in room.host.events if isinstance(line.body, TurnBegun)]
         return room.session, Told(begun[-1] - 1)
 
-    async def follow(self, session_id: str, told: Told) -> tuple[Chapter, Session]:
-        """What came since `told`; where nothing did, the answer waits for it a while."""
+    async def follow(self, session_id: str, told: Told, *, follower: int = 0) -> tuple[Chapter, Session]:
+        """What came since `told`; where nothing did, the answer waits for it a while.
+
+        `follower` is the process that reads: what several do is kept until all have read it.
+        """
         try:
             room = self._sessions.get(session_id)
         except WrongUseError:
             return await asyncio.to_thread(self._follow_ended, session_id, told)
+        room.reading.note(follower, self._ground.clock.now())
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
             beat = room.pulse.listen()
@@ -61,21 +68,29 @@ class Running:
             left_s = deadline - asyncio.get_running_loop().time()
             if chapter.events or left_s <= 0 or report_end(session, self._sessions.zone) is not None:
                 break
-            await wait_for(beat, left_s)
+            if room.host.refusal and left_s < _LISTEN_S - _REFUSED_S:
+                raise RelayError(
+                    f"session {session_id} cannot go on: {room.host.refusal}",
+                    hint=f"It goes on when that is mended. To end it: agent-relay stop {session_id}",
+                )
+            await wait_for(beat, min(left_s, _REFUSED_S))
         return chapter, session
 
-    async def forget(self, session_id: str) -> None:
-        """What the turn's agents said need not be kept any longer."""
+    async def forget(self, session_id: str, *, follower: int = 0) -> None:
+        """What the turn's agents said need not be kept any longer, once nobody else reads it either."""
         room = self._sessions.get(session_id)
-        room.reading.is_done = True
-        if room.session.state is State.ENDED:
-            await forget_streams(self._ground, room.session)
+        room.reading.leave(follower, self._ground.clock.now())
+        session = room.session
+        if not room.reading.is_done:
+            return
+        if session.state is State.ENDED:
+            await forget_streams(self._ground, session)
+        elif session.leg is not None:
+            # The newest one's holder carries the user's environment to the next turn.
+            await forget_streams(self._ground, session, since=session.leg.id)
 
     async def _read(self, room: Room, told: Told) -> tuple[Chapter, Session]:
         """What came since `told`, and the session as it was then: it changes while disk is read."""
-        if told.leg != room.reading.leg:
-            room.reading.leg = told.leg
-            await forget_streams(self._ground, room.session, since=told.leg)
         session = room.session
         # The journal is a line ahead of its session while that line is being written.
         events = tuple(room.host.events)[: session.number]
@@ -112,18 +127,20 @@ def build_run_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handl
         most = request.number("most", 0)
         if not 0 <= most <= _MOST_TURNS:
             raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
-        session, told = await running.begin(wish, most)
+        session, told = await running.begin(wish, most, waits=request.flag("waits"))
         return {"session": session.id, "told": render_told(told)}
 
-    async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:
-        chapter, session = await running.follow(request.text("session"), parse_told(request))
+    async def follow(request: Request, peer: Peer) -> Mapping[str, object]:
+        chapter, session = await running.follow(
+            request.text("session"), parse_told(request), follower=peer.pid
+        )
         end = report_end(session, sessions.zone) if not chapter.events else None
         events = [*chapter.events, *((end,) if end is not None else ())]
         told = [event.model_dump(mode="json", exclude_none=True) for event in events]
         return {"events": told, "told": render_told(chapter.told), "over": end is not None}
 
-    async def forget(request: Request, _peer: Peer) -> Mapping[str, object]:
-        await running.forget(request.text("session"))
+    async def forget(request: Request, peer: Peer) -> Mapping[str, object]:
+        await running.forget(request.text("session"), follower=peer.pid)
         return {}
 
     return {"run.begin": begin, "run.follow": follow, "run.forget": forget}

@@ -13,7 +13,7 @@ from datetime import tzinfo
 from agent_relay.app.ground import Ground
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Event
-from agent_relay.domain.run_event import RunEvent, Text
+from agent_relay.domain.run_event import LeftOut, RunEvent, Text
 from agent_relay.domain.saying import Saying
 from agent_relay.domain.serving import Request
 from agent_relay.domain.session import Leg, Session
@@ -26,6 +26,8 @@ _ENOUGH = 96 << 10
 """Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
 _PIECE = 32 << 10
 _FARTHEST = 1 << 62
+_TOO_LONG: Mapping[str, object] = {}
+_REST: Mapping[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,10 @@ def _read_stream(ground: Ground, leg: Leg, told: Told) -> Iterator[tuple[RunEven
 
 
 def _report_record(says: Sequence[Saying], record: Mapping[str, object], leg: Leg) -> Iterator[RunEvent]:
+    if record is _TOO_LONG:
+        yield LeftOut(leg=leg.id, agent=leg.agent, longest=MAX_RECORD_BYTES)
+    if record is _TOO_LONG or record is _REST:
+        return
     for said in read_record(says, record):
         pieces = range(0, len(said.text) or 1, _PIECE)
         for at in pieces:
@@ -124,21 +130,29 @@ def _report_record(says: Sequence[Saying], record: Mapping[str, object], leg: Le
 
 
 def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[str, object]]]:
-    """Every whole line from `offset` on that is an object, with where it begins and ends."""
+    """Every whole line from `offset` on that is an object, with where it begins and ends.
+
+    A line that is too long is `_TOO_LONG` where it begins, and `_REST` in all its later parts.
+    """
     try:
         file = open(path, "rb", opener=_open_plain)  # noqa: SIM115 - closed by the with below
     except OSError:
         return
     with file:
-        file.seek(offset)
+        file.seek(max(0, offset - 1))
+        is_within = offset > 0 and file.read(1) != b"\n"
         while line := file.readline(MAX_RECORD_BYTES):
-            if not line.endswith(b"\n") and len(line) < MAX_RECORD_BYTES:
+            is_whole = line.endswith(b"\n")
+            if not is_whole and not is_within and len(line) < MAX_RECORD_BYTES:
                 return
             end = offset + len(line)
-            record = parse_object(line)
-            if record is not None:
+            if is_within:
+                yield offset, end, _REST
+            elif not is_whole:
+                yield offset, end, _TOO_LONG
+            elif (record := parse_object(line)) is not None:
                 yield offset, end, record
-            offset = end
+            offset, is_within = end, not is_whole
 
 
 def _open_plain(path: str, flags: int) -> int:

@@ -1,13 +1,11 @@
 """Follows headless turns to their end: shows what came, outlives a daemon, ends a turn when told to."""
 
 import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType
 from typing import Protocol
 
+from agent_relay.client.heeding import SIGNALS, Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 
 _FOLLOW_LIMIT_S = 60.0
@@ -17,7 +15,6 @@ _STOP_LIMIT_S = 30.0
 """How long an agent may take to end before the command leaves it to the daemon."""
 _AGAIN_S = 0.5
 _FAILURES = 5
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Event = Mapping[str, object]
 
@@ -34,15 +31,11 @@ class Asking(Protocol):
         ...
 
 
-class _Told(Exception):  # noqa: N818 - no error: a Unix signal while nothing is shown
-    """Somebody wants the turn to end."""
-
-
 class TurnLoop:
     """One turn and its follower. `connect` finds or starts a daemon, `show` prints one event.
 
     `heeds` are the Unix signals that end the turn; who follows from another than the main thread can heed
-    none. `ended_by` is the one that did, 0 for none.
+    none.
     """
 
     def __init__(
@@ -50,15 +43,18 @@ class TurnLoop:
         connect: Callable[[], Asking],
         show: Callable[[Event], None],
         *,
-        heeds: Sequence[int] = _SIGNALS,
+        heeds: Sequence[int] = SIGNALS,
     ) -> None:
         self._connect = connect
         self._show = show
-        self._heeds = heeds
+        self._signals = Heeding(heeds)
         self._connection: Asking | None = None
-        self._may_break = False
         self._deadline = 0.0
-        self.ended_by = 0
+
+    @property
+    def ended_by(self) -> int:
+        """The Unix signal that ended the turn; 0 for none."""
+        return self._signals.number
 
     def run(self, wish: Mapping[str, object]) -> Event:
         """The last event, shown as all the others. Raises RelayError where the turn cannot be begun.
@@ -101,14 +97,11 @@ class TurnLoop:
 
     @contextlib.contextmanager
     def _heeding(self) -> Iterator[None]:
-        """Unix signals end the turn; what whoever started us has ignored stays so: nohup, a script's job."""
-        heeded = [number for number in self._heeds if signal.getsignal(number) is not signal.SIG_IGN]
-        before = {number: signal.signal(number, self._heard) for number in heeded}
+        """Unix signals end the turn; the connection is given up at the end."""
         try:
-            yield
+            with self._signals:
+                yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
             self._close()
 
     @contextlib.contextmanager
@@ -128,7 +121,7 @@ class TurnLoop:
                 self._stop(session)
             try:
                 answer = self._wait(session, told)
-            except _Told:
+            except Told:
                 continue
             told = answer["told"]
             last: Event = {}
@@ -144,15 +137,13 @@ class TurnLoop:
                 )
 
     def _wait(self, session: str, told: object) -> dict[str, object]:
-        """What came since `told`. Raises _Told where a Unix signal comes while it is waited for."""
+        """What came since `told`. Raises Told where a Unix signal comes while it is waited for."""
         try:
-            self._may_break = not self.ended_by
-            return self._ask_again("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
-        except _Told:
+            with self._signals.breaking():
+                return self._ask_again("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
+        except Told:
             self._close()
             raise
-        finally:
-            self._may_break = False
 
     def _ask_again(self, op: str, limit_s: float, **fields: object) -> dict[str, object]:
         """The answer to what may be asked twice, of the next daemon where one dies."""
@@ -190,13 +181,6 @@ class TurnLoop:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
-        if self.ended_by:
-            os._exit(128 + number)
-        self.ended_by = number
-        if self._may_break:
-            raise _Told
 
 
 def _list_events(answer: Mapping[str, object]) -> Iterator[Event]:

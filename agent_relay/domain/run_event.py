@@ -124,6 +124,15 @@ class Usage(Line):
     cost: float | None = None
 
 
+class LeftOut(Line):
+    """A line of the agent's output was passed over: it is longer than `longest` bytes."""
+
+    type: Literal["left-out"] = "left-out"
+    leg: str
+    agent: str
+    longest: int
+
+
 class SignalTold(Line):
     """A limit, a warning of one, or a sign-in that was refused; `resets_at` is ISO 8601."""
 
@@ -198,6 +207,7 @@ RunEvent = Annotated[
     | FileEdited
     | PlanTold
     | Usage
+    | LeftOut
     | SignalTold
     | HandedOver
     | HandoffBroke

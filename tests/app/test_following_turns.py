@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from agent_relay.app.room import Reading
 from agent_relay.app.running import Running
 from agent_relay.app.telling import Chapter, Told
 from agent_relay.domain.errors import WrongUseError
@@ -16,6 +17,7 @@ from agent_relay.domain.run_event import LegBegan, LegOver
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_events
 from agent_relay.system.journal import Journal
+from tests.logic.story import NOW
 from tests.logic.turn_story import TurnStory
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world
@@ -25,16 +27,20 @@ if TYPE_CHECKING:
     from agent_relay.app.sessions import Sessions
 
 
+NOW_CLOCK = SimpleNamespace(now=lambda: NOW)
+
+
 class Room:
     """A room whose session goes on after every look at it, as it does while another thread reads disk.
 
     `numbers` are the lines its session stands at, look by look; its journal is `ahead` lines further.
     """
 
-    def __init__(self, events: Sequence[Event], numbers: list[int], *, leg: str = "", ahead: int = 0) -> None:
+    def __init__(self, events: Sequence[Event], numbers: list[int], *, ahead: int = 0) -> None:
         self.host = self
         self.pulse = self
-        self.reading = SimpleNamespace(leg=leg, is_done=False)
+        self.reading = Reading()
+        self.refusal = ""
         self.events = events[: numbers[0] + ahead]
         self._all, self._numbers, self._ahead = events, numbers, ahead
 
@@ -57,7 +63,10 @@ class Room:
 def follow(room: Room, told: Told) -> tuple[Chapter, Session]:
     """What is told of the room's session from `told` on."""
     sessions = cast("Sessions", SimpleNamespace(get=lambda _: room, zone=UTC))
-    ground = cast("Ground", SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know))
+    ground = cast(
+        "Ground",
+        SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know, clock=NOW_CLOCK),
+    )
     return asyncio.run(Running(sessions, ground).follow("S", told))
 
 
@@ -71,7 +80,7 @@ def test_an_end_is_told_only_with_everything_before_it() -> None:
     before = len(story.events)
     story.done()
     assert story.now.state is State.ENDED
-    room = Room(story.events, [before, len(story.events)], leg="L1")
+    room = Room(story.events, [before, len(story.events)])
     chapter, session = follow(room, Told(before, "L1"))
     assert session.state is State.ENDED
     assert [type(event) for event in chapter.events] == [LegOver]

@@ -1,11 +1,16 @@
 """Headless turns as the daemon offers them to any follower, one that comes late included."""
 
+import json
 import os
+import resource
+import subprocess
+import sys
 
 import pytest
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.session import State
+from tests.house import tree
 from tests.support.at_work import restart
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
@@ -105,3 +110,110 @@ def test_an_agent_that_needs_a_screen_is_refused(world: RelayWorld) -> None:
     restart(world)
     with pytest.raises(WrongUseError, match="Plain cannot work without a screen"):
         world.ask("run.begin", agent="plain", task="hello", cwd=world.project, env=world.environ)
+
+
+def test_a_line_that_is_too_long_is_said_to_be_left_out_and_the_next_one_is_told() -> None:
+    """A tool that prints a database must not make the turn look as if nothing had been said."""
+    with relay_world() as world:
+        does = [{"say": "a"}, {"say": "x" * (9 << 20)}, {"say": "b"}, {"say": "y" * (4 << 20)}]
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": does}])
+        world.start_daemon()
+        events, _ = follow(world, begin(world))
+    told = [(event["type"], event.get("text")) for event in events if event["type"] in {"text", "left-out"}]
+    assert told == [("text", "a"), ("left-out", None), ("text", "b"), ("left-out", None)]
+    assert {event["longest"] for event in events if event["type"] == "left-out"} == {4 << 20}
+
+
+def test_two_followers_of_one_turn_are_both_told_everything(world: RelayWorld) -> None:
+    """The first to have read it must not take the words away from the other."""
+    begun = begin(world)
+    slow = subprocess.Popen(
+        [sys.executable, "-c", FOLLOWER, world.project, str(begun["session"]), json.dumps(begun["told"])],
+        env=world.environ | {"PYTHONPATH": tree.CHECKOUT},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert slow.stdin is not None
+    assert slow.stdout is not None
+    assert slow.stdout.readline() == "reads\n"
+    wait_over(world, begun)
+    follow(world, begun)
+    world.ask("run.forget", session=begun["session"])
+    assert len(os.listdir(world.folders.legs)) == 1
+    out, _ = slow.communicate("go on\n", timeout=30)
+    assert out == "demo heard you\n"
+    assert os.listdir(world.folders.legs) == []
+
+
+def test_a_session_may_wait_for_its_next_turn(world: RelayWorld) -> None:
+    """Between two turns no agent lives, and the next one goes on in its conversation, after a crash too."""
+    begun = begin(world, waits=True)
+    session = str(begun["session"])
+    events, _ = follow(world, begun)
+    assert (events[-1]["type"], events[-1]["outcome"]) == ("end", "done")
+    found = world.session(session)
+    assert (found.state, found.living_leg) == (State.READY, None)
+    world.ask("run.forget", session=session)
+    assert len(os.listdir(world.folders.legs)) == 1
+    restart(world)
+    again = begin(world, "and now?", waits=True, session=session)
+    assert again["session"] == session
+    assert follow(world, again)[0][-1]["outcome"] == "done"
+    first, second = world.session(session).legs
+    assert (second.resumes, second.native_id) == (True, first.native_id)
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    world.ask("run.forget", session=session)
+    wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the legs is left")
+    assert all("daemon" in line for line in world.processes().values())
+
+
+def test_an_agent_that_says_it_is_done_and_stays_does_not_hold_its_turn() -> None:
+    """It may wait for a server it started; nobody is there to end that."""
+    with relay_world() as world:
+        does = [{"say": "it runs"}, {"linger_s": 600}]
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": does}])
+        world.start_daemon()
+        begun = begin(world)
+        events, _ = follow(world, begun)
+        assert (events[-1]["outcome"], events[-1]["why"]) == ("done", "")
+        assert all("daemon" in line for line in world.processes().values())
+
+
+def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:
+    """A script would wait for hours, and say nothing of the disk that is full."""
+    with relay_world() as world:
+        does = [{"wait_s": 1}, {"say": "I end."}]
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": does}])
+        world.start_daemon()
+        begun = begin(world)
+        session = str(begun["session"])
+        world.wait_for(session, lambda found: found.state is State.BUSY, "the agent works")
+        daemon = int(str(world.ask("daemon.status")["pid"]))
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, (0, hard))
+        with pytest.raises(RelayError, match=f"session {session} cannot go on: .*journal"):
+            follow(world, begun)
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, (hard, hard))
+        events, _ = follow(world, begun)
+        assert events[-1]["outcome"] == "done"
+
+
+FOLLOWER = """
+import json, sys
+from agent_relay.client.connection import Connection
+from agent_relay.system.folders import get_folders
+
+_, project, session, told = sys.argv
+with Connection.open(get_folders()) as connection:
+    answer = connection.request("run.follow", session=session, told=json.loads(told))
+    events = answer["events"]
+    print("reads", flush=True)
+    sys.stdin.readline()
+    while not answer["over"]:
+        answer = connection.request("run.follow", session=session, told=answer["told"], limit_s=40)
+        events += answer["events"]
+    print("".join(event["text"] for event in events if event["type"] == "text"))
+    connection.request("run.forget", session=session)
+"""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
-OUTPUT = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def run(words: list[str]) -> int:

@@ -1,5 +1,6 @@
 """`agent-relay race`: several agents at one task, each in its own worktree; the test decides."""
 
+import contextlib
 import os
 import sys
 from typing import Annotated
@@ -8,6 +9,7 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection
+from agent_relay.client.heeding import Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.race import Race
 from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
@@ -59,20 +61,20 @@ def race(
             "a race takes two agents or more, then a task", hint="See: agent-relay race --help"
         )
     folders = get_folders()
-    connection = connect_or_start(folders)
-    answer = connection.request(
-        "race.begin",
-        limit_s=_LIMIT_S,
-        agents=agents,
-        task=task,
-        cwd=os.getcwd(),
-        env=dict(os.environ),
-        test=test,
-        max_time_s=max_time,
-        test_limit_s=test_time,
-        apply=apply,
-    )
-    return _follow(connection, str(answer["race"]), as_json=as_json)
+    with connect_or_start(folders) as connection, Heeding() as heeding:
+        answer = connection.request(
+            "race.begin",
+            limit_s=_LIMIT_S,
+            agents=agents,
+            task=task,
+            cwd=os.getcwd(),
+            env=dict(os.environ),
+            test=test,
+            max_time_s=max_time,
+            test_limit_s=test_time,
+            apply=apply,
+        )
+        return _follow(connection, str(answer["race"]), heeding, as_json=as_json)
 
 
 def show(name: Named = "", *, as_json: AsJson = False) -> None:
@@ -181,27 +183,39 @@ def stop(name: Named = "") -> None:
 def resume(name: Named = "", *, as_json: AsJson = False) -> int:
     """Go on with a race that was stopped or interrupted, or watch one that is under way."""
     _, known = _find(name)
-    connection = connect_or_start(get_folders())
-    connection.request("race.resume", limit_s=_LIMIT_S, race=known.id, env=dict(os.environ))
-    return _follow(connection, known.id, as_json=as_json)
+    with connect_or_start(get_folders()) as connection, Heeding() as heeding:
+        connection.request("race.resume", limit_s=_LIMIT_S, race=known.id, env=dict(os.environ))
+        return _follow(connection, known.id, heeding, as_json=as_json)
 
 
-def _follow(connection: Connection, race_id: str, *, as_json: bool) -> int:
-    """The exit status once the race has come to rest, or Ctrl-C stopped it."""
+def _follow(connection: Connection, race_id: str, heeding: Heeding, *, as_json: bool) -> int:
+    """The exit status once the race has come to rest, or a Unix signal stopped it."""
     folders = get_folders()
     try:
-        view = follow(folders, connection, race_id, quiet=as_json)
-    except KeyboardInterrupt:
-        sys.stderr.write("Stopping the runners …\n")
-        _request("race.stop", race=race_id)
-        sys.stderr.write(f"Stopped. Go on: agent-relay race resume {race_id}\n")
-        return ExitCode.INTERRUPTED
+        heeding.check()
+        with heeding.breaking():
+            view = follow(folders, connection, race_id, quiet=as_json)
+    except (Told, OSError):
+        # A terminal that is closed sends a signal, and can be written to no more.
+        _say("Stopping the runners …")
+        with contextlib.suppress(WrongUseError):
+            _request("race.stop", race=race_id)
+        _say(f"Stopped. Go on: agent-relay race resume {race_id}")
+        if not heeding.number:
+            raise
+        return 128 + heeding.number
     if as_json:
         print_json(view)
     else:
         print_race(view)
         tell_next(view)
     return _judge(view)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def _judge(view: dict[str, object]) -> int:

@@ -42,7 +42,7 @@ def follow(folders: Folders, connection: Connection, race: str, *, quiet: bool) 
     """The race's view once nothing is done for it any more.
 
     A daemon that dies is replaced, and the race resumed. Raises DaemonUnreachableError where that does not
-    help, KeyboardInterrupt for Ctrl-C.
+    help, `client.heeding.Told` for Ctrl-C.
     """
     revivals = 0
     with _open_board(quiet=quiet) as board:

@@ -14,10 +14,20 @@ def find_note(event: Mapping[str, object]) -> str:
             return join_line(f"→ {event.get('why', '')}")
         case "signal" if event.get("scope") == "warning":
             return join_line(f"→ {event.get('agent', '')}: {event.get('text', '')}")
+        case "left-out":
+            said = (
+                f"a line of {event.get('agent', '')}'s output is longer than {_show_size(event)} and left out"
+            )
+            return join_line(f"→ {said}")
         case "end":
             return join_line(_describe_end(event))
         case _:
             return ""
+
+
+def _show_size(event: Mapping[str, object]) -> str:
+    longest = event.get("longest")
+    return f"{longest >> 20} MiB" if isinstance(longest, int) else "we read"
 
 
 def _describe_end(event: Mapping[str, object]) -> str:
