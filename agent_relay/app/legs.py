@@ -16,7 +16,6 @@ from agent_relay.app.publishing import read_packet_text
 from agent_relay.app.senses import Senses
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
-from agent_relay.domain.context import NO_WISHES
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
@@ -211,7 +210,7 @@ def _build_watch(
 ) -> LegWatch:
     sources = loaded.adapter.sources
     # Between two headless turns nobody is there to be compacted, and within one nobody may be asked.
-    wishes = NO_WISHES if leg.headless else ground.config.context.build_wishes()
+    wishes = ground.config.context.build_wishes()
     says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
     zone = ground.find_zone(env)
     senses = Senses(load_rules(loaded), sources, zone, ground.config.patience_s, known, wishes, says)

@@ -14,7 +14,7 @@ from agent_relay.logic.filling import note_context, render_fill
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
-from agent_relay.logic.succession import begin_handoff
+from agent_relay.logic.succession import HEADLESS, begin_handoff
 
 _TOLD = frozenset({Level.ADVISE, Level.ACT})
 
@@ -90,6 +90,14 @@ def _quiet(session: Session, leg_id: str, world: World) -> Outcome:
     if world.context.mode == "compact":
         return Outcome((ContextCompacting(leg.id),), (Compact(leg.id),))
     successor, skipped = _choose(session, world, inherit_terms(session).needs)
+    return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
+
+
+def relieve_turn(session: Session, world: World) -> Outcome:
+    """The handoff a headless turn of the agent that worked last begins with, if it is full; else nothing."""
+    if world.context.mode != "handoff" or not _is_due(session, world):
+        return NOTHING
+    successor, skipped = _choose(session, world, (HEADLESS,))
     return _hand_over(session, successor, world, skipped=skipped) if successor else NOTHING
 
 

@@ -8,7 +8,8 @@ from agent_relay.domain.event import Body, LegBusy, LegEnded, LegPrompted, LegSt
 from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered
 from agent_relay.domain.session import LIVE, Leg, Session, State, Step, Turn
 from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
-from agent_relay.logic.outcome import Outcome, World
+from agent_relay.logic.context_window import relieve_turn
+from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.succession import HEADLESS, begin_handoff, begin_leg, rest
 
@@ -49,8 +50,11 @@ def begin_turn(session: Session, turn: Turn, world: World) -> Outcome:
         return rest(session, "nobody can take this turn", choice.earliest, choice.skipped)
     # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
     is_told = bool(turn.seat) and choice.successor == turn.agent
-    if session.leg is None or session.agent == choice.successor or is_told:
-        return begin_leg(session, choice.successor, world, resumes=session.leg is not None)
+    if session.leg is None:
+        return begin_leg(session, choice.successor, world, resumes=False)
+    if session.agent == choice.successor or is_told:
+        relief = NOTHING if turn.seat else relieve_turn(session, world)
+        return relief if relief.bodies else begin_leg(session, choice.successor, world, resumes=True)
     is_asked = choice.successor == turn.agent
     why = "asked for" if is_asked else "; ".join(choice.skipped)
     reason = "manual" if is_asked else "rate_limit"

@@ -217,3 +217,23 @@ with Connection.open(get_folders()) as connection:
     print("".join(event["text"] for event in events if event["type"] == "text"))
     connection.request("run.forget", session=session)
 """
+
+
+def test_a_full_conversation_is_handed_to_a_fresh_one_at_its_next_turn(world: RelayWorld) -> None:
+    """A script that goes on for days never stops at a full context."""
+    with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+        file.write('[context]\nmode = "handoff"\n')
+    world.environ |= write_screenplays(
+        f"{world.folder}/full",
+        demo=[{"when": "fill", "do": [{"context": 950, "say": "full"}]}, {"do": [{"say": "afresh"}]}],
+    )
+    restart(world)
+    begun = begin(world, "fill it")
+    wait_over(world, begun)
+    again = begin(world, "go on", session=begun["session"])
+    said = [event["text"] for event in follow(world, again)[0] if event["type"] == "text"]
+    assert said == ["afresh"]
+    session = world.session(str(begun["session"]))
+    first, second = session.legs
+    assert (second.agent, second.resumes, session.done[0].reason) == ("demo", False, "context")
+    assert first.native_id != second.native_id

@@ -1,9 +1,11 @@
 """Headless turns: begun, handed on at a limit, over; and what the session is between two of them."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import (
     Asked,
     CancelAsked,
@@ -21,7 +23,8 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import State
 from agent_relay.domain.signal import Scope
-from tests.logic.story import RESET, Story
+from tests.logic.filling_story import HANDOFF
+from tests.logic.story import NOW, RESET, Story
 from tests.logic.turn_story import ABLE, TurnStory
 
 
@@ -153,6 +156,30 @@ def test_another_agent_takes_the_next_turn_by_a_packet() -> None:
     assert isinstance(story.effects[0], PublishPacket)
     resting = TurnStory().take().at_work().done().rests("ann").take("go on")
     assert (resting.now.handoff.to_agent, resting.now.handoff.reason) == ("bob", "rate_limit")
+
+
+def test_a_full_agent_begins_its_next_turn_afresh_where_the_user_wants_that() -> None:
+    """Nobody watches a headless conversation fill up; its next prompt is where it can change hands."""
+    story = TurnStory().take(ends=False).at_work()
+    story.happens(Filled(story.leg, 950, 1000, NOW + timedelta(seconds=1)), context=HANDOFF)
+    story.done()
+    story.happens(TurnAsked("ann", "go on", ends=False), context=HANDOFF)
+    assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "context")
+    story.published()
+    assert (story.now.legs[-1].agent, story.now.legs[-1].resumes) == ("ann", False)
+    assert story.now.legs[-1].headless
+
+
+@pytest.mark.parametrize(("mode", "used"), [("ask", 950), ("handoff", 850)])
+def test_else_it_goes_on_in_the_same_conversation(mode: str, used: int) -> None:
+    """Below the mark, and where the user decides."""
+    story = TurnStory().take(ends=False).at_work()
+    wishes = replace(HANDOFF, mode=mode)
+    story.happens(Filled(story.leg, used, 1000, NOW + timedelta(seconds=1)), context=wishes)
+    story.done()
+    story.happens(TurnAsked("ann", "go on", ends=False), context=wishes)
+    assert story.now.handoff is None
+    assert story.now.legs[-1].resumes
 
 
 def test_agents_that_need_a_screen_are_passed_over() -> None:

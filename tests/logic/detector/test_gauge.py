@@ -121,6 +121,17 @@ def test_opencode_says_it_in_its_events_and_its_windows_when_asked() -> None:
     assert told == [*rooms, None, None, None, None]
 
 
+def test_without_a_screen_the_stream_says_it_without_a_window() -> None:
+    """A ceiling in tokens counts then; a subagent's conversation is another one."""
+    usage = {"input_tokens": 1200, "cache_creation_input_tokens": 300, "cache_read_input_tokens": 15000}
+    row: dict[str, object] = {"type": "assistant", "message": {"model": "claude-opus-4-8", "usage": usage}}
+    own, sub = {**row, "parent_tool_use_id": None}, {**row, "parent_tool_use_id": "toolu_1"}
+    assert hear("claude", (Source.STREAM, own), (Source.STREAM, sub)) == [(16500, 0), None]
+    tokens = {"total": 9406, "input": 5304, "output": 6, "cache": {"write": 0, "read": 4096}}
+    step: dict[str, object] = {"type": "step_finish", "part": {"tokens": tokens}}
+    assert hear("opencode", (Source.STREAM, step)) == [(9406, 0)]
+
+
 @pytest.mark.parametrize("strange", [-1, True, "many", 1.5, None, 10**12, [], {}])
 def test_a_number_that_cannot_be_meant_is_none(strange: object) -> None:
     """A hostile or damaged record must not hand a session over."""
