@@ -26,8 +26,8 @@ PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("ope
 
 
 def run(world: World, *words: str) -> subprocess.CompletedProcess[str]:
-    """`agent-relay run` without a terminal, to its end."""
-    return world.run(world.relay("run", *words), limit_s=110)
+    """`agent-relay run` without a terminal anywhere, to its end."""
+    return world.run(["setsid", "--wait", *world.relay("run", *words)], limit_s=110)
 
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -155,25 +155,27 @@ def test_when_all_rest_the_earliest_reset_is_told(world: World) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_interrupted_turn_leaves_no_process(world: World, agent: str) -> None:
-    """Ctrl-C in a script's terminal means the agent, too."""
+    """Ctrl-C in a script's terminal means the agent, too, and so does the end of a job."""
     world.play(agent, hang(60))
-    process = subprocess.Popen(
-        [*world.prefix, *world.relay("run", agent, TASK)],
-        env=world.env(),
-        cwd=world.project,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_until(lambda: bool(world.requests(agent)), "the agent asks its provider", limit_s=40)
-    assert [line for line in world.find_processes().values() if "test_calc.py shows" in line] == [
-        line for pid, line in world.find_processes().items() if pid == process.pid
-    ]
-    os.kill(process.pid, signal.SIGINT)
-    process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert find_agents(world) == []
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        before = len(world.requests(agent))
+        process = subprocess.Popen(
+            [*world.prefix, *world.relay("run", agent, TASK)],
+            env=world.env(),
+            cwd=world.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(lambda seen=before: len(world.requests(agent)) > seen, "the agent asks", limit_s=40)
+        assert [line for line in world.find_processes().values() if "test_calc.py shows" in line] == [
+            line for pid, line in world.find_processes().items() if pid == process.pid
+        ]
+        os.kill(process.pid, number)
+        process.communicate(timeout=30)
+        assert process.returncode == status
+        assert find_agents(world) == []
 
 
 def test_a_failed_agent_is_a_failed_run(world: World) -> None:
