@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.document import Strict
+from agent_relay.domain.export_config import ExportConfig
 from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
 
 _LEAST_ALLOWED = 4
@@ -124,6 +125,7 @@ class UserConfig(Strict):
     handoff: HandoffConfig = HandoffConfig()
     context: ContextConfig = ContextConfig()
     redaction: RedactionConfig = RedactionConfig()
+    export: ExportConfig = ExportConfig()
 
     @field_validator("relay_key")
     @classmethod

@@ -98,6 +98,9 @@ class EventTold(_Part):
     at: str
     name: str
     text: str
+    details: dict[str, str] = Field(
+        default_factory=dict, description="codes, names and moments of it, by name; never anybody's words"
+    )
 
 
 class Rest(_Part):

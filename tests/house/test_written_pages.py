@@ -13,7 +13,10 @@ from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.rules import Rules
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.logic.detector.findings import match_rule
+from agent_relay.logic.exporting.figures import build_figures
+from agent_relay.logic.exporting.hook_event import NAMES
 from agent_relay.logic.readiness import match_state
+from agent_relay.logic.watching.view import View
 from agent_relay.system import holder
 from tests.house import tree
 
@@ -68,6 +71,15 @@ def test_the_sample_adapter_is_one_and_its_rules_prove_themselves() -> None:
     for state in rules.states:
         assert [line for line in state.accepts if not match_state(state, line)] == []
         assert [line for line in state.rejects if match_state(state, line)] == []
+
+
+def test_every_exported_figure_and_event_is_on_its_page() -> None:
+    """Dashboards and receivers are built from it, and break where a name changes unseen."""
+    words = _list_words(tree.read_text("docs/exporters.md"))
+    figures = build_figures([], {}, View())
+    names = {f"agent_relay_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
+    labels = {label for one in figures for label in one.labels}
+    assert (names | labels | {f"agent_relay.{one.name}" for one in figures} | NAMES) - words == set()
 
 
 @pytest.mark.parametrize("page", ["CHANGELOG.md", "docs/cli.md"])

@@ -29,6 +29,7 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
     "watch": ("watch", "[SESSION] [--all] [--json] [--no-follow]", "sessions as they go"),
     "metrics": ("metrics_kept", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
+    "export": ("export", "[--prometheus PORT] [--otlp URL] [--webhook URL]", "figures and events for others"),
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
     "model": ("model", "[AGENT [MODEL]]", "the model an agent is started with"),

@@ -8,7 +8,7 @@ from agent_relay.domain.event import Event
 from agent_relay.domain.session import Session, State
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.logic.fold import fold_event
-from agent_relay.logic.watching.words import render_event_line
+from agent_relay.logic.watching.words import list_details, render_event_line
 
 _MOST_TOLD = 200
 _MOST_TEXT = 500
@@ -52,6 +52,7 @@ def go_on(story: Story, events: Iterable[Event], zone: tzinfo) -> Story:
                     at=event.at.isoformat(),
                     name=event.body.name,
                     text=text,
+                    details=list_details(session, event),
                 )
             )
     return replace(story, told=(*story.told, *told)[-_MOST_TOLD:]) if told else story

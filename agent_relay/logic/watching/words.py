@@ -47,6 +47,28 @@ def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
     )
 
 
+_DETAILS = (
+    "agent", "from_agent", "to_agent", "reason", "kind", "scope", "until", "model", "handoff", "step", "how",
+    "status", "outcome", "verdict", "decides",
+)  # fmt: skip
+
+
+def list_details(session: Session, event: Event) -> dict[str, str]:
+    """What programs need of an event: codes, names and moments, and never anybody's words."""
+    body = event.body
+    found: dict[str, str] = {}
+    for name in _DETAILS:
+        value = getattr(body, name, "")
+        if isinstance(value, bool):
+            found[name] = "true" if value else "false"
+        elif isinstance(value, (str, int)) and value != "":
+            found[name] = str(value)
+    leg = getattr(body, "leg", "")
+    if leg and "agent" not in found:
+        found["agent"] = _name_agent(session, leg)
+    return found
+
+
 def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an event
     match event.body:
         case LegStarting() as body:

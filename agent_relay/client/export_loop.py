@@ -1,0 +1,77 @@
+"""Keeps what is exported current: figures now and then in a thread, events as they happen in the caller's."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from agent_relay.client.watcher import Watcher
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.watch_event import EventTold
+from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.watching.view import View, list_changes
+from agent_relay.system.export_figures import ExportReader
+
+_SHARE = 20
+"""Reading figures takes at most this part of the time."""
+_MOST_OFTEN_S = 0.5
+
+
+class Newest:
+    """The newest figures, for any number of readers in any thread; reading them costs nothing."""
+
+    def __init__(self) -> None:
+        self._figures: Sequence[Figure] = ()
+
+    def put(self, figures: Sequence[Figure]) -> None:
+        """These are the newest."""
+        self._figures = tuple(figures)
+
+    def get(self) -> Sequence[Figure]:
+        """The newest; none before the first reading."""
+        return self._figures
+
+
+class ExportLoop:
+    """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen."""
+
+    def __init__(self, watcher: Watcher, reader: ExportReader, *, interval_s: float) -> None:
+        self.newest = Newest()
+        self._watcher = watcher
+        self._reader = reader
+        self._interval_s = interval_s
+        self._is_over = threading.Event()
+        self._failure: BaseException | None = None
+
+    def read(self) -> None:
+        """The newest figures are of now. Raises RelayError where they cannot be read."""
+        self.newest.put(self._reader.read(self._watcher.read(), datetime.now(UTC)))
+
+    def run(self, tell: Callable[[EventTold], None]) -> None:
+        """Never returns; what was before it began is not told. Raises what a thread of it stumbled over."""
+        threading.Thread(target=self._guard, name="figures", daemon=True).start()
+        before: View | None = None
+        while self._failure is None:
+            after = self._watcher.read()
+            if before is not None:
+                for event in list_changes(before, after):
+                    if isinstance(event, EventTold):
+                        tell(event)
+            before = after
+            began = time.monotonic()
+            self._watcher.wait()
+            self._is_over.wait(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
+        raise self._failure
+
+    def _guard(self) -> None:
+        wait_s = self._interval_s
+        try:
+            while not self._is_over.wait(wait_s):
+                began = time.monotonic()
+                # What cannot be read now stays as it was.
+                with contextlib.suppress(RelayError):
+                    self.read()
+                wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
+        except BaseException as error:  # noqa: BLE001 - the thread's root: figures that stand still would be believed
+            self._failure = error

@@ -1,0 +1,129 @@
+"""`agent-relay export`: figures for Prometheus and OpenTelemetry, events for a webhook, while it runs."""
+
+import os
+import signal
+from datetime import UTC
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.export_loop import ExportLoop
+from agent_relay.client.watcher import Watched, Watcher
+from agent_relay.client.webhook import Webhook
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.export_config import ExportConfig, check_address
+from agent_relay.domain.watch_event import EventTold
+from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.logic.exporting.hook_event import build_hook_event
+from agent_relay.system.config import read_user_config
+from agent_relay.system.export_figures import ExportReader
+from agent_relay.system.folders import get_folders
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay export`."""
+    return run_one(export, words, name="export")
+
+
+def export(
+    *,
+    prometheus: Annotated[
+        int, typer.Option("--prometheus", help="Serve figures at this port of 127.0.0.1.")
+    ] = 0,
+    otlp: Annotated[str, typer.Option("--otlp", help="Push figures to this OpenTelemetry collector.")] = "",
+    webhook: Annotated[str, typer.Option("--webhook", help="Tell this address of events.")] = "",
+    interval: Annotated[float, typer.Option("--interval", help="Seconds between two readings.")] = 0,
+) -> int:
+    """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
+
+    Runs until it is ended; without options it does what [export] in config.toml says. Nothing is exported
+    otherwise, and never what anybody wrote. Names: docs/exporters.md.
+    """
+    wanted = _choose(prometheus, otlp, webhook, interval)
+    folders = get_folders()
+    watcher = Watcher(folders, Watched(), zone=UTC)
+    watcher.connect()
+    loop = ExportLoop(watcher, ExportReader(folders, os.environ), interval_s=wanted.interval_s)
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        return _export(loop, wanted)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except _Ended:
+        return 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        watcher.close()
+
+
+def _choose(prometheus: int, otlp: str, webhook: str, interval: float) -> ExportConfig:
+    """Options go before the configuration. Raises WrongUseError where there is nothing to do."""
+    config = read_user_config(get_folders().config).export
+    given = {"prometheus_port": prometheus, "otlp": otlp, "webhook": webhook, "interval_s": interval}
+    try:
+        for address in (otlp, webhook):
+            if address:
+                check_address(address)
+        chosen = ExportConfig.model_validate(
+            config.model_dump() | {name: value for name, value in given.items() if value}
+        )
+    except ValueError as error:
+        why = str(error).splitlines()[0]
+        raise WrongUseError(f"export: {why}", hint="See: agent-relay export --help") from None
+    if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
+        raise WrongUseError(
+            "export: nothing says what to export, or to where",
+            hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
+        )
+    return chosen
+
+
+def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
+    """Never returns by itself; at its end, figures are pushed a last time."""
+    loop.read()
+    provider = None
+    try:
+        if wanted.prometheus_port:
+            from agent_relay.faces.cli.export_prometheus import start_prometheus
+
+            port = start_prometheus(loop.newest, wanted.prometheus_port)
+            print_lines(f"Prometheus: http://127.0.0.1:{port}/metrics")
+        if wanted.otlp:
+            from agent_relay.faces.cli.export_otlp import start_otlp
+
+            provider = start_otlp(loop.newest, wanted.otlp, interval_s=wanted.interval_s)
+            print_lines(f"OpenTelemetry: {wanted.otlp}")
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "export") from error
+    hook = Webhook(wanted.webhook) if wanted.webhook else None
+    if hook is not None:
+        hook.start()
+        print_lines(f"Webhook: {wanted.webhook.partition('?')[0]}")
+    print_lines("Ctrl-C ends it.")
+
+    def tell(event: EventTold) -> None:
+        body = build_hook_event(event)
+        if hook is not None and body is not None:
+            hook.put(body)
+
+    try:
+        loop.run(tell)
+    finally:
+        if provider is not None:
+            provider.shutdown(timeout_millis=3000)
+    return 0
+
+
+class _Ended(Exception):  # noqa: N818 - no error: somebody asked for the end
+    """SIGTERM."""
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise _Ended
+
+
+FUNCTIONS: dict[str, Function] = {"": export}
+"""For the generated page of commands."""

@@ -1,0 +1,1 @@
+"""What is exported: figures with bounded labels, and events without anybody's words."""

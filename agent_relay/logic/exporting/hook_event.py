@@ -1,0 +1,34 @@
+"""What a webhook is told: that something happened, to whom, by names, codes and moments; nobody's words."""
+
+import re
+
+from agent_relay.domain.watch_event import EventTold
+
+NAMES = frozenset(
+    {
+        "session.created", "session.rested", "session.woke", "session.ended", "leg.starting", "leg.ready",
+        "leg.asking", "leg.ended", "signal.seen", "handoff.begun", "handoff.confirmed", "handoff.failed",
+        "handoff.cancelled", "return.offered", "turn.ended",
+    }
+)  # fmt: skip
+"""The events that are sent."""
+_CODE = re.compile(r"[\w.:+@/-]{1,80}")
+
+
+def build_hook_event(told: EventTold) -> dict[str, object] | None:
+    """The body that is sent, `None` for an event nobody needs to be told of.
+
+    Details are codes, names and moments; anything else does not leave this machine, whoever wrote it.
+    """
+    if told.name not in NAMES or (told.name == "signal.seen" and told.details.get("decides") != "true"):
+        return None
+    details = {name: text for name, text in told.details.items() if _CODE.fullmatch(text)}
+    return {
+        "schema": "agent-relay/webhook",
+        "version": 1,
+        "id": f"{told.session}:{told.number}",
+        "session": told.session,
+        "event": told.name,
+        "at": told.at,
+        **{name: text for name, text in details.items() if name != "decides"},
+    }

@@ -1,0 +1,131 @@
+"""Telling a webhook: bounded in tries, in memory, and in where it may be led."""
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from http import HTTPStatus
+
+import pytest
+
+from agent_relay.client.webhook import MOST_WAITING, WAITS_S, Webhook
+
+EVENT = {"event": "leg.asking", "id": "S:1"}
+
+
+class Receiver:
+    """A receiver on this machine that answers with `answers`, the last one for ever."""
+
+    def __init__(self, answers: list[int]) -> None:
+        self.heard: list[object] = []
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                size = int(self.headers["Content-Length"])
+                receiver.heard.append(
+                    (self.path, self.headers["Content-Type"], json.loads(self.rfile.read(size)))
+                )
+                status = answers.pop(0) if len(answers) > 1 else answers[0]
+                self.send_response(status)
+                if status == HTTPStatus.FOUND:
+                    self.send_header("Location", f"http://127.0.0.1:{receiver.port}/elsewhere")
+                self.end_headers()
+
+            def do_GET(self) -> None:
+                receiver.heard.append(self.path)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
+                del format, args
+
+        self._server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_port
+        self.url = f"http://127.0.0.1:{self.port}/hook?x=1"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,)).start()
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def receivers() -> Iterator[list[Receiver]]:
+    """Those that are to be closed."""
+    made: list[Receiver] = []
+    yield made
+    for one in made:
+        one.close()
+
+
+def receive(receivers: list[Receiver], *answers: int) -> tuple[Receiver, Webhook, list[float]]:
+    """A receiver, who tells it, and how long that one paused."""
+    receiver = Receiver(list(answers))
+    receivers.append(receiver)
+    paused: list[float] = []
+    return receiver, Webhook(receiver.url, pause=paused.append), paused
+
+
+def test_an_event_is_told_as_json(receivers: list[Receiver]) -> None:
+    """The plainest thing every receiver understands."""
+    receiver, hook, paused = receive(receivers, 204)
+    assert hook.send(EVENT)
+    assert receiver.heard == [("/hook?x=1", "application/json", EVENT)]
+    assert (hook.sent, hook.lost, paused) == (1, 0, [])
+
+
+def test_a_receiver_that_fails_is_asked_again_a_few_times(receivers: list[Receiver]) -> None:
+    """One that restarts must not cost an event, one that is broken not a process for ever."""
+    receiver, hook, paused = receive(receivers, 503, 429, 200)
+    assert hook.send(EVENT)
+    assert (len(receiver.heard), paused) == (3, [1.0, 2.0])
+    broken, hook, paused = receive(receivers, 500)
+    assert not hook.send(EVENT)
+    assert (len(broken.heard), paused) == (5, list(WAITS_S))
+    assert (hook.sent, hook.lost, hook.trouble) == (0, 1, "it answered 500")
+
+
+def test_a_receiver_that_refuses_is_not_asked_again(receivers: list[Receiver]) -> None:
+    """It would refuse again."""
+    receiver, hook, paused = receive(receivers, 404)
+    assert not hook.send(EVENT)
+    assert (len(receiver.heard), paused) == (1, [])
+
+
+def test_a_redirect_is_not_followed(receivers: list[Receiver]) -> None:
+    """The address was checked; where it points to was not."""
+    receiver, hook, _ = receive(receivers, 302)
+    assert not hook.send(EVENT)
+    assert len(receiver.heard) == 1
+
+
+def test_nobody_there_is_given_up_on(receivers: list[Receiver]) -> None:
+    """And said to be so."""
+    receiver, hook, paused = receive(receivers, 200)
+    receivers.remove(receiver)
+    receiver.close()
+    assert not hook.send(EVENT)
+    assert paused == list(WAITS_S)
+    assert hook.trouble == "it cannot be reached (URLError)"
+
+
+def test_a_proxy_of_the_environment_is_not_told_what_is_for_this_machine(
+    receivers: list[Receiver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`http_proxy` is set for the world outside."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    receiver, hook, _ = receive(receivers, 200)
+    assert hook.send(EVENT)
+    assert len(receiver.heard) == 1
+
+
+def test_the_oldest_events_give_way_where_too_many_wait(receivers: list[Receiver]) -> None:
+    """A receiver that is gone for a night must not fill memory; who tells it never waits."""
+    receiver, hook, _ = receive(receivers, 200)
+    for number in range(MOST_WAITING + 5):
+        hook.put({"id": number})
+    assert hook.lost == 5
+    hook.start()
+    while hook.sent < MOST_WAITING:
+        threading.Event().wait(0.02)
+    assert receiver.heard[0] == ("/hook?x=1", "application/json", {"id": 5})
