@@ -102,9 +102,12 @@ class LaidOut:
     """Shows one turn on a terminal as the relay shell does."""
 
     def __init__(self) -> None:
+        from agent_relay.faces.rendering.frames import OUTPUT_FIRST
         from agent_relay.faces.rendering.turn_view import open_turn_view
 
-        self._view = open_turn_view(_write, columns=_measure, is_colour=is_fancy(), folder=os.getcwd())
+        self._view = open_turn_view(
+            _write, columns=_measure, is_colour=is_fancy(), folder=os.getcwd(), most=OUTPUT_FIRST
+        )
 
     def show(self, event: Mapping[str, object]) -> None:
         """The event is on its way to the terminal, the last one painted."""

@@ -6,16 +6,21 @@ import time
 from collections.abc import Callable
 
 FRAME_S = 1 / 30
-MOST_IN_A_WRITE = 32 << 10
-"""Characters; more than a person can follow, little enough that keys get their turn in between."""
-MOST_PENDING = 256 << 10
+KEYS_FIRST = 4 << 10
+"""Characters of a write above a prompt: more than a person can follow, and keys get their turn in between."""
+OUTPUT_FIRST = 32 << 10
+"""Characters of a write where nobody types."""
 
 
 class Frames:
-    """Whole lines on their way to `write`, which a thread of its own calls; idle, it does nothing at all."""
+    """Whole lines on their way to `write`, which a thread of its own calls; idle, it does nothing at all.
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    About `most` characters are one write, and twice as many wait for theirs.
+    """
+
+    def __init__(self, write: Callable[[str], None], *, most: int = KEYS_FIRST) -> None:
         self._write = write
+        self._most = most
         self._changed = threading.Condition()
         self._pending: list[str] = []
         self._size = 0
@@ -26,7 +31,7 @@ class Frames:
     def add(self, line: str) -> None:
         """The line is on its way. Waits while too much is; raises OSError where nothing can be shown."""
         with self._changed:
-            self._changed.wait_for(lambda: self._size < MOST_PENDING or self._trouble is not None)
+            self._changed.wait_for(lambda: self._size < 2 * self._most or self._trouble is not None)
             if self._trouble is not None:
                 raise self._trouble
             self._pending.append(f"{line}\n")
@@ -68,7 +73,7 @@ class Frames:
         with self._changed:
             self._changed.wait_for(lambda: bool(self._pending) or self._is_over)
             count, size = 0, 0
-            while count < len(self._pending) and (not count or size < MOST_IN_A_WRITE):
+            while count < len(self._pending) and (not count or size < self._most):
                 size += len(self._pending[count])
                 count += 1
             piece = "".join(self._pending[:count])

@@ -1,16 +1,19 @@
 """Shows a turn on a terminal as it goes: words, tools, changes, plans, and what relay has to say."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Protocol
 
 from agent_relay.faces.rendering.blocks import Block, Blocks
-from agent_relay.faces.rendering.frames import Frames
+from agent_relay.faces.rendering.frames import KEYS_FIRST, Frames
 from agent_relay.faces.rendering.ink import Ink, Style, cut_line, join_line
 from agent_relay.faces.rendering.notes import find_note
 from agent_relay.faces.rendering.plans import Plan
 from agent_relay.faces.rendering.tools import colour_diff, describe_call, excerpt_output
 from agent_relay.faces.rendering.usage import Usage
 from agent_relay.logic.plain import clean_text
+
+Work = Callable[[], list[str]]
 
 _MOST_CALLS = 64
 _PROMPT_LINES = 3
@@ -35,25 +38,39 @@ class TurnView(Protocol):
 
 
 def open_turn_view(
-    write: Callable[[str], None], *, columns: Callable[[], int], is_colour: bool, folder: str = ""
+    write: Callable[[str], None],
+    *,
+    columns: Callable[[], int],
+    is_colour: bool,
+    folder: str = "",
+    most: int = KEYS_FIRST,
+    work: Callable[[Work], list[str]] = lambda job: job(),
 ) -> TurnView:
     """A view whose text goes to `write`: whole lines, one call a frame, from a thread of the view's own.
 
     While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
-    Files in `folder` are named by their path below it.
+    Files in `folder` are named by their path below it. `most` is about how many characters one call has.
+    `work` does what takes long, some milliseconds at a time, where nothing waits for it.
     """
-    return _View(write, columns, is_colour=is_colour, folder=folder)
+    return _View(Frames(write, most=most), columns, work, is_colour=is_colour, folder=folder)
 
 
 class _View:
     def __init__(
-        self, write: Callable[[str], None], columns: Callable[[], int], *, is_colour: bool, folder: str
+        self,
+        frames: Frames,
+        columns: Callable[[], int],
+        work: Callable[[Work], list[str]],
+        *,
+        is_colour: bool,
+        folder: str,
     ) -> None:
         from agent_relay.faces.rendering.prose import Prose
 
-        self._frames = Frames(write)
+        self._frames = frames
         self._ink = Ink(is_colour=is_colour)
         self._prose = Prose(columns, is_colour=is_colour)
+        self._work = work
         self._terminal_columns = columns
         self._blocks = Blocks()
         self._folder = folder
@@ -115,7 +132,8 @@ class _View:
 
     def _say(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
-            self._put("text", self._prose.lay(block), is_rest=block.is_rest)
+            lines = self._work(partial(self._prose.lay, block))
+            self._put("text", lines, is_rest=block.is_rest)
 
     def _think(self, event: Mapping[str, object]) -> None:
         lines = [line for line in clean_text(_text(event, "text")).split("\n") if line.strip()]

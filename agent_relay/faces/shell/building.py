@@ -67,7 +67,9 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[She
         conversation,
         typed,
         connect=connect,
-        view=open_turn_view(paper.write, columns=lambda: measure()[1], is_colour=is_fancy()),
+        view=open_turn_view(
+            paper.write, columns=lambda: measure()[1], is_colour=is_fancy(), folder=cwd, work=paper.work
+        ),
         paper=paper,
         changed=tell,
     )

@@ -9,6 +9,8 @@ from agent_relay.faces.cli.commands import render_help
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.system.folders import get_folders
 
+_TURN_OF_A_THREAD_S = 0.001
+
 HELP = """usage: agent-relay resume [SESSION]
 
 Open the relay shell in a session that was left: the newest one of this repository, or the one whose id
@@ -33,6 +35,8 @@ def open_shell(first: str = "") -> int:
         return ExitCode.WRONG_USE
     from agent_relay.faces.shell.building import run_shell
 
+    # A turn is laid out on a thread beside the prompt's, and a key must not wait for it.
+    sys.setswitchinterval(_TURN_OF_A_THREAD_S)
     modes = Modes()
     # Not asyncio.run: its way with Ctrl-C would end the shell with the first command that is interrupted.
     loop = asyncio.new_event_loop()

@@ -3,10 +3,14 @@
 import asyncio
 import errno
 import os
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 from prompt_toolkit.application import get_app_or_none
+
+Result = TypeVar("Result")
 
 
 class Paper:
@@ -18,12 +22,19 @@ class Paper:
 
     def write(self, lines: str) -> None:
         """The lines are painted. For other threads than the loop's; raises OSError where nobody looks."""
-        done: Future[None] = Future()
+        self.work(partial(self.paint, lines))
+
+    def work(self, job: Callable[[], Result]) -> Result:
+        """What `job` returns, done by the loop between two keys: beside it, it would take the keys' time.
+
+        For other threads than the loop's; raises what `job` raises, OSError where the loop is gone.
+        """
+        done: Future[Result] = Future()
         try:
-            self._loop.call_soon_threadsafe(self._paint_for, lines, done)
+            self._loop.call_soon_threadsafe(_do, job, done)
         except RuntimeError:
             raise OSError(errno.EIO, "the shell is over") from None
-        done.result()
+        return done.result()
 
     def paint(self, lines: str) -> None:
         """All of the lines are on the terminal, the prompt below them. Raises OSError where there is none."""
@@ -41,11 +52,11 @@ class Paper:
                 app.renderer.reset()
                 app.invalidate()
 
-    def _paint_for(self, lines: str, done: "Future[None]") -> None:
-        try:
-            self.paint(lines)
-        except OSError as error:
-            done.set_exception(error)
-        else:
-            with suppress(asyncio.InvalidStateError):
-                done.set_result(None)
+
+def _do(job: Callable[[], Result], done: "Future[Result]") -> None:
+    try:
+        result = job()
+    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the job
+        done.set_exception(error)
+    else:
+        done.set_result(result)

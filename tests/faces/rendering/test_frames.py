@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from agent_relay.faces.rendering.frames import MOST_IN_A_WRITE, MOST_PENDING, Frames
+from agent_relay.faces.rendering.frames import Frames
 
 
 class Terminal:
@@ -38,23 +38,23 @@ def test_no_write_is_larger_than_a_terminal_takes_at_once() -> None:
     """Between two of them keys get their turn."""
     terminal = Terminal()
     terminal.is_free.set()
-    frames = Frames(terminal.write)
+    frames = Frames(terminal.write, most=8192)
     for _ in range(1000):
         frames.add("x" * 99)
     frames.finish()
     assert "".join(terminal.writes) == ("x" * 99 + "\n") * 1000
-    assert max(map(len, terminal.writes)) < MOST_IN_A_WRITE + 100
+    assert max(map(len, terminal.writes)) < 8192 + 100
 
 
 def test_a_terminal_that_takes_nothing_stops_the_flow() -> None:
     """Ten gigabytes of output are no reason to hold them."""
     terminal = Terminal()
-    frames = Frames(terminal.write)
+    frames = Frames(terminal.write, most=8192)
     line = "x" * 1023
     is_done = threading.Event()
 
     def flood() -> None:
-        for _ in range(2 * MOST_PENDING // 1024):
+        for _ in range(40):
             frames.add(line)
         is_done.set()
 
@@ -65,7 +65,7 @@ def test_a_terminal_that_takes_nothing_stops_the_flow() -> None:
     terminal.is_free.set()
     flooding.join(30)
     frames.finish()
-    assert len("".join(terminal.writes)) == 2 * MOST_PENDING
+    assert len("".join(terminal.writes)) == 40 * 1024
 
 
 def test_without_output_nobody_wakes() -> None:
