@@ -56,13 +56,13 @@ def test_garbage_is_a_value_error_also_where_json_was_never_loaded() -> None:
     """Where the accelerator finds no error of json's own it raises none: a torn file was a crash of ours."""
     code = (
         "import sys; from agent_relay.domain.quick_json import parse_json\n"
+        "print('json' in sys.modules)\n"
         "for text in ('{', '{1', '[1', chr(34), '{}x', '[1,]'):\n"
         "    try: parse_json(text)\n"
         "    except ValueError: print('refused')\n"
-        "print('json' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["refused"] * 6 + ["False"]
+    assert done.stdout.split() == ["False"] + ["refused"] * 6
 
 
 def test_depth_is_an_error_not_a_crash() -> None:
