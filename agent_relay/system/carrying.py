@@ -16,6 +16,7 @@ from agent_relay.system.removing import remove_tree
 _INDEX, _FILES, _LIST = "index", "files", "list"
 _SUBMODULE = b"160000"
 _UNMERGED = b"U"
+_OWN = b".agent-relay/"
 _TOLD = 5
 _STATES = (
     ("rebase-merge", "rebase"),
@@ -57,6 +58,7 @@ def pack_changes(root: str, folder: str) -> Luggage:
     inner = [path for path in untracked if path.endswith(b"/")]
     paths = changed + [path for path in untracked if not path.endswith(b"/")]
     carried, unread = _copy_all(os.fsencode(root), paths, folder)
+    notes += _render_paths("what git ignores is not in the runners' trees", _list_ignored(root))
     notes += _render_paths("submodules are empty in the runners' trees", submodules)
     notes += _render_paths("repositories within this one are not carried", inner)
     notes += _render_paths("files that cannot be read are not carried", unread)
@@ -109,6 +111,12 @@ def _list_changed(root: str) -> tuple[list[bytes], list[bytes]]:
             changed[entry[2:]] = None
     staged = run_git(root, "ls-files", "--stage", "-z").split(b"\0")[:-1]
     return list(changed), [entry.partition(b"\t")[2] for entry in staged if entry.startswith(_SUBMODULE)]
+
+
+def _list_ignored(root: str) -> list[bytes]:
+    """What is ignored here, a whole folder at once, but for what is relay's own."""
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    return [path for path in run_git(root, *words).split(b"\0")[:-1] if not path.startswith(_OWN)]
 
 
 def _list_notes(root: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pexpect
 import pytest
+from jsonschema import Draft202012Validator
 
 from agent_relay.system.race_journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_world
@@ -80,6 +81,8 @@ def test_json_is_the_result_and_nothing_before_it(world: RaceWorld) -> None:
     done = command(world, "race", "demo", "understudy", "paint", "--test", TEST, "--json")
     assert done.returncode == 1
     view = json.loads(done.stdout)
+    schema = json.loads(command(world, "race", "schema").stdout)
+    Draft202012Validator(schema).validate(view)
     assert (view["state"], view["winner"], view["overlaps"]) == ("scored", "", [])
     assert [one["test_status"] for one in view["runners"]] == [1, 1]
     refused = command(world, "race", "apply")

@@ -5,7 +5,9 @@ import subprocess
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from agent_relay.domain.race_view import build_race_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import call, say, shell
 from tests.support.real import TEST_COMMAND, World
@@ -49,6 +51,7 @@ def race(world: World, *words: str) -> dict[str, Any]:
     done = world.run([*trusting, *world.relay("race", *words, "--json")], limit_s=110)
     assert done.stdout, f"{done.stderr}\n{describe(world)}"
     view: dict[str, Any] = json.loads(done.stdout)
+    Draft202012Validator(build_race_schema()).validate(view)
     return view
 
 

@@ -44,7 +44,7 @@ def test_a_runner_finds_what_the_user_has(root: Path, tmp_path: Path, git: Git) 
     assert git(tree, "diff", "--cached") == git(root, "diff", "--cached")
     assert git(tree, "rev-parse", "HEAD") == git(root, "rev-parse", "HEAD")
     assert git(tree, "branch", "--show-current") == "race-1-ann"
-    assert luggage.notes == ()
+    assert luggage.notes == ("what git ignores is not in the runners' trees: ignored/, x.log",)
     assert luggage.files == 9
 
 
@@ -153,6 +153,7 @@ def test_submodules_and_repositories_within_are_said_in_words(root: Path, tmp_pa
     _, (tree,), luggage = place(root, tmp_path / "race", git, "1-ann")
     assert luggage.notes == (
         "a merge is in progress here; the runners' trees do not know of it",
+        "what git ignores is not in the runners' trees: ignored/, x.log",
         "submodules are empty in the runners' trees: vendored",
         "repositories within this one are not carried: nested/",
     )
@@ -240,3 +241,33 @@ def test_a_disk_that_refuses_is_told(root: Path, tmp_path: Path) -> None:
 def test_this_git_is_new_enough(root: Path) -> None:
     """The tests of applying need it too."""
     check_version(str(root))
+
+
+@pytest.mark.parametrize("said", ["git version 2.34.1", "git version 1.9", "hello", ""])
+def test_a_git_that_is_too_old_is_one_clear_error(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Before anything is made: half a race would have to be tidied up by hand."""
+    fake_git(tmp_path / "bin", said, monkeypatch)
+    with pytest.raises(RelayError, match=r"^a race needs git 2\.38 or newer, this is ") as found:
+        check_version(str(root))
+    assert found.value.hint == "Upgrade git."
+
+
+@pytest.mark.parametrize(
+    "said", ["git version 2.39.5 (Apple Git-154)", "git version 3.0", "git version 2.51"]
+)
+def test_a_git_that_is_new_enough_is_taken_however_it_names_itself(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """Vendors add words."""
+    fake_git(tmp_path / "bin", said, monkeypatch)
+    check_version(str(root))
+
+
+def fake_git(folder: Path, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first git of `PATH` says only that."""
+    folder.mkdir()
+    (folder / "git").write_text(f"#!/bin/sh\necho '{said}'\n")
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")

@@ -12,6 +12,7 @@ from agent_relay.client.connection import Connection
 from agent_relay.client.heeding import Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.race import Race
+from agent_relay.domain.race_view import build_race_schema
 from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
 from agent_relay.faces.cli.race_follow import follow
 from agent_relay.faces.cli.race_show import build_offline, count_files, print_race, tell_next
@@ -265,8 +266,14 @@ def _request(operation: str, **fields: object) -> dict[str, object]:
     return {key: value for key, value in answer.items() if key not in {"id", "ok"}}
 
 
+def schema() -> None:
+    """The JSON Schema of what --json prints of a race."""
+    print_json(build_race_schema())
+
+
 FUNCTIONS: dict[str, Function] = {
     "": race,
+    "schema": schema,
     "show": show,
     "list": show_all,
     "diff": diff,

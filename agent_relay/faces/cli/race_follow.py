@@ -104,6 +104,11 @@ class _Lines:
             print_lines(f"Race {view['race']}: {view['task']}")
             self._said = True
         runners = list_runners(view)
+        notes = view["notes"]
+        for note in notes if isinstance(notes, list) else ():
+            if note not in self._warned:
+                self._warned.add(note)
+                print_lines(f"note: {note}")
         print_lines(*tell_changes(self._runners, runners))
         self._runners = runners
         for warning in list_warnings(view):
