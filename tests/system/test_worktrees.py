@@ -166,6 +166,7 @@ def test_files_that_cannot_be_read_are_said_in_words(root: Path, tmp_path: Path)
     (root / "secret").write_text("x")
     (root / "secret").chmod(0)
     assert pack_changes(str(root), str(tmp_path / "luggage")).notes == (
+        "what git ignores is not in the runners' trees: ignored/, x.log",
         "files that cannot be read are not carried: secret",
     )
 
