@@ -20,6 +20,23 @@ class Ask(Protocol):
         ...
 
 
+class Job(Protocol):
+    """Something an agent does between two turns; both for threads."""
+
+    @property
+    def label(self) -> str:
+        """What the person is told meanwhile."""
+        ...
+
+    def run(self, ask: Ask) -> str:
+        """The line to show at its end. Raises RelayError."""
+        ...
+
+    def cancel(self, ask: Ask) -> None:
+        """It should end soon; harmless when it has."""
+        ...
+
+
 class DocumentJob:
     """The agent writes a handoff document, then the next agent of the order has the conversation.
 

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Protocol, TypeVar
 
 from agent_relay.client.turn_loop import Asking, TurnLoop
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.rendering.turn_view import TurnView
+from agent_relay.faces.shell.aside import run_aside, tell_loop
 from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.faces.shell.jobs import Ask
+from agent_relay.faces.shell.jobs import Job
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 
@@ -22,25 +22,11 @@ Event = Mapping[str, object]
 _ASK_LIMIT_S = 30.0
 _HEARD = frozenset(("turn", "leg", "usage", "end"))
 """The events that change what stands around the prompt."""
-_Found = TypeVar("_Found")
 _WHY_HELD = {"resting": "everybody rests", "stopped": "the turn was stopped"}
 
 
-class Job(Protocol):
-    """Something an agent does between two turns; both for threads."""
-
-    @property
-    def label(self) -> str:
-        """What the person is told meanwhile."""
-        ...
-
-    def run(self, ask: Ask) -> str:
-        """The line to show at its end. Raises RelayError."""
-        ...
-
-    def cancel(self, ask: Ask) -> None:
-        """It should end soon; harmless when it has."""
-        ...
+Prepare = Callable[[Callable[[str], None], threading.Event], None]
+"""Makes the session free for a turn, on a thread; it tells what it waits for, and gives up when told to."""
 
 
 class Turns:
@@ -70,7 +56,10 @@ class Turns:
         self._wake = asyncio.Event()
         self._told: Mapping[str, object] | None = None
         self._is_stopping = self._is_giving = False
-        self.prepare: Callable[[], object] | None = None
+        self._unwanted = threading.Event()
+        self._idle = asyncio.Event()
+        self.prepare: Prepare | None = None
+        self.is_waiting = False
         self.is_working = False
         self.why_held = self.label = ""
         self.since = 0.0
@@ -118,6 +107,9 @@ class Turns:
         session = self._conversation.session
         if not self.is_working or not session or self._is_stopping:
             return
+        if self.is_waiting:
+            self._unwanted.set()
+            return
         self._is_stopping = True
         if self._job is not None:
             await asyncio.to_thread(self._job.cancel, self.ask)
@@ -127,6 +119,13 @@ class Turns:
         except WrongUseError:
             # It ended meanwhile.
             return
+
+    async def give_up_waiting(self) -> None:
+        """No turn waits for a screen to be free any more; its message is the first of those that wait."""
+        while self.is_waiting:
+            self._idle.clear()
+            self._unwanted.set()
+            await self._idle.wait()
 
     def ask(self, op: str, /, *, limit_s: float = _ASK_LIMIT_S, **fields: object) -> dict[str, object]:
         """The daemon's answer, over a connection of its own. Raises RelayError."""
@@ -163,8 +162,8 @@ class Turns:
         self._is_giving = bool(message)
         self._changed()
         try:
-            if told is None and self.prepare is not None:
-                await asyncio.to_thread(self.prepare)
+            if told is None:
+                await self._make_room()
             self._settle(await run_aside(self._build_work(message, told)), message)
         except RelayError as error:
             self._complain(error)
@@ -173,13 +172,35 @@ class Turns:
             self.is_working = self._is_giving = False
             self._changed()
 
+    async def _make_room(self) -> None:
+        """The session is free for a turn. Raises RelayError where it is not, or nobody waits any more."""
+        if self.prepare is None:
+            return
+        loop = asyncio.get_running_loop()
+
+        def tell(label: str) -> None:
+            tell_loop(loop, partial(self._name_wait, label))
+
+        self._unwanted.clear()
+        self.is_waiting, self.since = True, time.monotonic()
+        try:
+            await run_aside(partial(self.prepare, tell, self._unwanted))
+        finally:
+            self.is_waiting, self.label = False, ""
+            self._idle.set()
+
+    def _name_wait(self, label: str) -> None:
+        if self.is_waiting:
+            self.label = label
+            self._changed()
+
     def _build_work(self, message: str, told: Mapping[str, object] | None) -> Callable[[], Event]:
         """What follows the turn to its end, on a thread of its own."""
         loop, view, conversation = asyncio.get_running_loop(), self._view, self._conversation
 
         def show(event: Event) -> None:
             if event.get("type") in _HEARD:
-                _tell(loop, partial(self._hear, event))
+                tell_loop(loop, partial(self._hear, event))
             # A terminal that is gone ends the shell, not the turn.
             with suppress(OSError):
                 view.show(event)
@@ -222,36 +243,3 @@ class Turns:
 
     def _complain(self, error: RelayError) -> None:
         self._note(f"agent-relay: {error.sentence}", error.hint)
-
-
-def run_aside(work: Callable[[], _Found]) -> "asyncio.Future[_Found]":
-    """What `work` returns or raises, done on a thread that a leaving process does not wait for."""
-    loop = asyncio.get_running_loop()
-    over: asyncio.Future[_Found] = loop.create_future()
-
-    def give(found: _Found) -> None:
-        if not over.cancelled():
-            over.set_result(found)
-
-    def fail(error: Exception) -> None:
-        if not over.cancelled():
-            over.set_exception(error)
-
-    def run() -> None:
-        try:
-            found = work()
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the turn
-            _tell(loop, partial(fail, error))
-        else:
-            _tell(loop, partial(give, found))
-
-    threading.Thread(target=run, name="turn", daemon=True).start()
-    return over
-
-
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:
-    try:
-        loop.call_soon_threadsafe(what)
-    except RuntimeError:
-        # The shell is gone, and nobody waits.
-        return

@@ -136,3 +136,26 @@ def test_a_killed_shells_turn_is_taken_up_by_the_next_one(world: RelayWorld) -> 
     second.wait_for("was stopped")
     wait_until(lambda: world.session(session).state.value == "ended", "the turn ends")
     second.terminal.close()
+
+
+def test_an_agent_at_work_on_its_own_screen_is_waited_for(person: ShellPerson) -> None:
+    """What it does there must not be cut off by the next message, and that message must not be lost."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/attach")
+    person.wait_for("ready . demo")
+    person.type("soon, please")
+    person.wait_for("I begin")
+    person.terminal.send("\x1d")
+    person.terminal.wait_quiet(0.3)
+    person.type("/detach")
+    person.wait_for("Back in the shell")
+    person.terminal.wait_quiet(0.3)
+    person.type("and on")
+    person.wait_for(r"demo works on its own screen \(/attach shows it\)")
+    person.wait_for(r"(?s)demo > and on.*demo heard you")
+    person.wait_idle()
+    natives = list_natives(person.world, person.session())
+    assert len(natives) == 3
+    assert len(set(natives)) == 1

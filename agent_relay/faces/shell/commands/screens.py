@@ -18,6 +18,8 @@ async def attach(shell: ShellFace, rest: str) -> None:
         shell.run_plain(["attach", *split_words(rest)])
         return
     conversation = shell.conversation
+    was_waiting = shell.turns.is_waiting
+    await shell.turns.give_up_waiting()
     if shell.turns.is_working:
         raise WrongUseError(
             f"{conversation.at_work or conversation.agent} works without a screen",
@@ -36,6 +38,8 @@ async def attach(shell: ShellFace, rest: str) -> None:
     view = conversation.look()
     conversation.agent = str(view["agent"]) or conversation.agent
     shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
+    if was_waiting:
+        shell.turns.go_on()
 
 
 async def resume(shell: ShellFace, rest: str) -> None:
