@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from prompt_toolkit.data_structures import Size
+from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from agent_relay.client.autostart import connect_or_start
@@ -23,12 +24,15 @@ from agent_relay.faces.shell.making_room import make_room
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.prompt import Prompt
+from agent_relay.faces.shell.rejoining import find_under_way
+from agent_relay.faces.shell.returning import Returning
 from agent_relay.faces.shell.shell import Shell, Terminal
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.welcome import greet
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.system.followed_config import FollowedConfig
 from agent_relay.system.glances import find_near_root
 from agent_relay.system.secrets import gather_secrets
 
@@ -40,14 +44,20 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     root = find_near_root(cwd)
     shell, typed = _build(folders, cwd, modes, queue=_name_queue(own, root))
     history = TypedHistory(f"{own}/history", _build_redact(root, cwd))
+    depth = None if is_fancy() else ColorDepth.DEPTH_1_BIT
     # Without questions to the terminal: its late answers would be keys of whatever runs next.
-    output = Vt100_Output(sys.stdout, _get_size, term=os.environ.get("TERM"), enable_cpr=False)
+    output = Vt100_Output(
+        sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
+    )
     shell.take_prompt(Prompt(shell, history=history, completer=ShellCompleter(folders, cwd), output=output))
     shell.say(*greet(own, shell.conversation.agent))
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:
         shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
         shell.turns.hold("left over")
+    under_way = find_under_way(root)
+    if under_way and not first:
+        shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
     watch_daemon(folders)
     return await shell.run(first)
 
@@ -73,6 +83,7 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[She
         paper=paper,
         changed=tell,
     )
+    turns.returning = Returning(conversation, FollowedConfig(folders.config).get, folders.ledger)
     turns.prepare = partial(make_room, conversation, connect)
     shell = Shell(folders, conversation, typed, turns, Terminal(paper, modes))
     changes.append(shell.changed)

@@ -25,6 +25,7 @@ class Conversation:
     model: str = ""
     cost: float | None = None
     context: tuple[int, int] = (0, 0)
+    near: str = ""
     models: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -71,7 +72,7 @@ class Conversation:
                 return
 
     def look(self) -> dict[str, object]:
-        """The session in short, read from its journal; what it says of the context is known here then."""
+        """The session in short, read from its journal; its context and limits are known here then."""
         if not self.session:
             return {}
         view = read_session(self.root, self.session)
@@ -81,6 +82,8 @@ class Conversation:
             self.context = (used, room) if isinstance(used, int) and isinstance(room, int) else (0, 0)
         else:
             self.context = (0, 0)
+        near = view["near"]
+        self.near = str(near.get("text", "")) if isinstance(near, dict) else ""
         return view
 
     def join(self, view: Mapping[str, object]) -> None:

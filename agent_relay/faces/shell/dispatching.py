@@ -15,7 +15,9 @@ async def obey(shell: ShellFace, line: str) -> None:
     """The line is done, sent, or refused. Raises RelayError where it cannot be done."""
     if line.startswith("!"):
         with shell.lend_terminal():
-            run_own(line[1:])
+            status = run_own(line[1:])
+        if status:
+            shell.say(f"→ exit status {status if status > 0 else 128 - status}")
         return
     if not line.startswith("/"):
         shell.turns.send(line)

@@ -1,11 +1,12 @@
 """The prompt at the bottom of the shell: keys, completion, history, and above it what waits."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
-from prompt_toolkit.completion import Completer
+from prompt_toolkit.completion import CompleteEvent, Completer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import History
@@ -116,6 +117,19 @@ def _bind(behind: Behind, read: Callable[[], str]) -> KeyBindings:
     @keys.add("escape", "enter")
     def _add_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @keys.add("tab")
+    def _complete(event: KeyPressEvent) -> None:
+        # The only one is taken at once, also where the menu has not been drawn yet.
+        buffer = event.current_buffer
+        asked = CompleteEvent(completion_requested=True)
+        found = list(islice(buffer.completer.get_completions(buffer.document, asked), 2))
+        if len(found) == 1:
+            buffer.apply_completion(found[0])
+        elif buffer.complete_state is not None:
+            buffer.complete_next()
+        else:
+            buffer.start_completion(insert_common_part=True)
 
     @keys.add("up", filter=is_empty & waits)
     def _take_back(event: KeyPressEvent) -> None:

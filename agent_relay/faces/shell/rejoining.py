@@ -3,9 +3,26 @@
 import os
 from collections.abc import Mapping
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.logic.fold import fold_events
+from agent_relay.system.glances import read_sessions_at
 from agent_relay.system.journal import read_events
+
+_AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
+
+
+def find_under_way(root: str) -> str:
+    """The session of this working tree with a turn nobody may be looking at; empty for none."""
+    for view in read_sessions_at(root):
+        if view["state"] in _AT_WORK:
+            try:
+                is_one = find_place(root, str(view["session"])) is not None
+            except (RelayError, OSError):
+                continue
+            if is_one:
+                return str(view["session"])
+    return ""
 
 
 def find_place(root: str, session: str) -> Mapping[str, object] | None:

@@ -6,6 +6,7 @@ from agent_relay.faces.cli.printing import plain, render_moment
 from agent_relay.faces.shell.conversation import Conversation
 
 _GAP = " · "
+_LONGEST = 40
 
 
 def render_status(
@@ -18,10 +19,16 @@ def render_status(
         conversation.model,
         f"context {round(100 * used / room)} %" if room > 0 else "",
         f"${conversation.cost:.2f}" if conversation.cost is not None else "",
+        _shorten(conversation.near),
         *(_describe_rest(rest) for rest in resting),
         state,
     ]
     return plain(_GAP.join(part for part in parts if part))[: max(0, width - 1)]
+
+
+def _shorten(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
 def _describe_rest(rest: Mapping[str, object]) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_relay.client.turn_loop import Asking, TurnLoop
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -17,10 +18,13 @@ from agent_relay.faces.shell.jobs import Job
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 
+if TYPE_CHECKING:
+    from agent_relay.faces.shell.returning import Returning
+
 Event = Mapping[str, object]
 
 _ASK_LIMIT_S = 30.0
-_HEARD = frozenset(("turn", "leg", "usage", "end"))
+_HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
 """The events that change what stands around the prompt."""
 _WHY_HELD = {"resting": "everybody rests", "stopped": "the turn was stopped"}
 
@@ -59,6 +63,7 @@ class Turns:
         self._unwanted = threading.Event()
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
+        self.returning: Returning | None = None
         self.is_waiting = False
         self.is_working = False
         self.why_held = self.label = ""
@@ -156,6 +161,7 @@ class Turns:
             self._changed()
 
     async def _take_turn(self) -> None:
+        self._come_back()
         told, self._told = self._told, None
         self.is_working, self._is_stopping = True, False
         message = "" if told is not None else self._typed.first
@@ -188,6 +194,22 @@ class Turns:
         finally:
             self.is_waiting, self.label = False, ""
             self._idle.set()
+
+    def _come_back(self) -> None:
+        """Who gave way to a limit and can be had again is offered, or has this turn."""
+        line = self.returning.look() if self.returning is not None else ""
+        if line:
+            self._note(line, "")
+
+    def _go_on_at(self, moment: str) -> None:
+        """What waits is sent once that moment has come, unless the person did something else meanwhile."""
+        wait_s = self.returning.count_wait(moment) if self.returning is not None else None
+        if wait_s is not None:
+            asyncio.get_running_loop().call_later(wait_s, self._go_on_again)
+
+    def _go_on_again(self) -> None:
+        if self.why_held == _WHY_HELD["resting"]:
+            self.go_on()
 
     def _name_wait(self, label: str) -> None:
         if self.is_waiting:
@@ -223,6 +245,8 @@ class Turns:
 
     def _hear(self, event: Event) -> None:
         self._conversation.hear(event)
+        if event.get("reason") == "rate_limit" and self.returning is not None:
+            self.returning.note_limit(str(event.get("from_agent", "")))
         if event.get("type") == "turn" and self._is_giving:
             # The journal has it now.
             self._is_giving = False
@@ -237,6 +261,8 @@ class Turns:
         if outcome == "resting" and message:
             self._typed.put_first(message)
         self.hold(_WHY_HELD.get(str(outcome), "the turn has failed"))
+        if outcome == "resting":
+            self._go_on_at(str(last.get("resets_at", "")))
 
     def _note(self, sentence: str, hint: str) -> None:
         self._paper.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))

@@ -78,6 +78,8 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
     if shell.turns.is_working and shell.conversation.session:
         await _pass_on(shell, agent, message)
         return
+    if shell.turns.returning is not None:
+        shell.turns.returning.forget()
     is_same = agent == shell.conversation.agent
     shell.conversation.agent = agent
     if message:

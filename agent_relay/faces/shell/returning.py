@@ -1,0 +1,56 @@
+"""Between two turns: a preferred agent whose window has reset is offered again, or has the next turn."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from agent_relay.domain.config import UserConfig
+from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.system.glances import read_resting
+
+_AFTER_S = 1.0
+
+
+class Returning:
+    """Knows whom the person chose and whether that agent gave way to a limit.
+
+    `read_config` gives the user's wishes as they are now; `ledger` is the file of who rests until when.
+    """
+
+    def __init__(
+        self, conversation: Conversation, read_config: Callable[[], UserConfig], ledger: str
+    ) -> None:
+        self._conversation = conversation
+        self._read_config = read_config
+        self._ledger = ledger
+        self._left = ""
+
+    def note_limit(self, agent: str) -> None:
+        """`agent` gave way; the first of several is the one to come back to."""
+        self._left = self._left or agent
+
+    def forget(self) -> None:
+        """The person chose somebody: nobody is to come back."""
+        self._left = ""
+
+    def count_wait(self, moment: str) -> float | None:
+        """Seconds until a moment (ISO 8601) at which the user wants work to go on; `None` for no wish."""
+        if not self._read_config().resume_at_reset:
+            return None
+        try:
+            at = datetime.fromisoformat(moment)
+        except ValueError:
+            return None
+        return max(0.0, (at - datetime.now(UTC)).total_seconds() + _AFTER_S) if at.tzinfo else None
+
+    def look(self) -> str:
+        """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""
+        agent, wish = self._left, self._read_config().return_
+        if not agent or wish == "off" or agent in {str(rest["agent"]) for rest in read_resting(self._ledger)}:
+            return ""
+        self._left = ""
+        if agent == self._conversation.agent:
+            return ""
+        if wish == "offer":
+            return f"→ {agent} can be had again: /use {agent}"
+        self._conversation.agent = agent
+        return f"→ {agent} can be had again, and has the next message."

@@ -1,0 +1,79 @@
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_relay.domain.config import UserConfig
+from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.returning import Returning
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _build(folder: os.PathLike[str], **wishes: object) -> tuple[Returning, Conversation]:
+    talk = Conversation("/work", agent="understudy")
+    config = UserConfig.model_validate(wishes)
+    return Returning(talk, lambda: config, f"{folder}/ledger.json"), talk
+
+
+def _write_ledger(folder: os.PathLike[str], **until: datetime) -> None:
+    rests: list[Mapping[str, object]] = [
+        {
+            "agent": agent,
+            "scope": "account",
+            "until": at.isoformat(),
+            "evidence": "",
+            "noted_at": at.isoformat(),
+        }
+        for agent, at in until.items()
+    ]
+    with open(f"{folder}/ledger.json", "w", encoding="utf-8") as stream:
+        json.dump({"version": 1, "rests": rests}, stream)
+
+
+def test_who_gave_way_is_offered_once_after_the_reset(tmp_path: os.PathLike[str]) -> None:
+    """An offer that is repeated with every message is nagging."""
+    returning, talk = _build(tmp_path)
+    assert returning.look() == ""
+    returning.note_limit("demo")
+    _write_ledger(tmp_path, demo=datetime.now(UTC) + timedelta(hours=1))
+    assert returning.look() == ""
+    _write_ledger(tmp_path)
+    assert returning.look() == "→ demo can be had again: /use demo"
+    assert (returning.look(), talk.agent) == ("", "understudy")
+
+
+def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[str]) -> None:
+    """Whoever wrote it into their configuration does not want to be asked."""
+    returning, talk = _build(tmp_path, **{"return": "auto"})
+    returning.note_limit("demo")
+    returning.note_limit("understudy")
+    assert returning.look() == "→ demo can be had again, and has the next message."
+    assert talk.agent == "demo"
+
+
+@pytest.mark.parametrize("wish", ["off", "offer"])
+def test_nobody_comes_back_unasked(tmp_path: os.PathLike[str], wish: str) -> None:
+    """Neither where that is switched off nor after the person chose somebody."""
+    returning, talk = _build(tmp_path, **{"return": wish})
+    returning.note_limit("demo")
+    if wish == "offer":
+        returning.forget()
+    assert (returning.look(), talk.agent) == ("", "understudy")
+
+
+@pytest.mark.parametrize("moment", ["", "soon", "2026-11-22T09:00:00"])
+def test_a_moment_nobody_knows_is_not_waited_for(tmp_path: os.PathLike[str], moment: str) -> None:
+    """Billing limits have no reset."""
+    returning, _ = _build(tmp_path, resume_at_reset=True)
+    assert returning.count_wait(moment) is None
+
+
+def test_work_goes_on_at_the_reset_where_that_is_wished(tmp_path: os.PathLike[str]) -> None:
+    """A night's queue should not wait for somebody to press Enter."""
+    passed = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+    assert _build(tmp_path, resume_at_reset=True)[0].count_wait(passed) == 0.0
+    assert _build(tmp_path)[0].count_wait(passed) is None

@@ -1,0 +1,129 @@
+import glob
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.relay_world import RelayWorld
+from tests.support.shells import ShellPerson, list_prompts, shell_world
+
+SECRET = "sk-ant-api03-" + "Zq4" * 30
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents."""
+    with shell_world() as made:
+        yield made
+
+
+@pytest.fixture
+def person(world: RelayWorld) -> Iterator[ShellPerson]:
+    """Somebody at the relay shell."""
+    sitting = ShellPerson(world)
+    yield sitting
+    sitting.terminal.close()
+
+
+def test_a_paste_of_several_lines_is_one_message(person: ShellPerson) -> None:
+    """A pasted stack trace must not be sent line by line."""
+    person.terminal.paste("line one\nline two\n/exit")
+    person.wait_for("line two")
+    person.terminal.send("\x0aand typed\r")
+    person.wait_for("demo heard you")
+    assert list_prompts(person.world, person.session()) == ["line one\nline two\n/exit\nand typed"]
+
+
+def test_escape_stops_the_turn(person: ShellPerson) -> None:
+    """The key every agent's own screen has for it."""
+    person.type("slow work")
+    person.wait_for("I begin")
+    person.terminal.send("\x1b")
+    person.wait_for("demo was stopped")
+
+
+def test_a_second_interrupt_leaves_and_what_waits_is_kept(person: ShellPerson) -> None:
+    """Whoever wants out gets out, at once, without losing a word."""
+    person.type("slow work")
+    person.wait_for("I begin")
+    person.type("later")
+    person.wait_for("waits: later")
+    person.terminal.send("\x03")
+    person.terminal.send("\x03")
+    assert person.terminal.wait_exit(30) == 0
+    assert person.terminal.modes_left_on() == []
+    again = ShellPerson(person.world)
+    again.wait_for("1 typed in a shell that is gone and not sent")
+    assert "This is the relay shell" not in again.screen
+    again.terminal.close()
+
+
+def test_a_line_that_is_cleared_comes_back_with_the_key_for_earlier_ones(person: ShellPerson) -> None:
+    """Ctrl-C on half a thought is often a slip."""
+    person.terminal.send("half a thought")
+    person.wait_for("> half a thought")
+    person.terminal.send("\x03")
+    person.terminal.wait_until(lambda: "half a thought" not in person.screen, "an empty line", limit_s=30)
+    person.terminal.send("\x1b[A")
+    person.wait_for("> half a thought")
+
+
+def test_what_was_typed_is_offered_in_the_next_shell_without_its_secrets(world: RelayWorld) -> None:
+    """History outlives the shell, in a file for the user's eyes only."""
+    first = ShellPerson(world)
+    first.type(f"use the key {SECRET}")
+    first.wait_for("demo heard you")
+    first.terminal.send("\x04")
+    assert first.terminal.wait_exit(30) == 0
+    (path,) = glob.glob(f"{world.folders.state}/shell/history")
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    second = ShellPerson(world)
+    second.terminal.send("\x1b[A")
+    second.wait_for("> use the key .redacted")
+    assert SECRET not in second.screen
+    second.terminal.close()
+
+
+def test_tab_completes_commands_and_paths(person: ShellPerson) -> None:
+    """Nobody remembers how a command was spelt."""
+    with open(f"{person.world.project}/unmistakable.txt", "w", encoding="utf-8"):
+        pass
+    person.terminal.send("/und\t")
+    person.wait_for("> /undo-handoff")
+    person.terminal.send("\x03")
+    person.terminal.wait_quiet(0.3)
+    person.terminal.send("read @unm\t")
+    person.wait_for("> read @unmistakable.txt")
+
+
+def test_nothing_is_painted_while_nothing_happens(person: ShellPerson) -> None:
+    """A shell left open overnight must not wake the machine, nor scroll a log of its terminal."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.terminal.wait_quiet(1)
+    before = len(person.terminal.raw)
+    for _ in range(40):
+        person.terminal.pump()
+    assert len(person.terminal.raw) == before
+
+
+def test_a_command_that_is_interrupted_leaves_the_shell_open(person: ShellPerson) -> None:
+    """Ctrl-C ends what runs in front, as in every shell."""
+    person.type("!echo begun; sleep 60")
+    person.wait_for("(?m)^begun")
+    person.terminal.send("\x03")
+    person.wait_for("exit status 130")
+    person.type("!echo still here")
+    person.wait_for("(?m)^still here")
+
+
+def test_a_terminal_that_hangs_up_leaves_nothing_behind(person: ShellPerson) -> None:
+    """A closed window: the shell is gone, and no process spins on a dead terminal."""
+    person.type("soon, please")
+    person.wait_for("I begin")
+    pid = person.terminal.pid
+    os.kill(pid, signal.SIGHUP)
+    assert person.terminal.wait_exit(30) == 129
+    assert not [line for line in person.world.processes().values() if line.endswith("-m agent_relay ")]

@@ -1,0 +1,56 @@
+import os
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from agent_relay.faces.shell.completion import ShellCompleter
+from agent_relay.system.folders import Folders, get_folders
+
+
+@pytest.fixture
+def folders(tmp_path: os.PathLike[str]) -> Folders:
+    """A user's folders with one adapter of their own."""
+    found = get_folders({"AGENT_RELAY_HOME": f"{tmp_path}/relay"})
+    os.makedirs(f"{found.config}/adapters/zed")
+    with open(f"{found.config}/adapters/zed/adapter.toml", "w", encoding="utf-8"):
+        pass
+    os.makedirs(f"{tmp_path}/work/source")
+    for name in ("setup.py", "source/deep.py", ".hidden", "with space.txt"):
+        with open(f"{tmp_path}/work/{name}", "w", encoding="utf-8"):
+            pass
+    return found
+
+
+def _complete(folders: Folders, text: str) -> list[str]:
+    cwd = os.path.join(os.path.dirname(folders.state), "..", "work")
+    completer = ShellCompleter(folders, os.path.normpath(cwd))
+    return [found.text for found in completer.get_completions(Document(text), CompleteEvent())]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/un", ["/undo-handoff"]),
+        ("/st", ["/status"]),
+        ("/use z", ["zed"]),
+        ("/order understudy z", ["zed"]),
+        ("/use zed and pl", []),
+        ("/handoff re", ["retry"]),
+        ("/help mod", ["model"]),
+        ("look at @s", ["setup.py", "source/"]),
+        ("look at @source/d", ["deep.py"]),
+        ("@nowhere/x", []),
+        ("plain prose", []),
+        ("an/path", []),
+    ],
+)
+def test_each_word_is_offered_what_can_stand_there(folders: Folders, text: str, found: list[str]) -> None:
+    """Commands, agents and paths are completed; prose is left alone."""
+    assert _complete(folders, text) == found
+
+
+def test_hidden_files_are_offered_to_whoever_asks_for_them(folders: Folders) -> None:
+    """A dot in front says that a name is not meant unasked."""
+    assert ".hidden" not in _complete(folders, "@")
+    assert _complete(folders, "@.h") == [".hidden"]

@@ -1,0 +1,49 @@
+"""The shell's table of commands: whole, explained, and mirrored on the command line."""
+
+import pytest
+
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+from agent_relay.faces.shell.dispatching import build_plain
+
+
+def test_every_command_the_shell_promises_is_there() -> None:
+    """The list is the contract's; a command that goes missing is missed by habit."""
+    assert set(SHELL_COMMANDS) >= {
+        "use", "relay", "handoff", "attach", "status", "sessions", "resume", "agents", "limits", "metrics",
+        "watch", "order", "model", "packet", "undo-handoff", "help", "exit",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHELL_COMMANDS)
+def test_every_command_explains_itself_and_names_its_plain_form(name: str) -> None:
+    """Whatever is learnt here can be put into a script."""
+    lines = render_shell_help(name)
+    assert lines[0].startswith(f"usage: /{name}")
+    assert lines[-1].startswith("Outside of the shell: ")
+    plain = SHELL_COMMANDS[name].plain.split(",")[0].split()
+    assert plain == ["Ctrl-D"] or plain[1] in {*COMMANDS, "AGENT", "--help"}
+
+
+def test_the_help_lists_every_command_once() -> None:
+    """It is made of the same table as everything else."""
+    listed = [line.split()[0] for line in render_shell_help() if line.startswith("  /")]
+    assert listed == [f"/{name}" for name in SHELL_COMMANDS]
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "session", "words"),
+    [
+        ("metrics", "", "S", ("metrics", "S")),
+        ("metrics", "--all", "S", ("metrics", "--all")),
+        ("metrics", "", "", ("metrics",)),
+        ("packet", "", "S", ("packet", "show", "S")),
+        ("limits", "clear demo", "S", ("limits", "clear", "demo")),
+        ("order", "--help", "S", ("order", "--help")),
+    ],
+)
+def test_a_plain_command_is_about_this_session(
+    name: str, rest: str, session: str, words: tuple[str, ...]
+) -> None:
+    """Nobody wants to type an id of 26 characters about what stands in front of them."""
+    assert tuple(build_plain(SHELL_COMMANDS[name], rest, session)) == words

@@ -1,0 +1,82 @@
+import json
+import os
+import shutil
+import stat
+
+import pytest
+
+from agent_relay.faces.shell.typed_ahead import TypedAhead
+
+
+@pytest.fixture
+def folder(tmp_path: os.PathLike[str]) -> str:
+    """Where the shells of one working tree keep what was typed."""
+    path = f"{tmp_path}/queue"
+    os.makedirs(path, mode=0o700)
+    return path
+
+
+def _open(folder: str, name: str) -> TypedAhead:
+    return TypedAhead(f"{folder}/{name}.json", lambda: None)
+
+
+def test_messages_keep_their_order_and_stand_on_disk_for_their_user_alone(folder: str) -> None:
+    """A killed shell must not take thoughts along, and nobody else should read them."""
+    typed = _open(folder, "one")
+    for message in ("first", "second\nline", "third"):
+        typed.add(message)
+    with open(f"{folder}/one.json", encoding="utf-8") as stream:
+        assert json.load(stream) == ["first", "second\nline", "third"]
+    assert stat.S_IMODE(os.stat(f"{folder}/one.json").st_mode) == 0o600
+    assert typed.take_last() == "third"
+    typed.put_first("before all")
+    assert list(typed) == ["before all", "first", "second\nline"]
+    typed.drop_first()
+    assert (typed.first, len(typed)) == ("first", 2)
+
+
+def test_a_living_shells_messages_are_its_own(folder: str) -> None:
+    """Two shells in one repository must not send each other's words."""
+    living = _open(folder, "living")
+    living.add("mine")
+    second = _open(folder, "second")
+    assert second.take_over(folder) == 0
+    assert list(living) == ["mine"]
+
+
+def test_what_a_gone_shell_left_is_taken_over_once(folder: str) -> None:
+    """It is offered by the next shell, and by no third one."""
+    gone = _open(folder, "gone")
+    gone.add("left behind")
+    gone.close()
+    second, third = _open(folder, "second"), _open(folder, "third")
+    assert second.take_over(folder) == 1
+    assert list(second) == ["left behind"]
+    assert third.take_over(folder) == 0
+    assert not os.path.exists(f"{folder}/gone.json")
+
+
+def test_a_shell_that_kept_nothing_leaves_no_file(folder: str) -> None:
+    """A folder that fills with empty files is somebody's to clean."""
+    typed = _open(folder, "one")
+    typed.add("sent")
+    typed.drop_first()
+    typed.close()
+    assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("torn", [b"", b'["half', b"{}", b"[1, null]", b"\xff\xfe", b"[" * 100_000])
+def test_a_torn_file_is_no_message(folder: str, torn: bytes) -> None:
+    """What a full disk left must not keep the next shell from opening."""
+    with open(f"{folder}/torn.json", "wb") as stream:
+        stream.write(torn)
+    assert _open(folder, "one").take_over(folder) == 0
+
+
+def test_a_file_that_cannot_be_written_costs_no_message(folder: str) -> None:
+    """A full disk must not stop the work: what was typed is still sent."""
+    typed = _open(folder, "one")
+    shutil.rmtree(folder)
+    typed.add("still here")
+    assert typed.first == "still here"
+    assert not os.path.exists(folder)
