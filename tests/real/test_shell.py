@@ -22,7 +22,7 @@ DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Recovery hints\nnone"
 PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_a_conversation_goes_on_from_turn_to_turn_and_through_the_agents_own_screen(
     world: World, agent: str
 ) -> None:
