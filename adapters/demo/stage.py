@@ -140,19 +140,14 @@ class Stage:
         if "context" in step:
             self._context |= {"window": step.get("window", 1000), "model": step.get("model", "scripted")}
             self._fill(step["context"])
+        if "use" in step:
+            self._transcript.write("usage", **step["use"])  # type: ignore[arg-type]  # a table in the screenplay
         if "retry" in step:
             self._retry(step)
         if "print" in step:
             self._terminal.say(str(step["print"]))
         if "limit" in step:
-            span = float(str(step.get("resets_in_s", 3600)))
-            self._hit(
-                {
-                    "text": step["limit"],
-                    "scope": step.get("scope", "account"),
-                    "resets_at": span + time.time(),
-                }
-            )
+            self._hit(build_limit(step))
         if "linger_s" in step:
             # As agents do that wait for something they began: the turn is over, and the program is not.
             self._transcript.write("done")
@@ -219,6 +214,13 @@ class Stage:
         self._transcript.write("limit", **limit)
         at = datetime.fromtimestamp(float(str(limit["resets_at"]))).astimezone()
         self._terminal.say(f"! {limit['text']} - resets {at:%H:%M}", "red")
+
+
+def build_limit(step: Row) -> Row:
+    """The limit a step sets, with the moment of its end."""
+    span = float(str(step.get("resets_in_s", 3600)))
+    scope = step.get("scope", "account")
+    return {"text": step["limit"], "scope": scope, "resets_at": span + time.time()}
 
 
 def read_screenplay(name: str) -> list[Row]:

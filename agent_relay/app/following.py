@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from agent_relay.app.counting import Counting
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
@@ -60,6 +61,7 @@ class Following:
         self._tasks: set[asyncio.Task[None]] = set()
         self._seen_off: set[str] = set()
         self._overdue: set[str] = set()
+        self._counting = Counting(ground)
 
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""
@@ -68,6 +70,7 @@ class Following:
         live.watch.stirred = partial(self._stir, live)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
+        self._run(self._count(live, told))
         self.release(told.session)
 
     def release(self, session: Session) -> None:
@@ -179,6 +182,13 @@ class Following:
         # Who survives even that is ended by its watch.
         with contextlib.suppress(RelayError):
             await stop_leg(live.watch, live.adapter.quit)
+
+    async def _count(self, live: LiveLeg, told: Told) -> None:
+        """The user's budgets are counted while the leg lives."""
+        try:
+            await self._counting.follow(live, lambda: told.session, told.tell)
+        except Exception as error:  # noqa: BLE001 - the root of the count's task: the session works on without it
+            self._ground.report(error)
 
     async def _see_out(self, live: LiveLeg) -> LegGone:
         """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""

@@ -42,8 +42,8 @@ class LegWatch:
     """Reads one leg and tells what it finds.
 
     `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt;
-    `verdict` how a headless turn goes. `stirred` is called when records were heard or the screen changed;
-    `screen` is the one read last, `reading` what the agent last said of its context.
+    `heard` counts records, `verdict` how a headless turn goes. `stirred` is called when records were heard or
+    the screen changed; `screen` is the one read last, `reading` what the agent last said of its context.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class LegWatch:
         self.state: AgentState = "starting"
         self.input: InputState = "hidden"
         self.prompted = False
+        self.heard = 0
         self.verdict = Verdict(senses.says)
         self.stirred: Callable[[], None] = _stir_nobody
         self.tell: Callable[[Happened], None] = _tell_nobody
@@ -127,6 +128,7 @@ class LegWatch:
     async def hear(self, records: Sequence[Record]) -> None:
         """What structured sources said is told."""
         now = self._clock.now()
+        self.heard += len(records)
         for record in records:
             if record.source is Source.STATE_FILE:
                 self._state_record = dict(record.data)

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +11,7 @@ from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.document import Strict
 from agent_relay.domain.export_config import ExportConfig
 from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.spending import Budget
 
 _LEAST_ALLOWED = 4
 
@@ -106,6 +108,34 @@ class ContextConfig(Strict):
         )
 
 
+class BudgetConfig(Strict):
+    """So much may be used in a session, or on a day by everything on this machine: `tokens` or `dollars`.
+
+    `agent` narrows it to one. The user is told at `warn` percent. What happens when it is used up, `then`
+    says: warn tells once more, handoff has another agent take over (for which the agent has to be named),
+    stop ends the session.
+    """
+
+    per: Literal["session", "day"]
+    agent: str = ""
+    tokens: int | None = Field(default=None, gt=0)
+    dollars: Decimal | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False)
+    warn: float = Field(default=80, gt=0, le=100)
+    then: Literal["warn", "handoff", "stop"] = "warn"
+
+    @model_validator(mode="after")
+    def _says_how_much_of_what(self) -> "BudgetConfig":
+        if (self.tokens is None) == (self.dollars is None):
+            raise ValueError("a budget has either tokens or dollars")
+        if self.then == "handoff" and not self.agent:
+            raise ValueError('then = "handoff" needs the agent that is to give way')
+        return self
+
+    def build_budget(self) -> Budget:
+        """The same for the state machine."""
+        return Budget(self.per, self.agent, self.tokens or 0, self.dollars, self.warn, self.then)
+
+
 class UserConfig(Strict):
     """The user's `config.toml`.
 
@@ -126,6 +156,16 @@ class UserConfig(Strict):
     context: ContextConfig = ContextConfig()
     redaction: RedactionConfig = RedactionConfig()
     export: ExportConfig = ExportConfig()
+    budgets: tuple[BudgetConfig, ...] = ()
+
+    @field_validator("budgets")
+    @classmethod
+    def _budgets_differ(cls, budgets: tuple[BudgetConfig, ...]) -> tuple[BudgetConfig, ...]:
+        names = [budget.build_budget().name for budget in budgets]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{twice[0]} is there twice")
+        return budgets
 
     @field_validator("relay_key")
     @classmethod
@@ -137,6 +177,10 @@ class UserConfig(Strict):
     @classmethod
     def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
         return _check_order(order)
+
+    def build_budgets(self) -> tuple[Budget, ...]:
+        """The budgets for the state machine."""
+        return tuple(budget.build_budget() for budget in self.budgets)
 
     def get_agent(self, name: str) -> AgentConfig:
         """The wishes for one agent; the defaults where the file has none."""

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet, Spared
 from agent_relay.domain.signal import Signal
+from agent_relay.domain.spending_effect import Counted
 from agent_relay.domain.terms import NO_TERMS, Terms
 
 
@@ -264,6 +265,7 @@ Happened = (
     | Filled
     | Quiet
     | Spared
+    | Counted
     | LegGone
     | Published
     | PublishFailed

@@ -18,11 +18,14 @@ from agent_relay.domain.handoff_event import (
     PacketSaved,
     PredecessorStopped,
 )
+from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 
 __all__ = [
     "KNOWN",
     "Body",
+    "BudgetApplied",
+    "BudgetNoted",
     "ChatBegun",
     "ContextCompacting",
     "ContextNoted",
@@ -261,6 +264,8 @@ Body = (
     | ContextCompacting
     | ContextSpared
     | DraftBegun
+    | BudgetNoted
+    | BudgetApplied
     | SessionStopping
     | SessionEnded
     | ChatBegun

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
+from agent_relay.domain.spending import Spending
 from agent_relay.domain.terms import NO_TERMS, Terms
 
 
@@ -151,7 +152,7 @@ class Session:
     `warned` those of each window the user was told of.
     `retriable` is the last handoff, where it failed or was cancelled and the session has not gone on since;
     `closed` are the handoffs a person has judged. `due` is a failed one whose rollback agent is to take over.
-    `turn` is the newest headless turn.
+    `turn` is the newest headless turn, `budgets` what is known of those that passed a mark.
     """
 
     id: str
@@ -186,6 +187,7 @@ class Session:
     due: Handoff | None = None
     context: Context = UNKNOWN_CONTEXT
     turn: Turn | None = None
+    budgets: tuple[Spending, ...] = ()
 
     @property
     def open_turn(self) -> Turn | None:

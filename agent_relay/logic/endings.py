@@ -7,6 +7,7 @@ from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffFailed, PredecessorStopped
 from agent_relay.domain.session import Handoff, Leg, Session, State, Step
 from agent_relay.logic.outcome import NOTHING, Outcome, World
+from agent_relay.logic.spending import is_ended_by_budget
 from agent_relay.logic.succession import replace_agent, rest_cancelled
 from agent_relay.logic.turns import is_turn_done, turn_over
 
@@ -29,7 +30,8 @@ def leg_gone(session: Session, gone: LegGone, world: World) -> Outcome:  # noqa:
         return turn_over(session, leg, ended, gone)
     if session.state is State.RESTING:
         return Outcome((ended,))
-    return Outcome((ended, SessionEnded(gone.why or f"{leg.agent} {ended.how}")))
+    spent = session.why if session.state is State.STOPPING and is_ended_by_budget(session) else ""
+    return Outcome((ended, SessionEnded(spent or gone.why or f"{leg.agent} {ended.how}")))
 
 
 def _is_failure(session: Session, leg: Leg, handoff: Handoff, gone: LegGone) -> bool:

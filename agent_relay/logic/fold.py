@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from agent_relay.domain.event import (
     Body,
+    BudgetApplied,
+    BudgetNoted,
     ContextCompacting,
     ContextNoted,
     ContextSpared,
@@ -44,6 +46,7 @@ from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 from agent_relay.logic.filling import begin_context, fold_context
 from agent_relay.logic.nearing import forget_leg, is_warning, note_warning
 from agent_relay.logic.origin import find_due
+from agent_relay.logic.spending import fold_spending
 from agent_relay.logic.transitions import TRANSITIONS
 from agent_relay.logic.turn_lines import count_leg, end_turn, fold_turn
 
@@ -116,18 +119,17 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
             return replace(session, refused=_leave_out(session.refused, session.agent))
         case SignalSeen() if is_refusal(body):
-            others = _leave_out(session.refused, body.agent)
-            return replace(session, refused=(*others, _build_limit(body, event)))
+            refusal = _build_limit(body, event)
+            return replace(session, refused=(*_leave_out(session.refused, body.agent), refusal))
         case SignalSeen() if is_warning(body):
             return note_warning(session, _build_limit(body, event))
         case SignalSeen() if body.decides and is_limit(body):
-            limit = _build_limit(body, event)
-            if session.offered == body.agent:
-                return replace(session, limit=limit, offered="", offer="")
-            return replace(session, limit=limit)
+            return _note_limit(session, _build_limit(body, event))
         case ContextNoted(leg) | ContextCompacting(leg) | ContextSpared(leg) | DraftBegun(leg):
             is_own = session.leg is not None and session.leg.id == leg
             return replace(session, context=fold_context(session.context, body, event)) if is_own else session
+        case BudgetNoted() | BudgetApplied():
+            return fold_spending(session, body, event)
         case ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
         case HandoffBegun():
@@ -183,6 +185,14 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return fold_turn(session, body)
         case _:
             return session
+
+
+def _note_limit(session: Session, limit: Limit) -> Session:
+    """The session whose agent hit a limit; one that was offered back is not any more."""
+    is_offered = session.offered == limit.agent
+    return (
+        replace(session, limit=limit, offered="", offer="") if is_offered else replace(session, limit=limit)
+    )
 
 
 def find_step_left(session: Session) -> Step:

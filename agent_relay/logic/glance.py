@@ -29,6 +29,8 @@ _FALLS_TO = {
     "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
     "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
 }
+_MARKS = ("unpriced", "warn", "spent")
+"""How much of a budget is used, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 
 
@@ -39,7 +41,8 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), near
     (the same without scope: the running agent's warning that a limit is close), refused (`None`, or agent and
     text: it is signed out or its key refused), offered (the preferred agent that can be had back), and
-    context (`None`, or used, room, level and at: the running agent's when it last passed a mark).
+    context (`None`, or used, room, level and at: the running agent's when it last passed a mark), and budgets
+    (by name, those that passed a mark: mark, text, agent, until).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -53,6 +56,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
         _note_state(view, name, data, at)
         _note_rest(view, name, data)
         _note_context(view, name, data)
+        _note_budget(view, name, data)
         view["updated_at"] = at
     return view
 
@@ -62,7 +66,7 @@ def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]"
     return {
         "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
         "updated_at": at, "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "context": None, **known,
+        "refused": None, "offered": "", "context": None, "budgets": {}, **known,
     }  # fmt: skip
 
 
@@ -108,6 +112,13 @@ def _note_context(view: "dict[str, object]", name: str, data: "Mapping[str, obje
     elif name == "context.noted" and data.get("leg") == view["leg"]:
         known = {key: data.get(key, 0) for key in ("used", "room", "level")}
         view["context"] = known | {"at": data.get("read_at", "")}
+
+
+def _note_budget(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    budgets = view["budgets"]
+    if name == "budget.noted" and isinstance(budgets, dict) and data.get("mark") in _MARKS:
+        known = {key: data.get(key, "") for key in ("mark", "text", "agent", "until")}
+        view["budgets"] = {**budgets, str(data.get("budget", "")): known}
 
 
 def _is_limit(data: "Mapping[str, object]") -> bool:

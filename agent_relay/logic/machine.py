@@ -44,7 +44,8 @@ from agent_relay.domain.handoff_event import HandoffConfirmed, HandoffFailed, Pa
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
-from agent_relay.logic.context_window import note_fill, relieve_asked, turn_ended
+from agent_relay.domain.spending_effect import Counted
+from agent_relay.logic.context_window import relieve_asked, turn_ended
 from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.intervention import intervene
@@ -54,7 +55,8 @@ from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
-from agent_relay.logic.returning import answered, go_back, reset_passed
+from agent_relay.logic.returning import answered, reset_passed
+from agent_relay.logic.spending_acts import note_spent
 from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
@@ -67,6 +69,7 @@ from agent_relay.logic.succession import (
 )
 from agent_relay.logic.turns import headless_prompted, headless_spawned, take_turn
 from agent_relay.logic.unpublished import publish_failed
+from agent_relay.logic.using import end_turn, note_use
 
 _HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
 _UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING})
@@ -80,7 +83,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
     """
     # Who is asked for by name may have been signed in since, and is believed to have been.
     if not (isinstance(happened, Asked) and happened.agent):
-        world = note_refused(session, world)
+        world = note_spent(session, note_refused(session, world))
     match happened:
         case Asked():
             return _asked(session, happened, world)
@@ -94,8 +97,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return answered(session, happened)
         case Prompted(leg):
             return _prompted(session, leg)
-        case Filled() | Quiet() | Spared():
-            return note_fill(session, happened, world)
+        case Filled() | Quiet() | Spared() | Counted():
+            return note_use(session, happened, world)
         case LegGone():
             return leg_gone(session, happened, world)
         case Spawned():
@@ -243,7 +246,7 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
     match state:
         case State.READY:
             ready = Outcome((LegReady(leg),), find_delivery(session, living))
-            return ready if ready.effects else ready.then(_turn_ended(session, world))
+            return ready if ready.effects else ready.then(end_turn(session, world))
         case State.BUSY:
             confirmed: tuple[Body, ...] = ()
             if handoff is not None and handoff.step is Step.DELIVERED:
@@ -253,12 +256,6 @@ def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcom
             return Outcome((LegAsking(leg),))
         case _:
             return NOTHING
-
-
-def _turn_ended(session: Session, world: World) -> Outcome:
-    """What waited for a turn's end: the way back to a preferred agent, else what a full context needs."""
-    back = go_back(session, world)
-    return back if back.bodies else turn_ended(replace(session, state=State.READY), world)
 
 
 def _prompted(session: Session, leg: str) -> Outcome:

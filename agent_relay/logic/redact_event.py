@@ -1,9 +1,11 @@
 """The last look at an event before it is journalled: nobody's words take a secret along."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from agent_relay.domain.event import (
     Body,
+    BudgetNoted,
     SessionCreated,
     SessionEnded,
     SessionRested,
@@ -31,18 +33,11 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
         case SignalSeen():
             return replace(body, text=clean(body.text), model=clean(body.model))
         case HandoffBegun():
-            return replace(
-                body,
-                why=clean(body.why),
-                focus=clean(body.focus),
-                skipped=clean_all(body.skipped),
-                deliverables=clean_all(body.deliverables),
-                criteria=clean_all(body.criteria),
-                constraints=clean_all(body.constraints),
-                questions=clean_all(body.questions),
-            )
+            return _clean_begun(body, clean)
         case HandoffClosed():
             return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
+        case BudgetNoted():
+            return replace(body, text=clean(body.text))
         case SessionRested():
             return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
         case TurnBegun():
@@ -60,3 +55,19 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
             return replace(body, why=clean(body.why))
         case _:
             return body
+
+
+def _clean_begun(body: HandoffBegun, clean: Callable[[str], str]) -> HandoffBegun:
+    def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(clean(text) for text in texts)
+
+    return replace(
+        body,
+        why=clean(body.why),
+        focus=clean(body.focus),
+        skipped=clean_all(body.skipped),
+        deliverables=clean_all(body.deliverables),
+        criteria=clean_all(body.criteria),
+        constraints=clean_all(body.constraints),
+        questions=clean_all(body.questions),
+    )

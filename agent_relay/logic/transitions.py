@@ -5,6 +5,8 @@ from types import MappingProxyType
 
 from agent_relay.domain.event import (
     Body,
+    BudgetApplied,
+    BudgetNoted,
     ContextCompacting,
     ContextNoted,
     ContextSpared,
@@ -81,6 +83,8 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         ContextCompacting: _stay(*S),
         ContextSpared: _stay(*S),
         DraftBegun: _stay(*S),
+        BudgetNoted: _stay(*S),
+        BudgetApplied: _stay(*S),
         SessionStopping: _to(S.STOPPING, *LIVE, S.LIMITED, S.RESTING, S.HANDING_OFF, S.STOPPING),
         SessionEnded: _to(S.ENDED, S.STOPPING, S.LIMITED, S.RESTING, S.STARTING, S.ENDED),
         ChatBegun: _stay(S.STARTING, S.READY, S.RESTING, S.ENDED),

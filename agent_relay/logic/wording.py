@@ -7,6 +7,7 @@ from agent_relay.domain.context import Level
 from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State, Step
 from agent_relay.logic.filling import render_fill
 from agent_relay.logic.moments import parse_moment, render_moment
+from agent_relay.logic.spending import capitalize, find_worst, is_ended_by_budget, render_spending_line
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
 _BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
@@ -83,6 +84,9 @@ def render_end_line(session: Session) -> str:
     if session.refusal is not None:
         go_on = f"Sign in, then go on: agent-relay {session.agent} --session {session.id}"
         return f"→ {_render_refusal(session.refusal)}. {go_on}"
+    if is_ended_by_budget(session):
+        go_on = f"Go on all the same: agent-relay {session.agent} --session {session.id}"
+        return f"→ {capitalize(session.why)}. {go_on}"
     return ""
 
 
@@ -155,8 +159,12 @@ def _render_standing(session: Session, zone: tzinfo) -> str:
 
 
 def _render_warning(session: Session, zone: tzinfo) -> str:
-    """The newer of what warns of the agent at work: a limit that is near, a context that is full."""
+    """The newest of what warns of the agent at work: a budget, a limit that is near, a full context."""
     near, read_at = session.near, session.context.read_at
+    spent = find_worst(session, session.updated_at)
+    others = [at for at in (near.at if near is not None else None, read_at) if at is not None]
+    if spent is not None and spent.at is not None and all(at <= spent.at for at in others):
+        return render_spending_line(spent)
     is_full = read_at is not None and not Level.ADVISE.is_above(session.context.level)
     if is_full and (near is None or (read_at is not None and near.at <= read_at)):
         return render_context_line(session)
@@ -170,6 +178,8 @@ def session_folder(session: Session) -> str:
 
 def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     limit = session.limit
+    if any(handoff.why == known.text for known in session.budgets):
+        return f"{capitalize(handoff.why)}."
     if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
         return f"{_render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":

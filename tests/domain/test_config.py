@@ -1,4 +1,5 @@
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 from pydantic import ValidationError
@@ -125,3 +126,36 @@ def test_marks_that_do_not_rise_are_an_error(marks: dict[str, float]) -> None:
     """A lower mark above the others would hand over at every turn."""
     with pytest.raises(ValidationError):
         UserConfig.model_validate({"context": marks})
+
+
+def test_a_budget_says_how_much_of_what() -> None:
+    """Money is exact; nothing is done but telling unless the user says otherwise."""
+    given = {"budgets": [{"per": "day", "agent": "ada", "dollars": 5.1}, {"per": "session", "tokens": 9}]}
+    one, two = UserConfig.model_validate(given).build_budgets()
+    assert (one.name, one.dollars) == ("your budget of $5.10 a day for ada", Decimal("5.1"))
+    assert (two.name, two.tokens, two.warn, two.then) == ("your budget of 9 tokens a session", 9, 80, "warn")
+    with pytest.raises(ValidationError, match="budgets"):
+        ProjectConfig.model_validate(given)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [{"per": "week", "tokens": 9}],
+        [{"per": "day"}],
+        [{"per": "day", "tokens": 9, "dollars": 1}],
+        [{"per": "day", "tokens": 0}],
+        [{"per": "day", "dollars": -1}],
+        [{"per": "day", "dollars": float("nan")}],
+        [{"per": "day", "dollars": float("inf")}],
+        [{"per": "day", "tokens": 9, "warn": 101}],
+        [{"per": "day", "tokens": 9, "then": "explode"}],
+        [{"per": "day", "tokens": 9, "then": "handoff"}],
+        [{"per": "day", "tokens": 9, "warm": 50}],
+        [{"per": "day", "tokens": 9}, {"per": "day", "tokens": 9, "then": "stop"}],
+    ],
+)
+def test_a_budget_that_cannot_be_meant_is_an_error(wrong: list[dict[str, object]]) -> None:
+    """Who mistypes a limit on money must not find out from the bill."""
+    with pytest.raises(ValidationError):
+        UserConfig.model_validate({"budgets": wrong})

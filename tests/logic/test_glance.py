@@ -34,6 +34,12 @@ BODIES = (
     words.ContextCompacting("L1"),
     words.ContextSpared("L1"),
     words.DraftBegun("L1", "context"),
+    words.BudgetNoted(
+        "L1", "b", "warn", "$4 of it", "ada", "stop", "2026-11-20", "2026-11-21T00:00:00+00:00"
+    ),
+    words.BudgetNoted("L1", "b", "spent", "used up"),
+    words.BudgetNoted("L1", "c", "half", "what?"),
+    words.BudgetApplied("L1", "b"),
     words.HandoffBegun("H1", "L1", "ada", "bob", "rate_limit"),
     words.PredecessorStopped("H1", "L1"),
     words.PacketPublished("H1", "P1", 1, "bob", "resume/0001-bob.json", "resume/0001-bob.md", "f"),
@@ -79,6 +85,12 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
     assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)
     assert (view["near"] is None) == (session.near is None)
+    assert view["budgets"] == {
+        known.budget: {
+            "mark": known.mark.value, "text": known.text, "agent": known.agent, "until": known.until,
+        }
+        for known in session.budgets
+    }  # fmt: skip
     noted, context = view["context"], session.context
     if isinstance(noted, dict):
         assert (noted["used"], noted["room"], noted["level"]) == (context.used, context.room, context.level)

@@ -57,7 +57,7 @@ def list_columns(view: dict[str, object]) -> list[str]:
 
 def _tell_about(view: dict[str, object]) -> str:
     refused, near, offered = view["refused"], view["near"], view["offered"]
-    full = _tell_fill(view["context"])
+    full = "; ".join(told for told in (_tell_fill(view["context"]), _tell_budgets(view)) if told)
     if isinstance(refused, dict):
         return f"signed out, or its key refused: {refused['text']}"
     if view["state"] in {"ready", "busy", "asking"}:
@@ -80,6 +80,21 @@ def _tell_fill(context: object) -> str:
     if not isinstance(used, int) or not isinstance(room, int):
         return ""
     return f"context {100 * used // room} % full" if room > 0 else f"context {used} tokens long"
+
+
+def _tell_budgets(view: dict[str, object]) -> str:
+    """The budgets the agent at work uses of, as far as they passed a mark; empty for none."""
+    from datetime import UTC, datetime
+
+    budgets, told = view.get("budgets"), list[str]()
+    for known in budgets.values() if isinstance(budgets, dict) else ():
+        try:
+            is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= datetime.now(UTC)
+        except (ValueError, TypeError):
+            continue
+        if not is_over and known["agent"] in ("", view["agent"]):
+            told.append(str(known["text"]))
+    return "; ".join(told)
 
 
 def _print(view: dict[str, object]) -> None:

@@ -32,6 +32,7 @@ GONE = "[redacted: anthropic-key]"
             words.HandoffClosed("H", "failed", KEY, (KEY,)),
             words.HandoffClosed("H", "failed", GONE, (GONE,)),
         ),
+        (words.BudgetNoted("L", "b", "warn", KEY), words.BudgetNoted("L", "b", "warn", GONE)),
         (words.SessionRested(KEY, skipped=(KEY,)), words.SessionRested(GONE, skipped=(GONE,))),
         (words.HandoffFailed("H", "spawned", KEY), words.HandoffFailed("H", "spawned", GONE)),
         (words.SessionEnded(KEY), words.SessionEnded(GONE)),

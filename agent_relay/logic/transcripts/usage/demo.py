@@ -49,6 +49,7 @@ def _read_row(row: dict[str, object], memory: Memory) -> Iterator[Mark]:
             yield Changed(key, at, session, get_count(row, "added"), get_count(row, "removed"))
         case "usage":
             tokens = {"input": get_tokens(row, "input"), "output": get_tokens(row, "output")}
-            yield Used(key, at, session, "scripted", tokens["input"], output=tokens["output"])
+            model = get_text(row, "model") or "scripted"
+            yield Used(key, at, session, model, tokens["input"], output=tokens["output"])
         case _:
             pass

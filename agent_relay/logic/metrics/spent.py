@@ -1,0 +1,116 @@
+"""How much of each budget is used: by a session's legs, or on a day by everything on this machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta, tzinfo
+
+from agent_relay.domain.spending import Budget, Mark, Spending
+from agent_relay.logic.metrics.figures import render_cost
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.rates import Bill, Rates
+from agent_relay.logic.metrics.rows import Question, sum_rows
+from agent_relay.logic.metrics.work import SessionWork, to_ms
+
+_NAMED = 3
+"""How many models without a known price are named."""
+_NAME_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The user's day from `begin` to `end` (aware), by its date."""
+
+    name: str
+    begin: datetime
+    end: datetime
+
+
+def find_day(now: datetime, zone: tzinfo) -> Day:
+    """The day it is in the zone."""
+    today = now.astimezone(zone).date()
+    begin, end = (datetime.combine(date, time(), zone) for date in (today, today + timedelta(days=1)))
+    return Day(today.isoformat(), begin, end)
+
+
+def count_spending(
+    budgets: Sequence[Budget], work: SessionWork | None, natives: Sequence[Native], rates: Rates, day: Day
+) -> tuple[Spending, ...]:
+    """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it."""
+    session = _sum_session(work, natives, rates)
+    found = []
+    for budget in budgets:
+        if budget.per == "day":
+            spending = _judge(budget, _sum_day(budget.agent, natives, rates, day))
+            found.append(_date(spending, day))
+        else:
+            found.append(_judge(budget, session.get(budget.agent, Bill())))
+    return tuple(found)
+
+
+def _date(spending: Spending, day: Day) -> Spending:
+    return Spending(
+        spending.budget, spending.mark, spending.text, spending.agent, spending.then, day.name,
+        day.end.isoformat(),
+    )  # fmt: skip
+
+
+def _sum_session(work: SessionWork | None, natives: Sequence[Native], rates: Rates) -> dict[str, Bill]:
+    """By agent what its legs used in the session, and by the empty name what all did."""
+    if work is None:
+        return {}
+    named = {native for leg in work.legs for native in leg.natives}
+    own = [native for native in natives if native.session in named]
+    question = Question("agent", rates, lambda _at: "", is_ours_only=True)
+    rows, total = sum_rows([work], own, question)
+    return {"": total.bill} | {row.key: row.bill for row in rows}
+
+
+def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> Bill:
+    bill, begin, end = Bill(), to_ms(day.begin), to_ms(day.end)
+    for native in natives:
+        if agent in ("", native.agent):
+            for used in native.used:
+                if begin <= used.at < end:
+                    bill.add(used, rates)
+    return bill
+
+
+def _judge(budget: Budget, bill: Bill) -> Spending:
+    mark = _find_mark(budget, bill)
+    return Spending(budget.name, mark, _tell(budget, bill, mark), budget.agent, budget.then)
+
+
+def _find_mark(budget: Budget, bill: Bill) -> Mark:
+    """What has no known price counts as nothing but keeps the budget from counting as open."""
+    if budget.dollars is None:
+        part = 100 * bill.tokens / budget.tokens
+    else:
+        part = float(100 * (bill.cost or 0) / budget.dollars)
+    if part >= 100:  # noqa: PLR2004 - percent
+        return Mark.SPENT
+    if part >= budget.warn:
+        return Mark.WARN
+    return Mark.UNPRICED if bill.unpriced and budget.dollars is not None else Mark.OPEN
+
+
+def _tell(budget: Budget, bill: Bill, mark: Mark) -> str:
+    """In words, without a capital: `$4.12 of your budget of $5.00 a day is used`."""
+    if budget.dollars is None:
+        used, more = f"{bill.tokens:,} tokens", ""
+    else:
+        more = _tell_unpriced(bill)
+        used = f"{'at least ' if more else ''}{render_cost(bill.cost or None, is_whole=True)}"
+    if mark is Mark.UNPRICED:
+        return f"{more}, so {budget.name} cannot be kept for them"
+    told = f"{budget.name} is used up ({used})" if mark is Mark.SPENT else f"{used} of {budget.name} is used"
+    return f"{told}; {more}" if more else told
+
+
+def _tell_unpriced(bill: Bill) -> str:
+    """That some models' prices are not known; empty where all are."""
+    if not bill.unpriced:
+        return ""
+    names = sorted(bill.unpriced)
+    shown = ", ".join(name[:_NAME_LENGTH] for name in names[:_NAMED])
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"no price is known for {sum(bill.unpriced.values()):,} tokens of {shown}{rest}"

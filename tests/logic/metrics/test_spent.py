@@ -1,0 +1,115 @@
+"""How budgets stand, from marks: what counts for which, and what is said where a price is not known."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from agent_relay.domain.spending import Budget, Mark
+from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.metrics.rates import Rate
+from agent_relay.logic.metrics.spent import count_spending, find_day
+from agent_relay.logic.metrics.work import LegWork, SessionWork, to_ms
+from agent_relay.logic.transcripts.usage.marks import Used
+
+NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
+DAY = find_day(NOW, UTC)
+CENT = Decimal("0.01")
+
+
+def _rates(model: str, _at: int) -> tuple[Rate, ...]:
+    return (Rate(0, CENT, CENT, CENT, CENT, CENT),) if model == "m" else ()
+
+
+def _native(agent: str, session: str, *used: tuple[int, str, int]) -> Native:
+    """Answers of so many tokens of a model, so many hours ago."""
+    native = Native(agent, session)
+    native.used = [
+        Used(f"{session}{number}", to_ms(NOW - timedelta(hours=hours)), session, model, tokens)
+        for number, (hours, model, tokens) in enumerate(used)
+    ]
+    return native
+
+
+WORK = SessionWork(
+    "S", "/r", "/r", "", [LegWork("a", "ann", to_ms(NOW) - 7_200_000, to_ms(NOW), ["n1"])], [], []
+)
+NATIVES = [
+    _native("ann", "n1", (30, "m", 1000), (3, "m", 100), (1, "m", 20)),
+    _native("bob", "n2", (2, "m", 300), (1, "x", 7)),
+]
+
+
+def _count(budget: Budget, natives: list[Native] | None = None) -> tuple[Mark, str]:
+    (found,) = count_spending([budget], WORK, NATIVES if natives is None else natives, _rates, DAY)
+    assert (found.budget, found.agent, found.then) == (budget.name, budget.agent, budget.then)
+    return found.mark, found.text
+
+
+@pytest.mark.parametrize(
+    ("budget", "mark", "text"),
+    [
+        (Budget("session", tokens=1000), Mark.OPEN, "20 tokens of your budget of 1,000 tokens a session"),
+        (
+            Budget("session", tokens=20),
+            Mark.SPENT,
+            "your budget of 20 tokens a session is used up (20 tokens)",
+        ),
+        (Budget("session", "ann", 25), Mark.WARN, "20 tokens of your budget of 25 tokens a session for ann"),
+        (Budget("session", "bob", 1), Mark.OPEN, "0 tokens of your budget of 1 tokens a session for bob"),
+        (
+            Budget("day", "ann", 120),
+            Mark.SPENT,
+            "your budget of 120 tokens a day for ann is used up (120 tokens)",
+        ),
+        (Budget("day", tokens=427), Mark.SPENT, "your budget of 427 tokens a day is used up (427 tokens)"),
+        (Budget("day", "ann", 0, Decimal("1.5")), Mark.WARN, "$1.20 of your budget of $1.50 a day for ann"),
+        (
+            Budget("session", "", 0, Decimal("0.2")),
+            Mark.SPENT,
+            "your budget of $0.20 a session is used up ($0.2000)",
+        ),
+        (Budget("day", "ann", 0, Decimal(10), 12), Mark.WARN, "$1.20 of your budget of $10.00 a day for ann"),
+    ],
+)
+def test_what_counts_for_a_budget(budget: Budget, mark: Mark, text: str) -> None:
+    """A session's: what its legs used, 20 tokens. A day's: all since midnight, 120 of ann and 307 of bob."""
+    assert _count(budget) == (mark, text if mark is Mark.SPENT else f"{text} is used")
+
+
+def test_a_model_without_a_price_never_counts_as_nothing() -> None:
+    """It is said, beside what is known; and a budget that knows no more than that is not open."""
+    lost = "no price is known for 7 tokens of x"
+    assert _count(Budget("day", "bob", dollars=Decimal(100))) == (
+        Mark.UNPRICED,
+        f"{lost}, so your budget of $100.00 a day for bob cannot be kept for them",
+    )
+    assert _count(Budget("day", "bob", dollars=Decimal("3.5"))) == (
+        Mark.WARN,
+        f"at least $3.00 of your budget of $3.50 a day for bob is used; {lost}",
+    )
+    assert _count(Budget("day", "bob", dollars=Decimal(3))) == (
+        Mark.SPENT,
+        f"your budget of $3.00 a day for bob is used up (at least $3.00); {lost}",
+    )
+    only = [_native("bob", "n2", (1, "x" * 99, 7), (1, "", 1), (1, "y", 1), (1, "z", 1))]
+    many = f"no price is known for 10 tokens of unknown, {'x' * 40}, y and 1 more"
+    assert _count(Budget("day", "bob", dollars=Decimal(3)), only) == (
+        Mark.UNPRICED,
+        f"{many}, so your budget of $3.00 a day for bob cannot be kept for them",
+    )
+    assert _count(Budget("day", "bob", tokens=100), only)[0] is Mark.OPEN
+
+
+def test_a_days_budget_says_which_day_and_a_session_nobody_tells_of_used_nothing() -> None:
+    """The day is the user's, not the one of Greenwich."""
+    zone = timezone(timedelta(hours=9))
+    day = find_day(NOW, zone)
+    assert (day.name, day.begin.isoformat(), day.end.isoformat()) == (
+        "2026-11-22", "2026-11-22T00:00:00+09:00", "2026-11-23T00:00:00+09:00",
+    )  # fmt: skip
+    one, two = count_spending(
+        [Budget("day", tokens=1000), Budget("session", tokens=5)], None, NATIVES, _rates, day
+    )
+    assert (one.period, one.until, one.text[:10]) == ("2026-11-22", "2026-11-23T00:00:00+09:00", "427 tokens")
+    assert (two.period, two.until, two.mark) == ("", "", Mark.OPEN)

@@ -1,0 +1,65 @@
+"""A session whose agents use the user's budgets, driven by hand through the state machine."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.context_effect import Quiet
+from agent_relay.domain.effect import Delivered
+from agent_relay.domain.spending import Mark, Spending
+from agent_relay.domain.spending_effect import Counted
+from agent_relay.logic.outcome import World
+from tests.logic.story import NOW, Story
+
+MIDNIGHT = (NOW + timedelta(hours=5, minutes=40)).isoformat()
+
+
+def spend(mark: Mark, then: str, *, agent: str = "", day: bool = True, text: str = "used up") -> Spending:
+    """How a budget stands that is a day's or a session's."""
+    name = f"{agent or 'all'}/{'day' if day else 'session'}/{then}"
+    return Spending(name, mark, text, agent, then, "2026-11-21" if day else "", MIDNIGHT if day else "")
+
+
+class Budgeted(Story):
+    """`moment` is now."""
+
+    moment: datetime = NOW
+
+    def world(self, **changes: object) -> World:
+        return replace(super().world(), **({"now": self.moment} | changes))
+
+    def counts(self, *found: Spending, leg: str = "") -> "Budgeted":
+        self.happens(Counted(leg or self.leg, found))
+        return self
+
+    def quiet(self) -> "Budgeted":
+        self.happens(Quiet(self.leg))
+        return self
+
+    def taken_over(self) -> "Budgeted":
+        """The handoff that was begun is walked to the successor's first prompt, and its turn ends."""
+        self.gone()
+        self.published()
+        self.spawned()
+        self.says("ready")
+        assert self.now.handoff is not None
+        self.happens(Delivered(self.now.handoff.id, self.leg))
+        self.says("busy")
+        self.says("ready")
+        return self
+
+    def count(self, name: str) -> int:
+        return [event.body.name for event in self.events].count(name)
+
+
+def start() -> Budgeted:
+    """A session whose first agent waits for a prompt."""
+    story = Budgeted()
+    story.start()
+    return story
+
+
+def at_work() -> Budgeted:
+    """A session whose first agent works."""
+    story = start()
+    story.says("busy")
+    return story
