@@ -8,7 +8,7 @@ import struct
 import time
 
 from agent_relay.client.attach_line import LONGEST_S, SHORTEST_S, render_line
-from agent_relay.client.attach_prompt import Again, Prompt
+from agent_relay.client.attach_prompt import DETACH, Again, Prompt
 from agent_relay.client.attach_signals import Signals
 from agent_relay.client.attach_stream import READ_BYTES, Stream
 from agent_relay.client.terminal import Terminal
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Command = Callable[[str], Sequence[str] | Waiting]
 
 DEFAULT_RELAY_KEY = 0x1D
-DETACH = "/detach"
 _ANSWER_S = 10.0
 _DONE_S = 1.0
 

@@ -17,6 +17,7 @@ _PLAIN = (
     b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l"
     b"\x1b[?1004l\x1b[?2004h\x1b[4l\x1b[0 q\x1b[?25h"
 )
+DETACH = "/detach"
 _HELP = "/use AGENT  /handoff  /status  /help  /detach   Esc leaves"
 _LONGEST = 4096
 _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
@@ -91,7 +92,11 @@ class Prompt:
                 self._paste(unit)
             else:
                 done = self._type(unit)
-        self._draw()
+        if done == DETACH:
+            # What comes next on this terminal begins on a row of its own.
+            self._terminal.write(b"\r\x1b[2K")
+        else:
+            self._draw()
         self.left += self._input.take_rest()
         return done
 

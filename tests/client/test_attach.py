@@ -140,6 +140,7 @@ def test_what_is_typed_right_behind_the_relay_key_belongs_to_the_prompt(tmp_path
         person.type(b"a\x1d/detach\r")
         assert person.wait_for_end() == 0
         assert "outcome detached" in person.text()
+        assert "/detach" not in person.text()
         with Wire(held.folder) as wire:
             wire.wait_for_text("<61>")
             assert wire.ask("status")["attached"] == 0
