@@ -15,6 +15,8 @@ from agent_relay.system.metrics import Wanted
 MOST_OFTEN_S = 0.25
 """The shortest time between two views, however fast an agent paints."""
 _FIGURES_S = 2.0
+_UNTOLD_S = 30.0
+"""How often figures are read where no daemon tells that an agent did something."""
 _FIGURES_SHARE = 50
 """Reading figures takes at most this part of the time, whatever a reading costs."""
 
@@ -75,6 +77,7 @@ class WatchLoop:
         self._latest = Latest()
         self._turn = threading.Lock()
         self._told: View | None = None
+        self._read_at = 0.0
         self._is_stale = threading.Event()
         self._is_over = threading.Event()
 
@@ -100,14 +103,15 @@ class WatchLoop:
         while not self._is_over.is_set():
             self._show()
             began = time.monotonic()
-            self._watcher.wait(self._pause)
-            self._is_stale.set()
+            is_told = self._watcher.wait(self._pause)
+            if is_told or began - self._read_at > _UNTOLD_S:
+                self._is_stale.set()
             self._pause(MOST_OFTEN_S - (time.monotonic() - began))
 
     def _go_on_reading(self) -> None:
         while not self._is_over.is_set():
             self._is_stale.clear()
-            began = time.monotonic()
+            self._read_at = began = time.monotonic()
             self.read_figures()
             self._show()
             cost_s = time.monotonic() - began

@@ -24,6 +24,8 @@ _ANSWER_LIMIT_S = 40.0
 _HELLO_LIMIT_S = 5.0
 _AGAIN_S = 1.0
 """How often a daemon that is away is looked for, and files are looked at meanwhile."""
+_TOO_OLD = "the daemon that runs is of another version: agent-relay daemon restart"
+_COARSE_NS = 2_000_000_000
 _REMEMBERED = timedelta(minutes=1)
 """How long a session that ended stays in view."""
 
@@ -36,6 +38,7 @@ class Watched:
     session: str = ""
 
 
+Mark = tuple[int, int, int]
 Parts = tuple[Story, Live | None, Figures]
 
 
@@ -44,7 +47,7 @@ class _Seen:
     """One session as far as it was read, its file being `mark` then; `view` was built of `parts` last."""
 
     tail: JournalTail
-    mark: tuple[int, int] = (0, 0)
+    mark: Mark = (0, 0, 0)
     story: Story = NO_STORY
     problem: str = ""
     parts: Parts = (NO_STORY, None, NO_FIGURES)
@@ -63,7 +66,10 @@ class Watcher:
         self._zone = zone
         self._turn = threading.Lock()
         self._seen: dict[str, _Seen] = {}
-        self._gone: dict[str, tuple[int, int]] = {}
+        self._gone: dict[str, Mark] = {}
+        self._marks: tuple[Mark, ...] = ()
+        self._places: list[tuple[str, str]] = []
+        self._refusal = ""
         self._lives: dict[str, Live] = {}
         self._figures: dict[str, Figures] = {}
         self._connection: Connection | None = None
@@ -92,16 +98,21 @@ class Watcher:
         wish = {"root": self._watched.root, "session": self._watched.session, "seen": self._beat}
         try:
             answer = connection.request("watch.follow", limit_s=_ANSWER_LIMIT_S, wait=is_patient, **wish)
+            self._refusal = ""
             return self._take(answer)
-        except (DaemonUnreachableError, UntrustedDataError, WrongUseError):
-            # Also one of an earlier version, which knows no watching: files are seen all the same.
+        except (DaemonUnreachableError, UntrustedDataError):
             self._lose()
-            return False
+        except WrongUseError:
+            self._lose()
+            self._refusal = _TOO_OLD
+        return False
 
-    def wait(self, pause: Callable[[float], None] = time.sleep) -> None:
-        """Returns when something may have changed: the daemon said so, or while it is away after a second."""
-        if not self.connect() or (not self.ask(is_patient=True) and self._connection is None):
+    def wait(self, pause: Callable[[float], object] = time.sleep) -> bool:
+        """Whether the daemon told of a change; returns then, or after a second while it is away."""
+        is_told = self.connect() and self.ask(is_patient=True)
+        if self._connection is None:
             pause(_AGAIN_S)
+        return is_told
 
     def give(self, figures: dict[str, Figures]) -> None:
         """What agents' own records say of the sessions is shown from now on."""
@@ -125,7 +136,7 @@ class Watcher:
                 tuple(views),
                 tuple(_build_rest(rest) for rest in read_resting(self._folders.ledger)),
                 self._connection is not None,
-                tuple(seen.problem for seen in self._seen.values() if seen.problem),
+                tuple(one for one in (self._refusal, *(seen.problem for seen in self._seen.values())) if one),
             )
 
     def close(self) -> None:
@@ -150,7 +161,20 @@ class Watcher:
             self._lives = {}
 
     def _list_places(self) -> list[tuple[str, str]]:
-        """(session, root) of all that may be in view, wherever their folders are by now."""
+        """(session, root) of all that may be in view, wherever their folders are by now.
+
+        Entries come and go by renaming, which a folder's own time tells of: they are read when it changed.
+        """
+        root = self._watched.root
+        folders = (self._folders.sessions, os.path.join(root, ".agent-relay", "sessions"))
+        marks = tuple(_look_at(folder) for folder in folders)
+        # A file system's clock is coarse: what changed just now may have changed again since.
+        is_new = any(mark[2] > time.time_ns() - _COARSE_NS for mark in marks)
+        if is_new or marks != self._marks:
+            self._marks, self._places = marks, self._read_places()
+        return self._places
+
+    def _read_places(self) -> list[tuple[str, str]]:
         root, session = self._watched.root, self._watched.session
         index = list_index(self._folders.sessions)
         if session:
@@ -205,13 +229,13 @@ class Watcher:
         return seen.view
 
 
-def _look_at(path: str) -> tuple[int, int]:
-    """Size and inode of the file; zeros where there is none."""
+def _look_at(path: str) -> Mark:
+    """What changes when the file or folder does; zeros where there is none."""
     try:
         found = os.stat(path)
     except OSError:
-        return 0, 0
-    return found.st_size, found.st_ino
+        return 0, 0, 0
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _build_rest(rest: Mapping[str, object]) -> Rest:

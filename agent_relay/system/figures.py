@@ -32,11 +32,13 @@ class FiguresReader:
         """By session's id. What cannot be read is left out; raises ConfigurationError."""
         bills = self._read_bills(wanted, cwd=cwd, now=now)
         found = {}
+        adapters: dict[str, Mapping[str, LoadedAdapter]] = {}
         for session in sessions:
-            loaded = load_adapters(self._folders, root=session.root)
-            adapters = {str(name): one for name, one in loaded.items()}
-            leg = session.leg
-            plan, model = self._read_plan(session, leg, adapters) if leg is not None else ((), "")
+            if session.root not in adapters:
+                loaded = load_adapters(self._folders, root=session.root)
+                adapters[session.root] = {str(name): one for name, one in loaded.items()}
+            leg, known = session.leg, adapters[session.root]
+            plan, model = self._read_plan(session, leg, known) if leg is not None else ((), "")
             bill = bills.get(session.id)
             tokens = build_tokens(bill) if bill is not None and bill.answers else None
             found[session.id] = Figures(tokens, plan, model)

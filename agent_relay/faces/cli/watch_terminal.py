@@ -63,7 +63,7 @@ class _Show:
             poll.register(source, select.POLLIN)
         while True:
             self._draw()
-            ready = dict(poll.poll(int(_TICK_S * 1000)))
+            ready = dict(poll.poll(int(self._find_tick_s() * 1000)))
             if self._heard in ready:
                 ended_by = self._hear(os.read(self._heard, 64))
                 if ended_by:
@@ -72,6 +72,11 @@ class _Show:
                 return 0
             if self._latest.fileno() in ready:
                 self._view = self._latest.take() or self._view
+
+    def _find_tick_s(self) -> float:
+        """How long what is shown stays right by itself: a second of a turn's clock, else the minute."""
+        runs = self._view is not None and any(one.now.turn_since for one in self._view.sessions)
+        return _TICK_S if runs else 60.0 - datetime.now(UTC).second
 
     def _hear(self, numbers: bytes) -> int:
         """The Unix signal that ends this, 0 for none of them."""
