@@ -7,6 +7,7 @@ from datetime import datetime
 from agent_relay.domain.event import Event, LegStarting, SignalSeen
 from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
 from agent_relay.logic.fold import is_limit
+from agent_relay.logic.moments import parse_moment
 
 AGREED = "AGREED"
 """The line an agent ends with when it has nothing to add."""
@@ -60,8 +61,7 @@ def fold_chat(events: Iterable[Event]) -> Chat | None:
                 seat = body.seat if chat is not None else ""
                 chat = replace(chat, begun=chat.begun + 1) if chat is not None and seat else chat
             case SignalSeen() as body if chat is not None and body.decides and is_limit(body):
-                until = datetime.fromisoformat(body.until) if body.until else None
-                chat = replace(chat, limits={**chat.limits, body.agent: until})
+                chat = replace(chat, limits={**chat.limits, body.agent: parse_moment(body.until)})
             case TurnEnded() as body if chat is not None and seat:
                 chat, seat = _end_turn(chat, seat, body, agents.get(body.leg, seat)), ""
             case _:
