@@ -25,6 +25,7 @@ from agent_relay.logic.chat.fold import Chat, fold_chat
 from agent_relay.logic.chat.seats import Over, Seat, find_next
 from agent_relay.logic.chat.wording import build_prompt, render_over
 from agent_relay.logic.outcome import Outcome
+from agent_relay.logic.succession import find_native_id
 from agent_relay.logic.turns import check_free
 from agent_relay.logic.wording import session_folder
 
@@ -69,7 +70,8 @@ class Chatting:
     ) -> tuple[TurnNext | ChatOver, Told]:
         """The next turn, under way, and the place before its first line; or that the chat is over.
 
-        `after` is how many turns whoever asks has followed: who asks again is told of the same turn.
+        `after` is the journal's line of the turn whoever asks has followed, or of the chat's beginning: who
+        asks again is told of the same turn.
         `wish.task` are the words the chat was begun with, as they were given; empty for the journal's.
         """
         answer: tuple[TurnNext | ChatOver, Told] | None = None
@@ -87,23 +89,23 @@ class Chatting:
         self, room: Room, wish: OpenWish, after: int, *, is_stopped: bool
     ) -> tuple[TurnNext | ChatOver, Told]:
         chat = _get_chat(room)
-        begun = _list_begun(room)
-        if after > len(begun):
+        if any(event.number > after for event in room.host.events if isinstance(event.body, ChatBegun)):
             raise WrongUseError(f"somebody else went on with the chat {room.session.id}")
-        if after < len(begun):
-            number, line = begun[after]
-            return TurnNext(agent=line.seat, speaker=line.agent, number=after + 1), Told(number - 1)
+        known = [number for number in chat.begun if number > after]
+        if known:
+            return _report_next(room, known[0], len(chat.begun)), Told(known[0] - 1)
         found = Over("stopped", chat.failure[1]) if is_stopped else await self._find_next(room, chat)
         if isinstance(found, Over):
             if room.session.state is not State.ENDED:
                 await room.host.ask(StopAsked(found.why))
             return self._report_over(room, chat, found), Told(room.session.number)
-        prompt = build_prompt(chat, found.speaker, found.owner, task=wish.task)
+        is_new = not find_native_id(room.session, found.speaker)
+        prompt = build_prompt(chat, found.speaker, found.owner, task=wish.task, is_new=is_new)
         asked = TurnAsked(found.speaker, prompt, ends=True, seat=found.owner, others=found.others)
         number = room.session.number
         await room.take_turn(wish.pack(), asked)
         room.reading.begin()
-        return TurnNext(agent=found.owner, speaker=found.speaker, number=after + 1), Told(number)
+        return _report_next(room, number + 1, len(chat.begun) + 1), Told(number)
 
     async def _find_next(self, room: Room, chat: Chat) -> Seat | Over:
         world = await room.stage.build_world(room.session)
@@ -145,7 +147,8 @@ def build_chat_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Hand
         room, started = await chatting.begin(wish, agents, most)
         words = "" if session else wish.task
         given = replace(wish, session=room.session.id, task=words)
-        return _answer(started.session, await chatting.go_on(given, 0, is_stopped=False), started)
+        begun = max(event.number for event in room.host.events if isinstance(event.body, ChatBegun))
+        return _answer(started.session, await chatting.go_on(given, begun, is_stopped=False), started)
 
     async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
         wish = OpenWish(
@@ -166,7 +169,13 @@ def _answer(
 ) -> Mapping[str, object]:
     event, told = went_on
     events = [one.model_dump(mode="json") for one in (*before, event)]
-    return {"session": session, "events": events, "told": render_told(told), "over": event.type == "chat-end"}
+    return {
+        "session": session,
+        "events": events,
+        "told": render_told(told),
+        "turn": told.number + 1,
+        "over": event.type == "chat-end",
+    }
 
 
 def _get_chat(room: Room) -> Chat:
@@ -176,15 +185,7 @@ def _get_chat(room: Room) -> Chat:
     return chat
 
 
-def _list_begun(room: Room) -> list[tuple[int, TurnBegun]]:
-    """The turns begun since the chat was last begun or gone on with, with the number of their line."""
-    found: list[tuple[int, TurnBegun]] = []
-    for event in room.host.events:
-        match event.body:
-            case ChatBegun():
-                found = []
-            case TurnBegun() as body if body.seat:
-                found.append((event.number, body))
-            case _:
-                pass
-    return found
+def _report_next(room: Room, line: int, count: int) -> TurnNext:
+    body = room.host.events[line - 1].body
+    assert isinstance(body, TurnBegun)  # noqa: S101 - the chat's fold took its number
+    return TurnNext(agent=body.seat, speaker=body.agent, number=count)

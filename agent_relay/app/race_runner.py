@@ -109,8 +109,8 @@ class SessionRunners:
         """The session at work in the worktree: taken up, continued, or begun. Raises RelayError."""
         for session in await asyncio.to_thread(self._list_sessions, wish.tree):
             found = await self._read(session, wish.tree)
-            if found is not None and found.turn is None:
-                # A daemon that was killed had no time to give it its task.
+            if found is not None and found.leg is None and found.open_turn is None:
+                # A daemon that was killed had no time to give it its task, or to ask anybody.
                 return await self._begin(wish, session, wish.task)
             if found is not None and (session != wish.session or self._is_at_work(session)):
                 return session
@@ -178,7 +178,7 @@ class SessionRunners:
 
 
 def _judge(over: TurnOver, leg: Leg | None) -> Ended:
-    if leg is not None and leg.how == "lost" and not leg.child_pid:
+    if leg is None or (leg.how == "lost" and not leg.child_pid):
         return Ended(How.LOST, why=over.why, never_began=True)
     match over.outcome:
         case "done":

@@ -76,7 +76,6 @@ class TurnLoop:
             # Only a new chat's first words are told on: those said later stand in the journal.
             task = "" if wish.get("session") else wish["task"]
             fields = {"cwd": wish["cwd"], "env": wish["env"], "task": task, "session": session}
-            followed = 0
             with self._stopping(session):
                 while True:
                     last: Event = {}
@@ -85,9 +84,8 @@ class TurnLoop:
                     if answer.get("over") is True:
                         return last
                     self._follow(session, answer["told"])
-                    followed += 1
                     answer = self._ask_again(
-                        "chat.next", _BEGIN_LIMIT_S, **fields, after=followed, stop=bool(self.ended_by)
+                        "chat.next", _BEGIN_LIMIT_S, **fields, after=answer["turn"], stop=bool(self.ended_by)
                     )
 
     def rejoin(self, session: str, told: Mapping[str, object]) -> Event:

@@ -40,9 +40,10 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
     (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), near
     (the same without scope: the running agent's warning that a limit is close), refused (`None`, or agent and
-    text: it is signed out or its key refused), offered (the preferred agent that can be had back), and
-    context (`None`, or used, room, level and at: the running agent's when it last passed a mark), and budgets
-    (by name, those that passed a mark: mark, text, agent, until).
+    text: it is signed out or its key refused), offered (the preferred agent that can be had back), context
+    (`None`, or used, room, level and at: the running agent's when it last passed a mark), budgets (by name,
+    those that passed a mark: mark, text, agent, until), and headless (whether it works without a screen, or
+    last did).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -66,7 +67,7 @@ def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]"
     return {
         "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
         "updated_at": at, "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "context": None, "budgets": {}, **known,
+        "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False, **known,
     }  # fmt: skip
 
 
@@ -82,7 +83,9 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
     if state is not None and state != view["state"]:
         view["state"], view["since"] = state, at
     if name == "turn.begun":
-        view["why"] = ""
+        view["why"], view["headless"] = "", True
+    elif name == "leg.starting":
+        view["headless"] = data.get("headless") is True
 
 
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered, PredecessorStopped
-from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step
+from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step, Turn
+from agent_relay.domain.turn_event import TurnEnded
 from agent_relay.logic.context_window import turn_ended
 from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -47,11 +48,19 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
                 return Outcome((), (SpawnLeg(leg.id),))
             turn = session.open_turn
             if leg is None and turn is not None and not turn.taken:
-                return begin_turn(session, turn, world)
+                return _go_on_beginning(session, turn, world)
             ready = leg is not None and session.state is State.READY
             given = find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
             return went_on if given else went_on.then(turn_ended(session, world))
+
+
+def _go_on_beginning(session: Session, turn: Turn, world: World) -> Outcome:
+    """A turn nobody was asked for yet: begun, or ended where only its asker has the user's environment."""
+    if not turn.ends:
+        return begin_turn(session, turn, world)
+    why = "the daemon was killed before an agent was asked"
+    return Outcome((TurnEnded("", "stopped", why), SessionEnded(why)))
 
 
 def _end(session: Session) -> Outcome:

@@ -56,6 +56,11 @@ BODIES = (
     words.ReturnOffered("ada"),
     words.SessionStopping("by hand"),
     words.SessionEnded("over"),
+    words.TurnBegun("ada", "fix it"),
+    words.TurnEnded("L1", "done"),
+    words.ChatBegun(("ada", "bob")),
+    words.SessionWaits(),
+    words.LegStarting("L1", "ada", 1, headless=True),
     words.Unknown("later.event", {"x": 1}),
 )
 
@@ -81,6 +86,8 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
         None if session.refusal is None else {"agent": session.refusal.agent, "text": session.refusal.text}
     )
     assert view["offered"] == session.offer
+    newest = [event.body for event in events if isinstance(event.body, words.LegStarting | words.TurnBegun)]
+    assert view["headless"] == (bool(newest) and getattr(newest[-1], "headless", True))
     assert view["updated_at"] == session.updated_at.isoformat()
     assert view["handoffs"] == len(events_of(events, words.HandoffConfirmed))
     assert (view["limit"] is None) == (session.limit is None)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = """usage: agent-relay attach [SESSION]
 
-Connect this terminal to a session: the newest one of this repository, or the one whose id begins or
+Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
 ends with SESSION. The screen is repainted exactly; /detach behind the relay key (Ctrl-] unless configured)
 leaves again.
 """
@@ -97,7 +97,8 @@ def _find(folders: "Folders", text: str) -> str:
         here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]
         if not here:
             raise WrongUseError("no session runs here", hint="Start: agent-relay <agent>")
-        return str(here[0]["session"])
+        with_screen = [view for view in here if view["headless"] is not True]
+        return str((with_screen or here)[0]["session"])
     wanted = text.upper()
     found = [(session, root) for session, root in list_index(folders.sessions) if _matches(session, wanted)]
     if len(found) != 1:

@@ -31,13 +31,14 @@ When you have nothing to add and nothing is left to do, end with a line that say
 conversation is over when everybody has ended so in a row."""
 
 
-def build_prompt(chat: Chat, agent: str, seat: str, *, task: str = "") -> str:
+def build_prompt(chat: Chat, agent: str, seat: str, *, task: str = "", is_new: bool = False) -> str:
     """All `agent` needs for its turn; what it was told or said itself is in its own conversation.
 
-    `task` are the user's words as they gave them; without it they stand as the journal has them.
+    `task` are the user's words as they gave them; without it they stand as the journal has them. With
+    `is_new` it has no conversation of its own (any more), and is told everything.
     """
-    heard = chat.heard.get(agent)
-    news = [said for said in chat.messages[heard or 0 :] if said.speaker != agent]
+    heard = None if is_new else chat.heard.get(agent)
+    news = [said for said in chat.messages[heard or 0 :] if heard is None or said.speaker != agent]
     parts = []
     if heard is None:
         names = ", ".join(agent if name == seat else name for name in chat.agents)

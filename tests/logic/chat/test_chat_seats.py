@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.event import LegEnded, LegStarted, LegStarting, SessionCreated, SessionEnded
 from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 from agent_relay.logic.chat.fold import fold_chat, is_agreed
 from agent_relay.logic.chat.seats import Over, Seat
@@ -143,7 +143,34 @@ def test_turns_that_are_of_no_chat_are_passed_over() -> None:
     only_session = [event for event in story.events if isinstance(event.body, SessionCreated)]
     assert fold_chat(only_session) is None
     story.note(TurnBegun("ann", "paint"), TurnEnded("L", "failed", "why"))
-    assert (story.chat.begun, story.next) == (0, Seat("ann", "ann", ("bob",)))
+    assert (story.chat.begun, story.next) == ((), Seat("ann", "ann", ("bob",)))
     plain = ChatStory()
     plain.events = plain.note(TurnBegun("ann", "paint", seat="ann"), TurnEnded("L", "done")).events[2:]
     assert fold_chat(plain.events) is None
+
+
+def test_a_turn_nobody_was_asked_for_did_not_happen() -> None:
+    """A daemon that is killed before it started an agent costs the chat nothing: the turn is begun again."""
+    story = ChatStory().turn("ann", "one")
+    begun = story.chat.begun
+    story.note(TurnBegun("bob", "…", seat="bob"), TurnEnded("", "stopped", "killed"), SessionEnded("killed"))
+    assert (story.chat.begun, story.next) == (begun, Seat("bob", "bob", ("ann",)))
+    lost = (TurnBegun("bob", "…", seat="bob"), LegStarting("L", "bob", 2, headless=True))
+    story.note(*lost, TurnEnded("L", "failed", "lost"), LegEnded("L", "lost"), SessionEnded("lost"))
+    assert (story.chat.begun, story.next) == (begun, Seat("bob", "bob", ("ann",)))
+
+
+@pytest.mark.parametrize("how", ["unstarted", "lost"])
+def test_an_agent_that_cannot_be_started_or_was_lost_at_work_ends_the_chat(how: str) -> None:
+    """Asking it again and again would go on for ever."""
+    story = ChatStory()
+    lived = (LegStarted("L", 10, 11, 12),) if how == "lost" else ()
+    story.note(TurnBegun("ann", "…", seat="ann"), LegStarting("L", "ann", 1, headless=True), *lived)
+    story.note(TurnEnded("L", "failed", "broken"), LegEnded("L", how))
+    assert story.next == Over("failed", "broken")
+
+
+def test_a_session_that_is_stopped_before_anybody_is_asked_stops_the_chat() -> None:
+    """Whoever did that wants nobody to go on."""
+    story = ChatStory().note(TurnBegun("ann", "…", seat="ann"), SessionEnded("by hand"))
+    assert story.next == Over("stopped", "by hand")

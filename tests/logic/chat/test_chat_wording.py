@@ -43,6 +43,14 @@ def test_who_takes_a_place_is_told_everything_and_whose_place_it_is() -> None:
     assert '<message from="ann">\none\n</message>' in told
 
 
+def test_who_lost_its_conversation_is_told_everything_its_own_words_too() -> None:
+    """An agent that never named its conversation begins another one each time."""
+    story = ChatStory().turn("ann", "one").turn("bob", "two")
+    told = build_prompt(story.chat, "ann", "ann", is_new=True)
+    assert "You are ann, one of 2 coding agents" in told
+    assert '<message from="ann">\none\n</message>\n\n<message from="bob">\ntwo\n</message>' in told
+
+
 def test_what_the_user_adds_is_no_message_of_an_agent() -> None:
     """It is an instruction."""
     story = ChatStory().turn("ann", "one").begin("ann", "bob", task="and in red")
