@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.relay_world import RelayWorld
+from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.shells import ShellPerson, list_prompts, shell_world
 
 SECRET = "sk-ant-api03-" + "Zq4" * 30
@@ -113,6 +113,10 @@ def test_a_command_that_is_interrupted_leaves_the_shell_open(person: ShellPerson
     """Ctrl-C ends what runs in front, as in every shell."""
     person.type("!echo begun; sleep 60")
     person.wait_for("(?m)^begun")
+    # A Ctrl-C between its two commands would be the first one's.
+    wait_until(
+        lambda: any(line.startswith("sleep 60") for line in person.world.processes().values()), "it sleeps"
+    )
     person.terminal.send("\x03")
     person.wait_for("exit status 130")
     person.type("!echo still here")
