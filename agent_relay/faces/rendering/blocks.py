@@ -9,7 +9,7 @@ from agent_relay.logic.plain import clean_text
 
 MOST_LINES = 60
 """Lines of one block; what is longer goes on line by line, as it comes."""
-_MOST_SIGNS = 8_000
+_MOST_SIGNS = 4_000
 _LONGEST_LINE = 4_000
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([^`]*)$")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s")

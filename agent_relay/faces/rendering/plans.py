@@ -41,7 +41,7 @@ class Plan:
 
     def _set(self, key: str, step: Mapping[str, object]) -> None:
         old = self._steps.get(key, _Step("", "pending"))
-        text = join_line(str(step.get("text") or "")) or old.text or key
+        text = join_line(str(step.get("text") or "")) or old.text or join_line(key)
         self._steps[key] = _Step(text, str(step.get("status") or "") or old.status)
 
 

@@ -29,6 +29,8 @@ _STYLES = {
 """No backgrounds: a terminal may be light."""
 _PLAIN = re.compile(r"(?!\d+[.)])[A-Za-z0-9][A-Za-z0-9 ,.;:'\"()!?/%=+-]*")
 """A line in which Markdown means nothing: most of a long output, and a twentieth of the work."""
+_LONGEST_CODE = 300
+"""Columns of a line of code in colour: no person wrote a longer one, and lexers take their time with it."""
 _NARROWEST = 20
 _WIDEST = 110
 
@@ -104,7 +106,7 @@ class Prose:
 
 def _lay_code(block: Block) -> Padding:
     text = "\n".join(block.lines)
-    if not block.language:
+    if not block.language or max(map(len, block.lines)) > _LONGEST_CODE:
         return Padding(Text(text), (0, 0, 0, 2))
     code = Syntax(text, block.language, theme=_THEME, background_color="default", word_wrap=True)
     return Padding(code, (0, 0, 0, 2))
