@@ -14,6 +14,8 @@ from agent_relay.system.metrics import Wanted
 
 MOST_OFTEN_S = 0.25
 """The shortest time between two views, however fast an agent paints."""
+_VIEWS_SHARE = 10
+"""Views take at most this part of the time, however many sessions paint."""
 _FIGURES_S = 2.0
 _UNTOLD_S = 30.0
 """How often figures are read where no daemon tells that an agent did something."""
@@ -101,12 +103,13 @@ class WatchLoop:
 
     def _follow(self) -> None:
         while not self._is_over.is_set():
-            self._show()
             began = time.monotonic()
+            self._show()
+            cost_s = time.monotonic() - began
             is_told = self._watcher.wait(self._pause)
             if is_told or began - self._read_at > _UNTOLD_S:
                 self._is_stale.set()
-            self._pause(MOST_OFTEN_S - (time.monotonic() - began))
+            self._pause(max(MOST_OFTEN_S, _VIEWS_SHARE * cost_s) - (time.monotonic() - began))
 
     def _go_on_reading(self) -> None:
         while not self._is_over.is_set():

@@ -131,6 +131,7 @@ class Watcher:
             for session, root in self._list_places():
                 self._read_on(session, root, now)
             views = [view for seen in self._seen.values() if (view := self._build(seen)) is not None]
+            self._lives = {name: live for name, live in self._lives.items() if name in self._seen}
             views.sort(key=lambda view: (view.now.state == State.ENDED, view.now.session))
             return View(
                 tuple(views),

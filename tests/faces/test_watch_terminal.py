@@ -78,6 +78,14 @@ def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:
     found.close()
 
 
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
+    """The same user, for whom nothing runs: a world for all who only look at the terminal."""
+    found = Terminals(create_world(f"{tmp_path_factory.mktemp('idle')}"))
+    yield found
+    found.close()
+
+
 def begin(terminals: Terminals) -> "pexpect.spawn[str]":
     """An agent that waits for a prompt."""
     child = terminals.open("agent", "demo")
@@ -179,10 +187,10 @@ def test_nothing_is_drawn_while_nothing_changes(terminals: Terminals) -> None:
     ],
 )
 def test_the_terminal_is_as_it_was_however_it_ends(
-    terminals: Terminals, how: str | signal.Signals, status: int
+    idle: Terminals, how: str | signal.Signals, status: int
 ) -> None:
     """A shell without echo, or on the other screen, is how people remember a tool."""
-    seen = watch(terminals)
+    seen = watch(idle)
     child = seen.child
     seen.wait_for_text("Nothing runs here.")
     assert not termios.tcgetattr(child.child_fd)[3] & termios.ECHO
@@ -199,17 +207,17 @@ def test_the_terminal_is_as_it_was_however_it_ends(
     assert end(child)[1] == status
 
 
-def test_the_terminal_is_as_it_was_after_a_mistake_of_ours(terminals: Terminals) -> None:
+def test_the_terminal_is_as_it_was_after_a_mistake_of_ours(idle: Terminals) -> None:
     """The trace must be readable, too."""
-    child = terminals.spawn("-c", RAISES)
+    child = idle.spawn("-c", RAISES)
     last, status = end(child)
     assert status == 1
     assert last.index(LEFT) < last.index("RuntimeError: a mistake of ours")
 
 
-def test_the_shell_gets_its_terminal_when_watching_is_suspended(terminals: Terminals) -> None:
+def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals) -> None:
     """Ctrl-Z and `fg` are how one terminal serves two purposes."""
-    seen = watch(terminals)
+    seen = watch(idle)
     child = seen.child
     seen.wait_for_text("Nothing runs here.")
     child.send("\x1a")

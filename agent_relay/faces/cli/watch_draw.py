@@ -51,7 +51,8 @@ def draw(view: View, frame: Frame) -> list[Text]:
     if not view.is_daemon_here:
         lines.append(Text(AWAY, style="bold red"))
     lines += [Text(plain(problem), style="red") for problem in view.problems[:2]]
-    lines += [Text(render_rest(rest, frame.now, frame.zone), style="yellow") for rest in view.resting[:3]]
+    rests = [plain(render_rest(rest, frame.now, frame.zone)) for rest in view.resting[:3]]
+    lines += [Text(rest, style="yellow") for rest in rests]
     if not view.sessions:
         lines += [Text(), Text(NOBODY)]
     elif len(view.sessions) > 1:
