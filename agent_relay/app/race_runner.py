@@ -109,7 +109,7 @@ class SessionRunners:
         """The session at work in the worktree: taken up, continued, or begun. Raises RelayError."""
         for session in await asyncio.to_thread(self._list_sessions, wish.tree):
             found = await self._read(session, wish.tree)
-            if found is not None and found.leg is None and found.open_turn is None:
+            if found is not None and _asked_nobody(found):
                 # A daemon that was killed had no time to give it its task, or to ask anybody.
                 return await self._begin(wish, session, wish.task)
             if found is not None and (session != wish.session or self._is_at_work(session)):
@@ -177,8 +177,15 @@ class SessionRunners:
             return None
 
 
+def _asked_nobody(session: Session) -> bool:
+    """Whether the session has no turn, or one that was ended before any agent was asked."""
+    turn = session.turn
+    return turn is None or (session.leg is None and turn.outcome == "stopped")
+
+
 def _judge(over: TurnOver, leg: Leg | None) -> Ended:
-    if leg is None or (leg.how == "lost" and not leg.child_pid):
+    is_killed = leg is None and over.outcome == "stopped"
+    if is_killed or (leg is not None and leg.how == "lost" and not leg.child_pid):
         return Ended(How.LOST, why=over.why, never_began=True)
     match over.outcome:
         case "done":

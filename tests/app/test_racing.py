@@ -122,6 +122,18 @@ def test_a_test_that_hangs_is_ended_with_all_it_started(world: RaceWorld) -> Non
     assert not [line for line in world.processes().values() if "sleep 98" in line]
 
 
+def test_a_race_of_agents_that_rest_already_is_over_at_once(world: RaceWorld) -> None:
+    """Nobody is asked, and nobody is asked again and again."""
+    limited: list[dict[str, object]] = [{"again": True, "do": [LIMIT]}]
+    world.play(demo=limited, understudy=limited, extra=limited)
+    world.start_daemon()
+    for _ in range(2):
+        race = world.race("demo", "understudy", test=TEST)
+        world.wait_for_race(race, "scored")
+        assert [one["how"] for one in world.runners(race)] == ["limited", "limited"]
+        assert "The first reset is at " in str(world.runners(race)[0]["why"])
+
+
 def test_a_worktree_removed_by_hand_costs_that_runner_only(world: RaceWorld) -> None:
     """The others go on, and cleaning still works."""
     before = world.look()

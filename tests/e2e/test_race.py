@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.system.race_journal import list_races, read_race
-from tests.support.race_world import TEST, RaceWorld, edit, race_world
+from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
 from tests.support.relay_world import CHECKOUT, is_stopped, wait_until
 
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
@@ -95,16 +95,7 @@ def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWor
     slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
     world.play(demo=slow, understudy=edit("shed.txt", RED))
     world.start_daemon()
-    person = pexpect.spawn(
-        sys.executable,
-        ["-m", "agent_relay", "race", "demo", "understudy", "paint", "--test", TEST],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT},
-        dimensions=(40, 120),
-        encoding="utf-8",
-        timeout=60,
-    )
-    person.expect("2-understudy.*finished.*passed")
+    person = race_on_terminal(world)
     person.sendintr()
     person.expect("Go on: agent-relay race resume")
     person.expect(pexpect.EOF)

@@ -6,11 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import pexpect
 import pytest
 
 from agent_relay.system.race_journal import list_races, read_race
-from tests.support.race_world import TEST, RaceWorld, edit, race_world
+from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
 from tests.support.relay_world import CHECKOUT, wait_until
 
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
@@ -59,16 +58,7 @@ def test_a_terminal_that_is_closed_stops_the_race(world: RaceWorld) -> None:
     """Its table can be written nowhere any more."""
     world.play(demo=[{"do": [{"wait_s": 600}]}], understudy=edit("shed.txt", RED))
     world.start_daemon()
-    person = pexpect.spawn(
-        sys.executable,
-        ["-m", "agent_relay", "race", "demo", "understudy", "paint", "--test", TEST],
-        cwd=world.project,
-        env={**world.environ, "PYTHONPATH": CHECKOUT},
-        dimensions=(40, 120),
-        encoding="utf-8",
-        timeout=60,
-    )
-    person.expect("2-understudy.*finished.*passed")
+    person = race_on_terminal(world)
     os.close(person.child_fd)
     race = find_begun(world)
     wait_until(lambda: world.show(race)["state"] == "stopped", "the race has stopped")

@@ -1,20 +1,18 @@
 """`agent-relay chat` with the real agents: in turns to an agreement, over a limit, and ended by a person."""
 
-import json
 import os
 import signal
 import subprocess
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from agent_relay.domain.chat_event import build_chat_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import hang, say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
-from tests.support.real_work import LIMITS, describe, find_journals, order
+from tests.support.real_work import LIMITS, describe, find_agents, find_journals, order, read_allowed
 from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
@@ -31,18 +29,7 @@ def chat(world: World, *words: str) -> subprocess.CompletedProcess[str]:
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     """The events printed, each of which the published schema allows."""
-    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    allowed = Draft202012Validator(build_chat_schema())
-    for line in lines:
-        allowed.validate(line)
-    assert lines, f"{done.stderr}\n{describe(world)}"
-    return lines
-
-
-def find_agents(world: World) -> list[str]:
-    """The command lines of living agents."""
-    names = tuple(f"/{agent}" for agent in AGENTS)
-    return [line for line in world.find_processes().values() if any(name in line for name in names)]
+    return read_allowed(world, done, build_chat_schema())
 
 
 def look(world: World) -> str:

@@ -12,20 +12,13 @@ from agent_relay.domain.race_view import build_race_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import call, hang, say, shell
 from tests.support.real import TEST_COMMAND, World
-from tests.support.real_launch import AGENTS
-from tests.support.real_work import LIMITS, describe, order
+from tests.support.real_work import LIMITS, describe, find_agents, order
 from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
 
 TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 RIGHT = "sed -i 's/a - b/a + b/' calc.py"
-
-
-def find_agents(world: World) -> list[str]:
-    """The command lines of living agents."""
-    names = tuple(f"/{agent}" for agent in AGENTS)
-    return [line for line in world.find_processes().values() if any(name in line for name in names)]
 
 
 def read_view(text: str) -> dict[str, Any]:

@@ -1,20 +1,18 @@
 """`agent-relay run` with the real agents: to the end of a turn, over a limit, and ended by a person."""
 
-import json
 import os
 import signal
 import subprocess
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from agent_relay.domain.run_event import build_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import call, edit, hang, read, refuse, say, shell
 from tests.support.real import TEST_COMMAND, World
 from tests.support.real_launch import AGENTS
-from tests.support.real_work import LIMITS, describe, order
+from tests.support.real_work import LIMITS, describe, find_agents, order, read_allowed
 from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
@@ -32,12 +30,7 @@ def run(world: World, *words: str) -> subprocess.CompletedProcess[str]:
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     """The events printed, each of which the published schema allows."""
-    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    allowed = Draft202012Validator(build_schema())
-    for line in lines:
-        allowed.validate(line)
-    assert lines, f"{done.stderr}\n{describe(world)}"
-    return lines
+    return read_allowed(world, done, build_schema())
 
 
 def build_turn(world: World, agent: str) -> list[Any]:
@@ -51,12 +44,6 @@ def build_turn(world: World, agent: str) -> list[Any]:
         call(shell(agent, "git diff --stat"), text=PLAN),
         LIMITS[agent],
     ]
-
-
-def find_agents(world: World) -> list[str]:
-    """The command lines of living agents."""
-    names = tuple(f"/{agent}" for agent in AGENTS)
-    return [line for line in world.find_processes().values() if any(name in line for name in names)]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -4,9 +4,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
+
+import pexpect
 
 from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world, wait_until
 
@@ -126,3 +129,18 @@ def race_world() -> Iterator[RaceWorld]:
         assert isinstance(world, RaceWorld)
         world.prepare()
         yield world
+
+
+def race_on_terminal(world: RaceWorld) -> "pexpect.spawn[str]":
+    """A person's terminal with the race of a slow runner and one that is done."""
+    person = pexpect.spawn(
+        sys.executable,
+        ["-m", "agent_relay", "race", "demo", "understudy", "paint", "--test", TEST],
+        cwd=world.project,
+        env={**world.environ, "PYTHONPATH": CHECKOUT},
+        dimensions=(40, 120),
+        encoding="utf-8",
+        timeout=60,
+    )
+    person.expect("2-understudy.*finished.*passed")
+    return person

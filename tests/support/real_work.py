@@ -1,9 +1,14 @@
 """What tests say to a session of real agents, and where they look for what relay made of it."""
 
 import glob
+import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
+from typing import Any
+
+from jsonschema import Draft202012Validator
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.event import Event
@@ -88,6 +93,24 @@ def wait_heard(world: World, terminal: Terminal, agent: str, count: int = 1) -> 
     except WaitedError as error:
         raise WaitedError(f"{error}\n{describe(world)}") from None
     return str(world.requests(agent)[count - 1]["text"])
+
+
+def find_agents(world: World) -> list[str]:
+    """The command lines of living agents."""
+    names = tuple(f"/{agent}" for agent in AGENTS)
+    return [line for line in world.find_processes().values() if any(name in line for name in names)]
+
+
+def read_allowed(
+    world: World, done: subprocess.CompletedProcess[str], schema: dict[str, object]
+) -> list[dict[str, Any]]:
+    """The events printed, each of which the published `schema` allows."""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    allowed = Draft202012Validator(schema)
+    for line in lines:
+        allowed.validate(line)
+    assert lines, f"{done.stderr}\n{describe(world)}"
+    return lines
 
 
 def describe(world: World) -> str:
