@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from agent_relay.app.ground import Ground, find_local_zone
 from agent_relay.app.legs import LiveLeg
@@ -40,18 +40,31 @@ class Counting:
         self._counter = Counter(budgets, specs, ground.folders.usage_index) if budgets else None
 
     async def follow(
-        self, live: LiveLeg, get_session: Callable[[], Session], tell: Callable[[Happened], None]
+        self,
+        live: LiveLeg,
+        get_session: Callable[[], Session],
+        tell: Callable[[Happened], None],
+        name: Callable[[], Awaitable[None]],
     ) -> None:
-        """Every mark passed while the leg lives is told; the first count tells whatever is not open."""
-        if self._counter is None:
-            return
+        """Every mark passed while the leg lives is told; the first count tells whatever is not open.
+
+        An agent that does not say which of its sessions it works in has its leg named by `name` once it has
+        worked: what it uses could not be told from others' before.
+        """
         is_first = True
         while not live.watch.gone.is_set():
+            if not _is_named(get_session(), live.leg.id):
+                if live.watch.heard:
+                    await name()
+                    await asyncio.sleep(_SETTLE_S)
+            elif self._counter is None:
+                return
             began = time.monotonic()
-            found = await self._count(self._counter, live, get_session())
-            if is_first or _has_news(get_session(), found):
-                tell(Counted(live.leg.id, tuple(one for one in found if one.mark is not Mark.OPEN)))
-            is_first = False
+            if self._counter is not None:
+                found = await self._count(self._counter, live, get_session())
+                if is_first or _has_news(get_session(), found):
+                    tell(Counted(live.leg.id, tuple(one for one in found if one.mark is not Mark.OPEN)))
+                is_first = False
             pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
             await _pause(live.watch, pause_s, is_headless=live.leg.headless)
 
@@ -65,6 +78,11 @@ class Counting:
         except RelayError as error:
             _log.warning("budgets-uncounted session=%s why=%s", session.id, type(error).__name__)
             return ()
+
+
+def _is_named(session: Session, leg_id: str) -> bool:
+    """Whether the agent's own session of the leg is known."""
+    return any(leg.id == leg_id and leg.native_id for leg in session.legs)
 
 
 def _has_news(session: Session, found: Sequence[Spending]) -> bool:

@@ -184,9 +184,16 @@ class Following:
             await stop_leg(live.watch, live.adapter.quit)
 
     async def _count(self, live: LiveLeg, told: Told) -> None:
-        """The user's budgets are counted while the leg lives."""
+        """The leg is named, and the user's budgets are counted while it lives."""
+
+        def get_session() -> Session:
+            return told.session
+
+        async def name() -> None:
+            await self._name(_get_leg(told.session, live.leg.id), told)
+
         try:
-            await self._counting.follow(live, lambda: told.session, told.tell)
+            await self._counting.follow(live, get_session, told.tell, name)
         except Exception as error:  # noqa: BLE001 - the root of the count's task: the session works on without it
             self._ground.report(error)
 

@@ -41,13 +41,16 @@ class Bill:
 
     def add(self, used: Used, rates: Rates) -> None:
         """Take one answer in."""
+        self.add_at(used, find_rate(used, rates))
+
+    def add_at(self, used: Used, rate: Rate | None) -> None:
+        """Take one answer in at a rate that is known already; `None` where there is none."""
         self.answers += 1
         self.input += used.input
         self.cached += used.cached
         self.cache_write += used.cache_write
         self.output += used.output
         self.reasoning += used.reasoning
-        rate = _find_rate(rates(used.model, used.at), used.input + used.cached + used.cache_write)
         if rate is None:
             name = used.model or "unknown"
             self.unpriced[name] = self.unpriced.get(name, 0) + used.tokens
@@ -74,9 +77,10 @@ class Bill:
         return sum((_multiply(rate, sums) for rate, sums in self._sums.items()), Decimal(0))
 
 
-def _find_rate(rates: Sequence[Rate], size: int) -> Rate | None:
-    found = None
-    for rate in rates:
+def find_rate(used: Used, rates: Rates) -> Rate | None:
+    """What the answer's tokens cost by the size of its request; `None` where nobody knows."""
+    found, size = None, used.input + used.cached + used.cache_write
+    for rate in rates(used.model, used.at):
         if found is None or size > rate.above:
             found = rate
     return found

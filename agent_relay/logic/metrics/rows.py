@@ -7,7 +7,7 @@ from typing import Literal
 
 from agent_relay.domain.session import State
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Bill, Rates
+from agent_relay.logic.metrics.rates import Bill, Rates, find_rate
 from agent_relay.logic.metrics.turns import cut_turns
 from agent_relay.logic.metrics.work import WAITING, LegWork, SessionWork, Span, find_leg
 
@@ -135,8 +135,9 @@ class _Table:
         find = _Finder(legs, native)
         rates, by_model = self._question.rates, self._question.by == "model"
         for used in native.used:
+            rate = find_rate(used, rates)
             for row in self._at(find(used.at), used.at, model=used.model if by_model else ""):
-                row.bill.add(used, rates)
+                row.bill.add_at(used, rate)
         for change in native.changes:
             for row in self._at(find(change.at), change.at):
                 row.added += change.added

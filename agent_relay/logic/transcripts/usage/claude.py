@@ -5,12 +5,14 @@ under a session id of its own, with the same message ids.
 """
 
 from collections.abc import Iterator
+from typing import Annotated, Literal
 
 import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_hunks, count_lines
 from agent_relay.logic.transcripts.lines import decode_mended, get_list, get_map, get_text
 from agent_relay.logic.transcripts.usage.marks import (
+    MOST_TOKENS,
     Changed,
     Failed,
     Mark,
@@ -27,6 +29,9 @@ from agent_relay.logic.transcripts.usage.spans import Span, has_near_ends, itera
 _HEAD, _TAIL = 700, 1500
 _ASSISTANT, _USER = b'"type":"assistant"', b'"type":"user"'
 _OWN_WORDS = ("<command-", "<local-command-", "<bash-", "<task-notification", "[Request interrupted by user")
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 class _Message(msgspec.Struct):
@@ -64,7 +69,37 @@ class _Edit(msgspec.Struct, rename="camel"):
     tool_use_result: _Result | str | None = None
 
 
+class _Tokens(msgspec.Struct):
+    ephemeral_1h_input_tokens: _Count = 0
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: _Count = 0
+    output_tokens: _Count = 0
+    cache_read_input_tokens: _Count = 0
+    cache_creation_input_tokens: _Count = 0
+    cache_creation: _Tokens | None = None
+
+
+class _Said(msgspec.Struct):
+    id: str
+    model: str
+    usage: _Usage
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    """A row as nearly all answers are: whatever is odd about one is read as a `_Row`."""
+
+    type: Literal["assistant"]
+    message: _Said
+    session_id: str
+    timestamp: str
+    cwd: str = ""
+    is_api_error_message: bool = False
+
+
 _rows = msgspec.json.Decoder(_Row)
+_answers = msgspec.json.Decoder(_Answer)
 _edits = msgspec.json.Decoder(_Edit)
 
 
@@ -75,6 +110,11 @@ def read_claude_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
         if kind == "other":
             continue
         line = data[span[0] : span[1]]
+        if kind == "answer":
+            used = _read_plain_answer(line, memory)
+            if used is not None:
+                yield used
+                continue
         try:
             if kind == "edit":
                 yield from _read_edit(decode_mended(line, _edits.decode), memory)
@@ -84,10 +124,36 @@ def read_claude_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
             memory.skipped += 1
 
 
+def _read_plain_answer(line: bytes, memory: Memory) -> Used | None:
+    """The answer of an ordinary line, one of many; `None` for a line that has to be looked into."""
+    if not memory.is_told:
+        return None
+    try:
+        row = _answers.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    said = row.message
+    if row.is_api_error_message or not (said.id and row.session_id) or said.model == "<synthetic>":
+        return None
+    usage, memory.session = said.usage, row.session_id
+    return Used(
+        said.id,
+        note_moment(memory, row.timestamp),
+        row.session_id,
+        said.model,
+        usage.input_tokens,
+        usage.cache_read_input_tokens,
+        usage.cache_creation_input_tokens,
+        usage.output_tokens,
+        0,
+        usage.cache_creation.ephemeral_1h_input_tokens if usage.cache_creation is not None else 0,
+    )
+
+
 def _find_kind(data: bytes, span: Span) -> str:
     """What a line may hold, by literals near its ends; most lines are tools' output and hold nothing."""
     if has_near_ends(data, span, _ASSISTANT, head=_HEAD, tail=_TAIL):
-        return "row"
+        return "answer"
     start, end = span
     if has_near_ends(data, span, _USER, head=_HEAD, tail=_TAIL):
         if data.find(b'"tool_use_id"', start, min(end, start + _TAIL)) < 0:

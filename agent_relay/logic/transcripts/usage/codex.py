@@ -27,8 +27,9 @@ from agent_relay.logic.transcripts.usage.spans import Span, iterate_spans
 # The line's and the payload's types stand first, behind the time and the ordinal.
 _HEAD = 300
 _TYPE = b'"type":"'
-_TOLD = (b"session_meta", b"turn_context", b"token_usage_record")
-_EVENTS = (b"token_count", b"task_complete", b"turn_complete", b"user_message")
+# The first nine letters of the lines and the events that are read.
+_TOLD = frozenset({b"session_m", b"turn_cont", b"token_usa"})
+_EVENTS = frozenset({b"token_cou", b"task_comp", b"turn_comp", b"user_mess"})
 _PAYLOAD, _COUNT = b'"payload"', b'"type":"token_count"'
 _ITEMS = (b'"type":"UserMessage"', b'"type":"FileChange"')
 _COUNTS = (
@@ -71,17 +72,20 @@ def _may_tell(data: bytes, span: Span) -> bool:
     """Whether a line's types, which stand first in it, are some we read; also where none is found."""
     start, end = span
     near = min(end, start + _HEAD)
-    kind = data.find(_TYPE, start, near) + len(_TYPE)
-    if kind < len(_TYPE):
+    kind = data.find(_TYPE, start, near)
+    if kind < 0:
         return True
-    if not data.startswith(b"event_msg", kind):
-        return data.startswith(_TOLD, kind)
-    name = data.find(_TYPE, kind, near) + len(_TYPE)
-    if name < len(_TYPE):
+    # Most lines are items, told apart by a slice and a look at once.
+    word = data[kind + 8 : kind + 17]
+    if word != b"event_msg":
+        return word in _TOLD
+    name = data.find(_TYPE, kind + 8, near)
+    if name < 0:
         return True
-    if data.startswith(b"item_completed", name):
+    word = data[name + 8 : name + 17]
+    if word == b"item_comp":
         return any(data.find(item, name, name + _HEAD) >= 0 for item in _ITEMS)
-    return data.startswith(_EVENTS, name)
+    return word in _EVENTS
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:

@@ -9,8 +9,8 @@ import msgspec
 
 from agent_relay.logic.transcripts.lines import parse_moment
 
-# No request is this large; a record that says so is damaged, and would not fit the index's integers.
-_MOST_TOKENS = 10**12
+MOST_TOKENS = 10**12
+"""No request is this large; a record that says so is damaged, and would not fit the index's integers."""
 # The year 2286; days far beyond it cannot be named.
 _LATEST_MS = 10**13
 
@@ -119,4 +119,4 @@ def note_moment(memory: Memory, value: object) -> int:
 def get_tokens(value: Mapping[str, object], key: str) -> int:
     """The number of tokens under `key`: 0 where there is none, or none anybody could have used."""
     found = value.get(key)
-    return found if type(found) is int and 0 <= found <= _MOST_TOKENS else 0
+    return found if type(found) is int and 0 <= found <= MOST_TOKENS else 0
