@@ -74,7 +74,8 @@ class WatchLoop:
     ) -> None:
         self._watcher = watcher
         self._figures = FiguresReader(folders, environ)
-        self._wanted = Wanted(watched.session, is_all=not watched.session and not watched.root)
+        # All of a working tree also for one of its sessions: the journal names some natives late.
+        self._wanted = Wanted(is_all=not watched.root)
         self._cwd = watched.root or "/"
         self._latest = Latest()
         self._turn = threading.Lock()

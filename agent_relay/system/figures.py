@@ -1,10 +1,13 @@
 """What agents' own records say of sessions under watch: tokens and money, and the plan of who is at work."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.watch_event import PlanStep, TokensUsed
 from agent_relay.logic.metrics.rates import Bill
@@ -27,65 +30,98 @@ class FiguresReader:
         self._plans: dict[str, tuple[tuple[int, int], tuple[PlanStep, ...], str]] = {}
 
     def read(
-        self, sessions: Iterable[Session], wanted: Wanted, *, cwd: str, now: datetime
+        self, sessions: Sequence[Session], wanted: Wanted, *, cwd: str, now: datetime
     ) -> dict[str, Figures]:
         """By session's id. What cannot be read is left out; raises ConfigurationError."""
-        bills = self._read_bills(wanted, cwd=cwd, now=now)
         found = {}
         adapters: dict[str, Mapping[str, LoadedAdapter]] = {}
+        for root in {session.root for session in sessions}:
+            loaded = load_adapters(self._folders, root=root)
+            adapters[root] = {str(name): one for name, one in loaded.items()}
+        natives = self._find_natives(sessions, adapters)
+        bills = self._read_bills(wanted, natives, cwd=cwd, now=now)
         for session in sessions:
-            if session.root not in adapters:
-                loaded = load_adapters(self._folders, root=session.root)
-                adapters[session.root] = {str(name): one for name, one in loaded.items()}
-            leg, known = session.leg, adapters[session.root]
-            plan, model = self._read_plan(session, leg, known) if leg is not None else ((), "")
+            native = natives.get(session.leg.id) if session.leg is not None else None
+            plan, model = (
+                self._read_plan(session.leg, native, adapters[session.root])
+                if session.leg is not None and native is not None
+                else ((), "")
+            )
             bill = bills.get(session.id)
             tokens = build_tokens(bill) if bill is not None and bill.answers else None
             found[session.id] = Figures(tokens, plan, model)
         return found
 
-    def _read_bills(self, wanted: Wanted, *, cwd: str, now: datetime) -> dict[str, Bill]:
+    def _find_natives(
+        self, sessions: Sequence[Session], adapters: Mapping[str, Mapping[str, LoadedAdapter]]
+    ) -> dict[str, NativeSession]:
+        """The agent's own session of each newest leg; of one the journal does not name yet, by its folder.
+
+        Where several such legs of one agent are in one folder, nobody can tell whose is whose: none.
+        """
+        legs = [(session, session.leg) for session in sessions if session.leg is not None]
+        nameless = Counter((leg.agent, session.cwd) for session, leg in legs if not leg.native_id)
+        named = {leg.native_id for session in sessions for leg in session.legs if leg.native_id}
+        found = {}
+        for session, leg in legs:
+            loaded = adapters[session.root].get(leg.agent)
+            spec = loaded.adapter.transcript if loaded is not None else None
+            is_lost = not leg.native_id and (leg.is_over or nameless[leg.agent, session.cwd] > 1)
+            if spec is None or is_lost:
+                continue
+            native = self._find_native(session, leg, spec)
+            if native is not None and (leg.native_id or native.native_id not in named):
+                found[leg.id] = native
+        return found
+
+    def _find_native(self, session: Session, leg: Leg, spec: Transcript) -> NativeSession | None:
+        if leg.native_id and leg.transcript:
+            return NativeSession(leg.transcript, leg.native_id, session.cwd, "", leg.starting_at)
+        try:
+            return find_transcript(
+                spec,
+                native_id=leg.native_id,
+                cwd=session.cwd,
+                since=None if leg.native_id else leg.starting_at,
+                home=self._environ.get("HOME", ""),
+                environ=self._environ,
+            )
+        except (RelayError, OSError):
+            return None
+
+    def _read_bills(
+        self, wanted: Wanted, natives: Mapping[str, NativeSession], *, cwd: str, now: datetime
+    ) -> dict[str, Bill]:
         try:
             gathered = gather_metrics(self._folders, wanted, cwd=cwd, environ=self._environ, now=now)
         except RelayError:
             return {}
         if self._prices is None:
             self._prices = PriceList()
+        for leg in (leg for work in gathered.works for leg in work.legs):
+            if not leg.natives and leg.leg in natives:
+                leg.natives.append(natives[leg.leg].native_id)
         question = Question("session", self._prices.get_rates, _no_day, is_ours_only=True)
         rows, _ = sum_rows(gathered.works, gathered.natives, question)
         return {row.key: row.bill for row in rows}
 
     def _read_plan(
-        self, session: Session, leg: Leg, adapters: Mapping[str, LoadedAdapter]
+        self, leg: Leg, native: NativeSession, adapters: Mapping[str, LoadedAdapter]
     ) -> tuple[tuple[PlanStep, ...], str]:
         """The leg's plan in its last known status, and the model its agent names."""
-        loaded = adapters.get(leg.agent)
-        spec = loaded.adapter.transcript if loaded is not None else None
-        if spec is None or not leg.native_id:
+        spec = adapters[leg.agent].adapter.transcript
+        if spec is None:
             return (), ""
         try:
-            path = leg.transcript or self._find_path(session, leg, adapters)
-            if not path:
-                return (), ""
-            mark = _get_mark(path)
+            mark = _get_mark(native.path)
             known = self._plans.get(leg.id)
             if known is None or known[0] != mark:
-                facts = read_facts(spec.reader, path, native_id=leg.native_id, agent=leg.agent)
+                facts = read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
                 steps = tuple(PlanStep(text=step.text, status=step.status) for step in facts.plan)
                 known = self._plans[leg.id] = (mark, steps, facts.model)
         except (RelayError, OSError):
             return (), ""
         return known[1], known[2]
-
-    def _find_path(self, session: Session, leg: Leg, adapters: Mapping[str, LoadedAdapter]) -> str:
-        spec = adapters[leg.agent].adapter.transcript
-        if spec is None:
-            return ""
-        home = self._environ.get("HOME", "")
-        found = find_transcript(
-            spec, native_id=leg.native_id, cwd=session.cwd, home=home, environ=self._environ
-        )
-        return found.path if found is not None else ""
 
 
 def build_tokens(bill: Bill) -> TokensUsed:
