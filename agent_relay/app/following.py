@@ -29,7 +29,7 @@ _AGAIN_S = 0.5
 _SLOWEST_S = 30.0
 """A holder that lives and does not answer is asked again, ever more seldom."""
 _GRACE_S = 15.0
-"""How long an agent that said that its headless turn is over may take to end by itself."""
+"""How long an agent that said that its headless turn is over may be silent and not end by itself."""
 _REPORTS = 3
 """A mistake of ours that comes back with every look is reported this often for one leg."""
 
@@ -59,7 +59,7 @@ class Following:
         self._ground = ground
         self._environ = environ
         self._tasks: set[asyncio.Task[None]] = set()
-        self._seen_off: set[str] = set()
+        self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
         self._counting = Counting(ground)
 
@@ -163,17 +163,23 @@ class Following:
     def _stir(self, live: LiveLeg) -> None:
         """Its agent said something: one that says that its turn is over has a while to end by itself."""
         verdict, leg = live.watch.verdict, live.leg
-        if leg.headless and (verdict.is_done or verdict.has_failed) and leg.id not in self._seen_off:
-            self._seen_off.add(leg.id)
-            self._run(self._see_off(live))
+        if leg.headless and (verdict.is_done or verdict.has_failed):
+            is_seen_off = leg.id in self._heard_at
+            self._heard_at[leg.id] = asyncio.get_running_loop().time()
+            if not is_seen_off:
+                self._run(self._see_off(live))
         self._stirred()
 
     async def _see_off(self, live: LiveLeg) -> None:
         """An agent that waits for something it began must not hold its turn: it is ended politely."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE_S):
-                await live.watch.gone.wait()
-        self._seen_off.discard(live.leg.id)
+        clock = asyncio.get_running_loop().time
+        while (
+            not live.watch.gone.is_set() and (left_s := self._heard_at[live.leg.id] + _GRACE_S - clock()) > 0
+        ):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await live.watch.gone.wait()
+        del self._heard_at[live.leg.id]
         if live.watch.gone.is_set():
             return
         _log.info("overdue leg=%s", live.leg.id)
