@@ -130,9 +130,18 @@ STEPS = (
         begins="> /use",
     ),
     Step(
-        "And back, into the first one's own conversation.", "/use demo", "demo has the next", begins="> /use"
+        "Back, as a handoff to the next of the order. Agents that can write a document for it; these cannot.",
+        "/handoff",
+        "I go on",
+        begins="> /handoff",
     ),
-    Step("The next message.", SECOND, "I look at", begins="demo > Now", is_over=False),
+    Step(
+        "The next message goes on in the first agent's own conversation.",
+        SECOND,
+        "I look at",
+        begins="demo > Now",
+        is_over=False,
+    ),
     Step(
         "Typed while the agent works, it waits for its turn, above the prompt.",
         "Tell me in one line.",
@@ -148,7 +157,7 @@ STEPS = (
     ),
     Step("How things are.", "/status", "newest packet", begins="> /status"),
     Step("Who rests until when.", "/limits", "rests until +because", begins="> /limits"),
-    Step("How the work went from hand to hand.", "/handoff history", "leg 5", begins="> /handoff history"),
+    Step("How the work went from hand to hand.", "/handoff history", "leg 6", begins="> /handoff history"),
     Step("What it took.", "/metrics", "Money: ", begins="> /metrics"),
     Step("The same conversation in the agent's own screen.", "/attach", "ready . understudy", last=5),
     Step("There it is typed to as ever.", "Is anything left?", "Nothing is left", last=7),
