@@ -20,7 +20,7 @@ _PLACES = 61
 _REPORT_BYTES = 1 << 20
 _FILE_BYTES = 16 << 20
 _MOST_PATHS = 50_000
-_YOUNG_NS = 2_000_000_000
+YOUNG_NS = 2_000_000_000
 """What changed so shortly before may change again without a clock of a file system showing it."""
 _VARIABLES = (
     "HOME", "TZ", "COLUMNS", "AGENT_RELAY_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME",
@@ -58,7 +58,7 @@ def keep_report(
     of the environment; `began_ns` is when the first of them was looked at, on the clock of files.
     """
     states = {path: _look(path) for path in paths}
-    young_ns = began_ns - _YOUNG_NS
+    young_ns = began_ns - YOUNG_NS
     is_young = any(state is not None and max(state[2:]) >= young_ns for state in states.values())
     if is_young or len(report) > _REPORT_BYTES or len(states) > _MOST_PATHS:
         return

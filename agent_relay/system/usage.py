@@ -2,9 +2,10 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -13,6 +14,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.logic.metrics.pool import Native, pool_marks
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader, UsageTables
+from agent_relay.system.kept_reports import YOUNG_NS
 from agent_relay.system.transcript_files import query_database, read_small
 from agent_relay.system.usage_files import Found, find_usage_files, look_at, read_blocks
 from agent_relay.system.usage_index import Entry, UsageIndex, open_index
@@ -85,13 +87,13 @@ def _read_tables(
     """The marks of a database: all of it again where it has changed, because its rows change in place."""
     log = look_at(f"{found.path}-wal")
     done.looked.append(f"{found.path}-wal")
-    state = Found(
-        found.path, found.device, found.inode, found.size + (log.size if log else 0),
-        max(found.changed_ns, log.changed_ns if log else 0),
-    )  # fmt: skip
+    began_ns = time.time_ns()
+    # SQLite itself touches a log's inode by looking at it, so that only its contents' moment tells anything.
+    size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
+    state = replace(found, size=found.size + size, changed=found.changed + changed)
     entry = index.get(found.path, name)
     if entry is not None and entry.found == state:
-        marks = _recall(index, found.path)
+        marks = _recall(index, entry)
         if marks is not None:
             done.skipped += entry.memory.skipped
             return marks
@@ -106,6 +108,9 @@ def _read_tables(
         return marks
 
     marks = query_database(found.path, read)
+    if max(state.changed) >= began_ns - YOUNG_NS:
+        # It may change again without looking changed: what is kept has to be of no state it will be in.
+        state = replace(state, changed=())
     index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)
     done.new_bytes += state.size
     done.skipped += memory.skipped
@@ -117,15 +122,13 @@ def _read_lines(
 ) -> list[Mark]:
     """The marks of a file that grows: those kept, and those of what it has grown by."""
     entry = index.get(found.path, name)
-    kept = None if entry is None or not _goes_on(entry.found, found) else _recall(index, found.path)
+    kept = None if entry is None or not _goes_on(entry.found, found) else _recall(index, entry)
     if entry is None or kept is None:
         return _read_anew(reader, name, found, index, done)
     if entry.found == found and entry.offset == found.size:
         done.skipped += entry.memory.skipped
         return kept
-    fresh = _read_from(
-        reader, Entry(found, name, entry.offset, entry.guard, entry.memory), index, done, is_new=False
-    )
+    fresh = _read_from(reader, replace(entry, found=found), index, done, is_new=False)
     return _read_anew(reader, name, found, index, done) if fresh is None else kept + fresh
 
 
@@ -133,12 +136,12 @@ def _goes_on(before: Found, now: Found) -> bool:
     if (before.device, before.inode) != (now.device, now.inode) or now.size < before.size:
         return False
     # Changed without having grown: something in it was replaced.
-    return now.size > before.size or now.changed_ns == before.changed_ns
+    return now.size > before.size or now.changed == before.changed
 
 
-def _recall(index: UsageIndex, path: str) -> list[Mark] | None:
+def _recall(index: UsageIndex, entry: Entry) -> list[Mark] | None:
     try:
-        return index.read_marks(path)
+        return index.read_marks(entry)
     except (sqlite3.Error, msgspec.DecodeError):
         return None
 
@@ -163,7 +166,7 @@ def _read_from(
     if result is None:
         return None
     offset, guard, rest = result
-    index.put(Entry(found, entry.reader, offset, guard, memory), fresh, is_new=is_new)
+    index.put(replace(entry, offset=offset, guard=guard), fresh, is_new=is_new)
     done.new_bytes += offset - entry.offset
     done.skipped += memory.skipped
     if rest:

@@ -16,17 +16,23 @@ BLOCK_BYTES = 4 << 20
 # Deeper than any agent nests; a bound for folders somebody made to hurt.
 _DEPTH = 12
 _GUARD_BYTES = 256
+# The year 2262; some file systems take dates that fit no 64 bits in ns.
+_LATEST_NS = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A file and the state of it that tells whether it has changed."""
+    """A file and the state of it that tells whether it has changed.
+
+    `changed` holds the moments (epoch in ns) at which its contents and anything of it changed last: the
+    first can be set to any moment by whoever copies or restores files, the second cannot.
+    """
 
     path: str
     device: int
     inode: int
     size: int
-    changed_ns: int
+    changed: tuple[int, ...]
 
 
 def find_usage_files(
@@ -59,7 +65,10 @@ def look_at(path: str) -> Found | None:
         return None
     if not stat.S_ISREG(known.st_mode):
         return None
-    return Found(path, known.st_dev, known.st_ino, known.st_size, known.st_mtime_ns)
+    changed = tuple(
+        max(-_LATEST_NS, min(moment, _LATEST_NS)) for moment in (known.st_mtime_ns, known.st_ctime_ns)
+    )
+    return Found(path, known.st_dev, known.st_ino, known.st_size, changed)
 
 
 def _walk(

@@ -8,8 +8,9 @@ import contextlib
 import logging
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import filelock
 import msgspec
@@ -19,31 +20,46 @@ from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.usage_files import Found
 
-VERSION = 2
+VERSION = 3
 """Counted up whenever a reader or a mark changes its meaning: another version's entries are read again."""
 _WAIT_S = 20.0
 _TABLES = """
-CREATE TABLE files(
-  path TEXT PRIMARY KEY, reader TEXT, device INT, inode INT, size INT, changed_ns INT,
-  offset INT, guard BLOB, memory BLOB);
-CREATE TABLE marks(path TEXT, part INT, data BLOB, PRIMARY KEY(path, part));
+CREATE TABLE files(path BLOB PRIMARY KEY, entry BLOB);
+CREATE TABLE marks(path BLOB, part INT, data BLOB, PRIMARY KEY(path, part));
 """
-_ALL = "SELECT path, reader, device, inode, size, changed_ns, offset, guard, memory FROM files"
+_SEAL_BYTES = 4
 
 _log = logging.getLogger(__name__)
 _marks = msgspec.msgpack.Decoder(list[Mark])
-_memories = msgspec.msgpack.Decoder(Memory)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How far a file has been read: up to `offset`, in the state `found`; `guard` tells it from another."""
+    """How far a file has been read: up to `offset`, in the state `found`; `guard` tells it from another.
+
+    `parts` is in how many pieces its marks are kept.
+    """
 
     found: Found
     reader: str
     offset: int
     guard: bytes
     memory: Memory
+    parts: int = 0
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    """An entry as it is written, without its file's name, which need not be text."""
+
+    state: tuple[int, int, int, tuple[int, ...]]
+    reader: str
+    offset: int
+    guard: bytes
+    memory: Memory
+    parts: int
+
+
+_kept = msgspec.msgpack.Decoder(_Kept)
 
 
 class UsageIndex:
@@ -54,50 +70,48 @@ class UsageIndex:
         self._database = database
         self._entries: dict[str, Entry] = {}
         if database is not None:
-            for name, reader, device, inode, size, changed_ns, offset, guard, memory in database.execute(
-                _ALL
-            ):
-                found = Found(name, device, inode, size, changed_ns)
-                self._entries[name] = Entry(found, reader, offset, guard, _memories.decode(memory))
+            for name, data in database.execute("SELECT path, entry FROM files"):
+                entry = _parse_entry(name, _unseal(name, 0, data))
+                self._entries[entry.found.path] = entry
 
     def get(self, path: str, reader: str) -> Entry | None:
         """What is known of `path` as `reader` understands it."""
         entry = self._entries.get(path)
         return entry if entry is not None and entry.reader == reader else None
 
-    def read_marks(self, path: str) -> list[Mark]:
-        """The marks kept for `path`. Raises sqlite3.Error and msgspec.DecodeError."""
+    def read_marks(self, entry: Entry) -> list[Mark]:
+        """The marks kept for its file, all of them. Raises sqlite3.Error and msgspec.DecodeError."""
         if self._database is None:
             return []
-        parts = self._database.execute("SELECT data FROM marks WHERE path = ? ORDER BY part", (path,))
-        return [mark for (data,) in parts for mark in _marks.decode(data)]
+        name = os.fsencode(entry.found.path)
+        parts = self._database.execute("SELECT part, data FROM marks WHERE path = ? ORDER BY part", (name,))
+        pieces = [(part, _unseal(name, part, data)) for part, data in parts]
+        if [part for part, _ in pieces] != list(range(1, entry.parts + 1)):
+            raise sqlite3.DatabaseError("some marks are missing")
+        return [mark for _, piece in pieces for mark in _marks.decode(piece)]
 
     def put(self, entry: Entry, marks: list[Mark], *, is_new: bool) -> None:
         """Keep `entry`, and `marks` behind those kept before, or instead of them where `is_new`."""
-        found = entry.found
+        name = os.fsencode(entry.found.path)
+        parts = (0 if is_new else entry.parts) + bool(marks)
         with self._writing() as database:
             if database is None:
                 return
             if is_new:
-                database.execute("DELETE FROM marks WHERE path = ?", (found.path,))
-            database.execute(
-                "INSERT OR REPLACE INTO files VALUES(?,?,?,?,?,?,?,?,?)",
-                (
-                    *(found.path, entry.reader, found.device, found.inode, found.size, found.changed_ns),
-                    *(entry.offset, entry.guard, msgspec.msgpack.encode(entry.memory)),
-                ),
-            )
+                database.execute("DELETE FROM marks WHERE path = ?", (name,))
+            kept = _seal(name, 0, _render_entry(replace(entry, parts=parts)))
+            database.execute("INSERT OR REPLACE INTO files VALUES(?, ?)", (name, kept))
             if marks:
-                database.execute(
-                    "INSERT INTO marks SELECT ?, COALESCE(MAX(part), 0) + 1, ? FROM marks WHERE path = ?",
-                    (found.path, msgspec.msgpack.encode(marks), found.path),
-                )
+                piece = _seal(name, parts, msgspec.msgpack.encode(marks))
+                database.execute("INSERT INTO marks VALUES(?, ?, ?)", (name, parts, piece))
 
     def forget_others(self, paths: Iterable[str], reader: str) -> None:
         """Nothing is kept of this reader's files but of `paths`: the others are gone."""
         wanted = set(paths)
         gone = [
-            (path,) for path, entry in self._entries.items() if entry.reader == reader and path not in wanted
+            (os.fsencode(path),)
+            for path, entry in self._entries.items()
+            if entry.reader == reader and path not in wanted
         ]
         with self._writing() as database:
             if database is not None:
@@ -124,6 +138,36 @@ class UsageIndex:
             self._database = None
             self._entries.clear()
             _remove(self._path)
+
+
+def _render_entry(entry: Entry) -> bytes:
+    found = entry.found
+    state = found.device, found.inode, found.size, found.changed
+    return msgspec.msgpack.encode(
+        _Kept(state, entry.reader, entry.offset, entry.guard, entry.memory, entry.parts)
+    )
+
+
+def _parse_entry(name: bytes, data: bytes) -> Entry:
+    """Raises msgspec.DecodeError."""
+    kept = _kept.decode(data)
+    return Entry(
+        Found(os.fsdecode(name), *kept.state), kept.reader, kept.offset, kept.guard, kept.memory, kept.parts
+    )
+
+
+def _seal(name: bytes, part: int, data: bytes) -> bytes:
+    """The data behind a check sum of it and of its place: figures from a damaged cache would be believed."""
+    return zlib.crc32(b"%b\0%d\0%b" % (name, part, data)).to_bytes(_SEAL_BYTES) + data
+
+
+def _unseal(name: object, part: object, sealed: object) -> bytes:
+    """The data that was sealed for this place. Raises sqlite3.DatabaseError where it is not that any more."""
+    if isinstance(name, bytes) and isinstance(part, int) and isinstance(sealed, bytes):
+        data = sealed[_SEAL_BYTES:]
+        if _seal(name, part, data) == sealed:
+            return data
+    raise sqlite3.DatabaseError("not what was written")
 
 
 @contextlib.contextmanager
