@@ -1,5 +1,6 @@
 """Tells a webhook what happened: in order, a few times at most, and never keeping anybody waiting."""
 
+import http.client
 import json
 import queue
 import threading
@@ -87,7 +88,8 @@ class Webhook:
                 self.trouble = f"it answered {error.code}"
                 is_theirs = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _AGAIN
                 return not is_theirs
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            # Also an answer that is none, from whatever listens there.
             self.trouble = f"it cannot be reached ({type(error).__name__})"
             return False
 

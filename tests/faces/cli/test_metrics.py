@@ -227,14 +227,16 @@ def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(worl
     assert "cannot read sessions from" in done.out
 
 
-def test_nothing_is_written_but_the_index(world: World) -> None:
+def test_nothing_is_written_but_the_cache(world: World) -> None:
     """Reading is all it does: no journal, no transcript and no folder of the user's changes."""
     before = {path: os.stat(path).st_mtime_ns for path in _list(world)}
     world.run("metrics", "--all")
     after = _list(world)
     assert {path: os.stat(path).st_mtime_ns for path in before} == before
     new = {os.path.relpath(path, world.home) for path in set(after) - set(before)}
-    assert new <= {"cache", "cache/usage.db", "cache/usage.db.lock"}
+    # A report is kept where what it was made of has rested for a moment, as on a slow machine.
+    kept = {one for one in new if one.startswith("cache/reports")}
+    assert new - kept <= {"cache", "cache/usage.db", "cache/usage.db.lock"}
 
 
 def _list(world: World) -> list[str]:
