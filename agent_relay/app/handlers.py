@@ -62,7 +62,13 @@ class _Handlers:
         return self._where(self._sessions.get(request.text("session")).session)
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The session, a handoff to `agent` begun."""
+        """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
+
+        `passed` is whether it was begun.
+        """
+        before = self._sessions.get(request.text("session")).session
+        if request.flag("turn") and before.open_turn is None:
+            return {**self._where(before), "passed": False}
         session = await self._sessions.use(
             request.text("session"),
             request.text("agent"),
@@ -70,7 +76,7 @@ class _Handlers:
             force=request.flag("yes"),
             terms=parse_terms(request, target=request.text("agent")),
         )
-        return self._where(session)
+        return {**self._where(session), "passed": True}
 
     async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session, its end begun."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_relay.domain.session import State
 from tests.support import real_seeds
 from tests.support.provider.steps import call, say, shell
 from tests.support.real import World
@@ -14,7 +15,7 @@ from tests.support.real_shell import (
     wait_shown,
     wait_turn_over,
 )
-from tests.support.real_work import LIMITS, order, type_line, wait_prompt
+from tests.support.real_work import LIMITS, order, type_line, wait_prompt, wait_work
 
 pytestmark = pytest.mark.real
 
@@ -22,7 +23,7 @@ DOCUMENT = "## Goal\nKnow the word heliotrope.\n\n## Recovery hints\nnone"
 PAIRS = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.parametrize("agent", AGENTS)
 def test_a_conversation_goes_on_from_turn_to_turn_and_through_the_agents_own_screen(
     world: World, agent: str
 ) -> None:
@@ -36,6 +37,7 @@ def test_a_conversation_goes_on_from_turn_to_turn_and_through_the_agents_own_scr
     world.play(agent, say("Said on the screen."))
     terminal.send("/attach\r")
     wait_prompt(terminal, agent)
+    wait_work(world, terminal, lambda found: found.state is State.READY, "the agent to be ready")
     type_line(terminal, "Say it on your screen.")
     wait_shown(world, terminal, r"Said on the screen\.")
     terminal.wait_quiet(1)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.relay_prompt import find_plain, split_words
+from agent_relay.faces.cli.run import check_task
 from agent_relay.faces.shell.commands.face import ShellCommand, ShellFace
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
 
@@ -20,8 +21,10 @@ async def obey(shell: ShellFace, line: str) -> None:
             shell.say(f"→ exit status {status if status > 0 else 128 - status}")
         return
     if not line.startswith("/"):
+        check_task(line, "a turn")
         shell.turns.send(line)
         return
+    await shell.turns.wait_over()
     word, _, rest = line.strip().partition(" ")
     rest = rest.strip()
     command = SHELL_COMMANDS.get(word[1:])

@@ -50,7 +50,8 @@ class Paper:
         finally:
             if app is not None and is_drawn:
                 app.renderer.reset()
-                app.invalidate()
+                # At once, not with the next turn of the loop: nobody sees a screen without its prompt.
+                app.renderer.render(app, app.layout)
 
 
 def _do(job: Callable[[], Result], done: "Future[Result]") -> None:

@@ -76,7 +76,8 @@ class Shell:
                     await self._read_line()
         finally:
             worker.cancel()
-            with suppress(asyncio.CancelledError):
+            # A terminal that is gone is no mistake of ours; anything else is, and is raised.
+            with suppress(asyncio.CancelledError, OSError):
                 await worker
             self._typed.close()
         return self.status

@@ -64,7 +64,7 @@ class Turns:
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
         self.returning: Returning | None = None
-        self.is_waiting = False
+        self.is_waiting = self.is_ending = False
         self.is_working = False
         self.why_held = self.label = ""
         self.since = 0.0
@@ -125,6 +125,12 @@ class Turns:
             # It ended meanwhile.
             return
 
+    async def wait_over(self) -> None:
+        """A turn whose end was told is over: its agent is gone and its last words are painted."""
+        while self.is_ending:
+            self._idle.clear()
+            await self._idle.wait()
+
     async def give_up_waiting(self) -> None:
         """No turn waits for a screen to be free any more; its message is the first of those that wait."""
         while self.is_waiting:
@@ -175,7 +181,8 @@ class Turns:
             self._complain(error)
             self.hold("not sent")
         finally:
-            self.is_working = self._is_giving = False
+            self.is_working = self._is_giving = self.is_ending = False
+            self._idle.set()
             self._changed()
 
     async def _make_room(self) -> None:
@@ -245,6 +252,7 @@ class Turns:
 
     def _hear(self, event: Event) -> None:
         self._conversation.hear(event)
+        self.is_ending = self.is_ending or event.get("type") == "end"
         if event.get("reason") == "rate_limit" and self.returning is not None:
             self.returning.note_limit(str(event.get("from_agent", "")))
         if event.get("type") == "turn" and self._is_giving:

@@ -138,3 +138,26 @@ def test_without_a_terminal_nothing_is_waited_for(world: RelayWorld) -> None:
     )
     assert done.returncode == 2
     assert done.stdout.startswith("A coding agent hits its limit")
+
+
+def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person: ShellPerson) -> None:
+    """They take the terminal for a moment and give it back."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/metrics")
+    person.wait_for(r"(?s)> /metrics.*turns")
+    person.type("/use understudy go on")
+    person.wait_for("understudy goes on")
+    person.wait_idle()
+    person.type("/packet")
+    person.wait_for(r"(?s)> /packet.*handoff-context")
+    person.type("/handoff history")
+    person.wait_for(r"(?s)> /handoff history.*understudy")
+    person.type("/watch")
+    person.wait_for("q")
+    person.terminal.wait_quiet(0.7)
+    person.terminal.send("q")
+    person.terminal.wait_quiet(0.7)
+    person.type("!echo back from there")
+    person.wait_for("(?m)^back from there")

@@ -25,8 +25,7 @@ async def use(shell: ShellFace, rest: str) -> None:
 async def relay(shell: ShellFace, rest: str) -> None:
     """`[MESSAGE]`: the same with the next agent of the order."""
     session = _need_session(shell)
-    if shell.turns.is_working:
-        await _pass_on(shell, "", rest)
+    if shell.turns.is_working and await _pass_on(shell, "", rest):
         return
     await _switch(shell, await asyncio.to_thread(find_next, shell.turns.ask, session), rest)
 
@@ -75,8 +74,7 @@ async def choose_model(shell: ShellFace, rest: str) -> None:
 
 async def _switch(shell: ShellFace, agent: str, message: str) -> None:
     """`agent` has the running turn, or the next one, with `message` where there is one."""
-    if shell.turns.is_working and shell.conversation.session:
-        await _pass_on(shell, agent, message)
+    if shell.turns.is_working and await _pass_on(shell, agent, message):
         return
     if shell.turns.returning is not None:
         shell.turns.returning.forget()
@@ -88,9 +86,13 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
         shell.say(f"{agent} has the next message already." if is_same else f"→ {agent} has the next message.")
 
 
-async def _pass_on(shell: ShellFace, agent: str, focus: str) -> None:
-    ask = partial(shell.turns.ask, "use", session=shell.conversation.session, agent=agent, focus=focus)
-    await asyncio.to_thread(ask)
+async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
+    """Whether the running turn passes on; not where it has just ended."""
+    session = shell.conversation.session
+    if not session:
+        return False
+    ask = partial(shell.turns.ask, "use", session=session, agent=agent, focus=focus, turn=True)
+    return (await asyncio.to_thread(ask)).get("passed") is True
 
 
 def _need_session(shell: ShellFace) -> str:

@@ -1,0 +1,84 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support.relay_world import RelayWorld
+from tests.support.shells import shell_world
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents."""
+    with shell_world() as made:
+        yield made
+
+
+def _run(world: RelayWorld, *words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_relay", *words],
+        cwd=world.project,
+        env=world.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _wait_for(world: RelayWorld, session: str, agent: str) -> None:
+    world.wait_for(
+        session,
+        lambda found: found.agent == agent and found.handoff is None and found.state is State.READY,
+        f"{agent} has taken over",
+    )
+
+
+def test_relay_goes_to_the_next_agent_and_undo_goes_back(world: RelayWorld) -> None:
+    """The two words a person needs from another terminal: on, and back."""
+    session = str(world.open("demo", task="hello")["session"])
+    _wait_for(world, session, "demo")
+    status, _, error = _run(world, "relay", "--focus", "the tests first")
+    assert (status, error) == (0, "")
+    _wait_for(world, session, "understudy")
+    assert _run(world, "undo-handoff", session[-6:]) == (0, f"→ demo has session {session} again.\n", "")
+    _wait_for(world, session, "demo")
+    legs = world.session(session).legs
+    assert legs[0].native_id == legs[2].native_id
+
+
+def test_what_cannot_be_passed_on_is_said_in_one_sentence(world: RelayWorld) -> None:
+    """A script that meets no session must learn so, and nothing may be begun for it."""
+    assert _run(world, "relay") == (
+        2,
+        "",
+        "agent-relay: no session runs here\n  Name one; see: agent-relay sessions\n",
+    )
+    assert _run(world, "undo-handoff")[2].startswith("agent-relay: there is no session here\n")
+    session = str(world.open("demo")["session"])
+    _wait_for(world, session, "demo")
+    status, _, error = _run(world, "undo-handoff")
+    assert (status, error.splitlines()[0]) == (2, f"agent-relay: session {session} has had no handoff")
+
+
+def test_a_model_is_shown_and_set(world: RelayWorld) -> None:
+    """The file is the user's own; this is the way to change one word of it without opening it."""
+    assert _run(world, "model") == (0, "Every agent has its own model.\n", "")
+    assert _run(world, "model", "demo", "large") == (0, "agent  model\ndemo   large\n", "")
+    assert '"demo": "large"' in _run(world, "model", "--json")[1]
+    assert _run(world, "model", "demo", "-") == (0, "agent  model\ndemo   its own\n", "")
+    status, _, error = _run(world, "model", "nobody", "large")
+    assert (status, error.splitlines()[0]) == (2, "agent-relay: there is no agent 'nobody'")
+
+
+def test_resume_needs_a_terminal(world: RelayWorld) -> None:
+    """A script must not wait for keys nobody presses."""
+    status, out, _ = _run(world, "resume")
+    assert status == 2
+    assert out.startswith("A coding agent hits its limit")
+    assert _run(world, "resume", "--help")[1].startswith("usage: agent-relay resume [SESSION]")
+    assert _run(world, "resume", "one", "two")[0] == 2
