@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.domain.session import State
 from tests.support import real_seeds
-from tests.support.provider.steps import call, say, shell
+from tests.support.provider.steps import call, hang, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS
 from tests.support.real_shell import (
@@ -130,3 +130,20 @@ def test_a_handoff_with_a_document_goes_there_and_is_undone(world: World, first:
     assert [agent for agent, _, _ in legs] == [first, second, first]
     assert legs[0] == legs[2]
     assert "Remember the word heliotrope." in world.requests(first)[-1]["text"]
+
+
+def test_a_document_that_takes_too_long_is_called_off(world: World) -> None:
+    """Escape while the agent writes: nothing is handed over, and the conversation is still its own."""
+    order(world, "claude", "codex")
+    world.play("claude", say("I keep heliotrope."), hang(120))
+    terminal = open_shell(world)
+    enter(world, terminal, "Remember the word heliotrope.", r"I keep heliotrope\.")
+    terminal.send("/handoff\r")
+    wait_shown(world, terminal, r"the agent writes a handoff document, [2-9] s; Esc cancels")
+    terminal.send("\x1b")
+    wait_shown(world, terminal, "Handoff cancelled")
+    world.play("claude", say("Still here."))
+    enter(world, terminal, "Are you there?", r"Still here\.")
+    legs = list_legs(world)
+    assert [agent for agent, _, _ in legs] == ["claude", "claude"]
+    assert legs[0] == legs[1]

@@ -24,6 +24,7 @@ from agent_relay.system.glances import read_resting
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
+_ASIDE_LIMIT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Shell:
         self._prompt: Prompt | None = None
         self._resting: list[dict[str, object]] = []
         self._ticking: asyncio.Task[None] | None = None
+        self._asides: list[asyncio.Task[None]] = []
         self._hint = ""
         self._is_leaving = False
         self.conversation = conversation
@@ -75,12 +77,32 @@ class Shell:
                 while not self._is_leaving:
                     await self._read_line()
         finally:
+            self._say_farewell()
             worker.cancel()
             # A terminal that is gone is no mistake of ours; anything else is, and is raised.
             with suppress(asyncio.CancelledError, OSError):
                 await worker
             self._typed.close()
+            await self._end_asides()
         return self.status
+
+    def _say_farewell(self) -> None:
+        """What goes on without the shell, and what it keeps."""
+        lines = []
+        if self.turns.is_working and self.conversation.session and not self.turns.is_stopping:
+            session = self.conversation.session
+            lines.append(f"→ The turn goes on. Back to it: agent-relay resume {session}")
+        if self.list_waiting():
+            lines.append(f"→ {len(self.list_waiting())} not sent, kept for the next shell here.")
+        with suppress(OSError):
+            self.say(*lines)
+
+    async def _end_asides(self) -> None:
+        """Whoever was asked to stop has been asked; nothing of this shell is left in its loop."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._asides:
+            await asyncio.wait(self._asides, timeout=_ASIDE_LIMIT_S)
 
     async def _read_line(self) -> None:
         assert self._prompt is not None  # noqa: S101 - given before `run`
@@ -149,9 +171,10 @@ class Shell:
         if self._hint:
             self.leave()
             return
-        if self.turns.is_working:
-            self._stopping = asyncio.create_task(self.turns.stop(), name="stop")
-        self._hint = "stopping; Ctrl-C leaves" if self.turns.is_working else "Ctrl-C once more leaves"
+        is_busy = self.turns.is_busy
+        if is_busy:
+            self._asides.append(asyncio.create_task(self.turns.stop(), name="stop"))
+        self._hint = "stopping; Ctrl-C leaves" if is_busy else "Ctrl-C once more leaves"
         self._redraw()
 
     def take_back(self) -> str:

@@ -59,7 +59,7 @@ class Turns:
         self._changed = changed
         self._wake = asyncio.Event()
         self._told: Mapping[str, object] | None = None
-        self._is_stopping = self._is_giving = False
+        self.is_stopping = self._is_giving = False
         self._unwanted = threading.Event()
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
@@ -107,23 +107,33 @@ class Turns:
         waiting = list(self._typed)
         return waiting[1:] if self._is_giving else waiting
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody works, or is about to."""
+        return self.is_working or bool(self._jobs or (len(self._typed) and not self.why_held))
+
     async def stop(self) -> None:
         """The running turn is asked to end; its agent leaves politely, then firmly."""
-        session = self._conversation.session
-        if not self.is_working or not session or self._is_stopping:
+        if not self.is_busy or self.is_stopping:
             return
+        self._unwanted.set()
         if self.is_waiting:
-            self._unwanted.set()
             return
-        self._is_stopping = True
-        if self._job is not None:
-            await asyncio.to_thread(self._job.cancel, self.ask)
+        if self._is_giving or not self.is_working:
+            # Nobody knows yet which turn that is.
             return
+        self.is_stopping = True
         try:
-            await asyncio.to_thread(self.ask, "session.stop", session=session)
+            if self._job is not None:
+                await asyncio.to_thread(self._job.cancel, self.ask)
+            else:
+                await asyncio.to_thread(self.ask, "session.stop", session=self._conversation.session)
         except WrongUseError:
             # It ended meanwhile.
             return
+        except RelayError as error:
+            self._complain(error)
+            self.is_stopping = False
 
     async def wait_over(self) -> None:
         """A turn whose end was told is over: its agent is gone and its last words are painted."""
@@ -155,7 +165,7 @@ class Turns:
                 await (self._do_job(self._jobs.pop(0)) if self._jobs else self._take_turn())
 
     async def _do_job(self, job: Job) -> None:
-        self.is_working, self._is_stopping, self._job = True, False, job
+        self.is_working, self.is_stopping, self._job = True, False, job
         self.label, self.since = job.label, time.monotonic()
         self._changed()
         try:
@@ -164,24 +174,29 @@ class Turns:
             self._complain(error)
         finally:
             self.is_working, self._job, self.label = False, None, ""
+            self._unwanted.clear()
             self._changed()
 
     async def _take_turn(self) -> None:
         self._come_back()
         told, self._told = self._told, None
-        self.is_working, self._is_stopping = True, False
+        self.is_working, self.is_stopping = True, False
         message = "" if told is not None else self._typed.first
         self._is_giving = bool(message)
         self._changed()
         try:
             if told is None:
                 await self._make_room()
+            if told is None and self._unwanted.is_set():
+                self.hold("stopped in time")
+                return
             self._settle(await run_aside(self._build_work(message, told)), message)
         except RelayError as error:
             self._complain(error)
             self.hold("not sent")
         finally:
             self.is_working = self._is_giving = self.is_ending = False
+            self._unwanted.clear()
             self._idle.set()
             self._changed()
 
@@ -194,7 +209,6 @@ class Turns:
         def tell(label: str) -> None:
             tell_loop(loop, partial(self._name_wait, label))
 
-        self._unwanted.clear()
         self.is_waiting, self.since = True, time.monotonic()
         try:
             await run_aside(partial(self.prepare, tell, self._unwanted))
@@ -259,6 +273,8 @@ class Turns:
             # The journal has it now.
             self._is_giving = False
             self._typed.drop_first()
+            if self._unwanted.is_set():
+                self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
 
     def _settle(self, last: Event, message: str) -> None:

@@ -131,3 +131,22 @@ def test_a_terminal_that_hangs_up_leaves_nothing_behind(person: ShellPerson) -> 
     os.kill(pid, signal.SIGHUP)
     assert person.terminal.wait_exit(30) == 129
     assert not [line for line in person.world.processes().values() if line.endswith("-m agent_relay ")]
+
+
+def test_an_interrupt_before_the_turn_has_begun_still_stops_it(person: ShellPerson) -> None:
+    """Whoever sent the wrong message notices within the first second."""
+    person.terminal.send("slow work\r\x03")
+    person.wait_for("demo was stopped|1 not sent .stopped in time")
+    assert "I end" not in person.screen
+
+
+def test_leaving_says_what_goes_on_and_what_is_kept(person: ShellPerson) -> None:
+    """A person who leaves in the middle of things should know the way back."""
+    person.type("soon, please")
+    person.wait_for("I begin")
+    person.type("later")
+    person.wait_for("waits: later")
+    person.type("/exit")
+    person.wait_for(r"The turn goes on\. Back to it: agent-relay resume 01")
+    person.wait_for("1 not sent, kept for the next shell here")
+    assert person.terminal.wait_exit(30) == 0
