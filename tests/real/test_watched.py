@@ -1,0 +1,60 @@
+"""What is seen of the real agents by whoever watches: screen, context, tokens, model, usage windows."""
+
+import json
+
+import pytest
+
+from tests.real.test_context import HELD, ROOMS, talk
+from tests.support.real import World
+from tests.support.real_launch import AGENTS
+from tests.support.real_terminal import Terminal
+from tests.support.real_work import order
+
+pytestmark = pytest.mark.real
+
+
+def look(world: World) -> dict[str, dict[str, object]]:
+    """The newest event of each type that `watch` prints now."""
+    done = world.run(world.relay("watch", "--no-follow", "--json"))
+    assert done.returncode == 0, done.stderr
+    return {str(event["type"]): event for event in map(json.loads, done.stdout.splitlines())}
+
+
+def look_until(world: World, terminal: Terminal) -> dict[str, dict[str, object]]:
+    """The same once everything is known: agents write their records a moment after their screens."""
+    found: list[dict[str, dict[str, object]]] = []
+
+    def is_known() -> bool:
+        found.append(look(world))
+        now = found[-1]["session"]
+        context = now["context"]
+        is_full = isinstance(context, dict) and context["percent"] is not None
+        return is_full and now["tokens"] is not None and "screen" in found[-1]
+
+    terminal.wait_until(is_known, "context and tokens to be seen")
+    return found[-1]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_watcher_sees_what_the_agent_holds_and_has_used(world: World, agent: str) -> None:
+    """The provider's own numbers, while the agent lives, and the same tokens as `metrics` tells."""
+    order(world, agent)
+    terminal, _ = talk(world, agent, HELD[agent])
+    seen = look_until(world, terminal)
+    now = seen["session"]
+    assert (now["agent"], now["headless"]) == (agent, False)
+    assert now["context"] == {
+        "used": HELD[agent],
+        "room": ROOMS[agent],
+        "percent": 100 * HELD[agent] // ROOMS[agent],
+    }
+    assert now["model"]
+    rows = seen["screen"]["rows"]
+    assert isinstance(rows, list)
+    assert any("I keep heliotrope" in row for row in rows)
+    done = world.run(world.relay("metrics", str(now["session"]), "--json"))
+    tokens = now["tokens"]
+    assert isinstance(tokens, dict)
+    # Which session of its own an agent is at may be in the journal only when its leg ends.
+    assert json.loads(done.stdout)["total"]["total_tokens"] in {None, tokens["total"]}
+    assert tokens["total"] >= HELD[agent]
