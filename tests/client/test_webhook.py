@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -129,3 +130,31 @@ def test_the_oldest_events_give_way_where_too_many_wait(receivers: list[Receiver
     while hook.sent < MOST_WAITING:
         threading.Event().wait(0.02)
     assert receiver.heard[0] == ("/hook?x=1", "application/json", {"id": 5})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 200 + b"\r\n",
+        b"",
+    ],
+    ids=["another-protocol", "a-line-too-long", "too-many-headers", "nothing"],
+)
+def test_an_answer_that_is_none_ends_a_try_and_not_the_telling(answer: bytes) -> None:
+    """Whatever listens there by mistake: the thread that tells must live on for the next event."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for _ in range(len(WAITS_S) + 1):
+                taken, _address = listening.accept()
+                with taken:
+                    taken.recv(65_536)
+                    taken.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        hook = Webhook(f"http://127.0.0.1:{listening.getsockname()[1]}/", pause=lambda _length: None)
+        assert not hook.send(EVENT)
+    assert (hook.sent, hook.lost) == (0, 1)
+    assert hook.trouble.startswith("it cannot be reached")

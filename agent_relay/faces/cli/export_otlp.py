@@ -11,6 +11,7 @@ from opentelemetry.sdk.resources import Resource
 
 from agent_relay import __version__
 from agent_relay.client.export_loop import Newest
+from agent_relay.faces.cli.export_session import DirectSession
 from agent_relay.logic.exporting.figures import Figure
 
 _PREFIX = "agent_relay."
@@ -23,8 +24,10 @@ def start_otlp(newest: Newest, url: str, *, interval_s: float) -> MeterProvider:
     Every figure of `newest` there is by then is pushed. An address without a path gets OTLP's own.
     """
     endpoint = url if urlsplit(url).path not in {"", "/"} else f"{url.rstrip('/')}{_PATH}"
+    session = DirectSession(is_near=url.startswith("http:"))
     reader = PeriodicExportingMetricReader(
-        OTLPMetricExporter(endpoint=endpoint, timeout=10), export_interval_millis=interval_s * 1000
+        OTLPMetricExporter(endpoint=endpoint, timeout=10, session=session),
+        export_interval_millis=interval_s * 1000,
     )
     # Only what we say: nothing of the machine, its user or the command line.
     resource = Resource({"service.name": "agent-relay", "service.version": __version__})
