@@ -56,12 +56,9 @@ class DocumentJob:
         told = ask("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=self._focus, env=env)
         if told.get("outcome") not in {"written", "unable"}:
             return str(told.get("message", ""))
-        before, self._conversation.agent = self._conversation.agent, find_next(ask, session)
+        self._conversation.agent = find_next(ask, session)
         self._send_first(self._focus or GO_ON)
-        is_written = told.get("outcome") == "written"
-        return (
-            STARTED if is_written else f"→ {before} writes no handoff documents: its transcript is handed on."
-        )
+        return STARTED if told.get("outcome") == "written" else str(told.get("message", ""))
 
     def cancel(self, ask: Ask) -> None:
         """No document is written any more."""
