@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agent_relay.domain import quick_json
 from agent_relay.domain.quick_json import parse_json, render_json
+from tests.house import tree
 
 _LEAVES = (
     st.none()
@@ -61,7 +62,9 @@ def test_garbage_is_a_value_error_also_where_json_was_never_loaded() -> None:
         "    try: parse_json(text)\n"
         "    except ValueError: print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    # Without site: what a measuring environment loads there may be json.
+    command = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(command, cwd=tree.CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"] + ["refused"] * 6
 
 

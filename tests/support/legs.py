@@ -38,9 +38,9 @@ class Wire:
     """One connection to a holder; events met while an answer is awaited are kept in `events`."""
 
     def __init__(self, folder: str) -> None:
+        directory = os.open(folder, os.O_PATH)
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(LIMIT_S)
-        directory = os.open(folder, os.O_PATH)
         try:
             self.sock.connect(f"/proc/self/fd/{directory}/sock")
         except OSError:

@@ -31,7 +31,7 @@ _LONGEST_VALUE = 1000
 # A name with one of these parts says something about a secret without being one.
 _ABOUT = re.compile(
     r"(?:^|[_-])(?:public|pub|primary|foreign|unique|sort|hash|partition|index|cache|dict|max|min|num|count|total"
-    r"|next|last|prev|current|keyboard|hot|short|tokeniz\w*|tokenis\w*|by|comment|price|group|lookup)[_-]"
+    r"|next|last|prev|current|keyboard|hot|short|tokeniz\w*|tokenis\w*|by|comment|price|group|lookup|websocket)[_-]"
     r"|[_-](?:path|file|filename|dir|names?|urls?|uri|endpoint|type|len|length|size|limit|count|ttl|expir\w*"
     r"|header|prefix|suffix|algorithm|alg|version|index|format|fields?|label|param|arg|env|var|regex|pattern"
     r"|class|usage|budget|policy|hint|prompt|errors?|message|mode|store|manager|provider|list|map|ref|pat|re)\Z"

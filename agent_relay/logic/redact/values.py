@@ -14,6 +14,9 @@ _WORD_IN_PLACE = (
     r"|value|string|here|me|this|it|user|username|api|access|auth|bearer|basic|admin|root|guest|demo"
 )
 _STAND_IN = re.compile(rf"(?:{_WORD_IN_PLACE})+", re.IGNORECASE)
+_TYPE = re.compile(
+    r"(?:string|str|boolean|bool|bytes|integer|int|number|float|object|array|any)\??", re.IGNORECASE
+)
 _POSSESSIVE = re.compile(
     r"(?:my|your|the|some|example)[-_ ]?(?:\w+[-_ ])?(?:pass\w*|secret|token|key)", re.IGNORECASE
 )
@@ -30,8 +33,8 @@ _ROW = 2
 
 
 def is_stand_in(value: str) -> bool:
-    """Whether `value` holds a place: a template, a row of one character, words such as `your-key-here`."""
-    if _TEMPLATE.search(value) or _POSSESSIVE.search(value):
+    """Whether `value` holds a place: a template, a type, one character in a row, words: `your-key-here`."""
+    if _TEMPLATE.search(value) or _POSSESSIVE.search(value) or _TYPE.fullmatch(value):
         return True
     bare = re.sub(r"\\+[nrt]|[^A-Za-z]", "", value)
     return len(set(value)) <= _ROW or (bare != "" and _STAND_IN.fullmatch(bare) is not None)

@@ -180,12 +180,12 @@ def test_prometheus_and_a_collector_get_the_same_figures(
     child.send(f"{PROMPT}\r")
     child.expect_exact("understudy goes on")
     wait_for(lambda: scrape(port).get(("agent_relay_handoffs_total", "agent=understudy")) == 1, "a handoff")
+    wait_for(lambda: scrape(port).get(("agent_relay_sessions", "state=ready")) == 1, "the end of its turn")
     found = scrape(port)
     assert found["agent_relay_limits_total", "agent=demo"] == 1
     assert found["agent_relay_failovers_total", "agent=understudy"] == 1
     assert found["agent_relay_failover_seconds_total", "agent=understudy"] > 0
     assert found["agent_relay_agents_resting", "agent=demo,scope=account"] == 1
-    assert found["agent_relay_sessions", "state=ready"] == 1
     assert found["agent_relay_daemon_up", ""] == 1
 
     def is_pushed() -> bool:

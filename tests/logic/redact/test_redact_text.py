@@ -148,6 +148,8 @@ GITHUB_TOKEN: ${{ secrets.GITHUB_TOKEN }}
 docker run -e POSTGRES_PASSWORD="$PW" postgres:16
 E   AssertionError: token 'NAME' != 'NUMBER'
 tests/test_tokens.py::test_secret_rotation[aes-256] PASSED
+            headers.setdefault("sec-websocket-key", "testserver==")
+                "credentials": "boolean?",
 """
 
 
