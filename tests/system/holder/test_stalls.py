@@ -56,7 +56,7 @@ def read_in_stalls(seat: Seat, wire: Wire) -> tuple[bytes, list[float], float]:
 
 def test_a_terminal_that_drains_what_waited_gets_the_rest_at_once_and_whole(tmp_path: object) -> None:
     """Output is read again when the queue is empty, not when a timer says so: every stall would cost that."""
-    for attempt in range(20):
+    for attempt in range(12):
         with hold(f"{tmp_path}/{attempt}", raw_python(FLOOD)) as held, Wire(held.folder) as wire:
             wire.wait_for_text("up")
             seat = Seat(held.folder, 24)
