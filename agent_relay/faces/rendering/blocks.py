@@ -11,7 +11,7 @@ MOST_LINES = 60
 """Lines of one block; what is longer goes on line by line, as it comes."""
 _MOST_SIGNS = 4_000
 _LONGEST_LINE = 4_000
-_FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([^`]*)$")
+_FENCE = re.compile(r"^(\s*)(`{3,}(?!`)|~{3,}(?!~))([^`]*)$")
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s")
 _DEEPER = re.compile(r"^(?: {2,}|\t)\S")
 
@@ -39,11 +39,11 @@ class Blocks:
         """The blocks that `text` completed, and every whole line of one that is too long."""
         *whole, self._tail = (self._tail + text).split("\n")
         for line in whole:
-            yield from self._take_raw(line)
-        while len(self._tail) > _LONGEST_LINE:
-            at = self._tail.rfind(" ", _LONGEST_LINE // 2, _LONGEST_LINE) + 1 or _LONGEST_LINE
-            line, self._tail = self._tail[:at], self._tail[at:]
-            yield from self._take_raw(line)
+            for part in _cut(line):
+                yield from self._take_raw(part)
+        *parts, self._tail = _cut(self._tail)
+        for part in parts:
+            yield from self._take_raw(part)
         yield from self._give_rest()
 
     def close(self) -> Iterator[Block]:
@@ -129,3 +129,13 @@ class Blocks:
         block = Block(kind, tuple(self._held), self._language, is_rest=self._is_long)
         self._held, self._size = [], 0
         return block
+
+
+def _cut(line: str) -> Iterator[str]:
+    """`line` in parts that are not too long, between words where there are any."""
+    begin = 0
+    while len(line) - begin > _LONGEST_LINE:
+        at = line.rfind(" ", begin + _LONGEST_LINE // 2, begin + _LONGEST_LINE) + 1 or begin + _LONGEST_LINE
+        yield line[begin:at]
+        begin = at
+    yield line[begin:]

@@ -1,5 +1,6 @@
 """Shows a turn on a terminal as it goes: words, tools, changes, plans, and what relay has to say."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
@@ -19,6 +20,7 @@ _MOST_CALLS = 64
 _PROMPT_LINES = 3
 _THOUGHT_LINES = 12
 _NARROWEST = 20
+_RELAYS_OWN = re.compile(r"(?:\x1b\[[\d;]*m)*(?:→|agent-relay:)")
 
 
 class TurnView(Protocol):
@@ -91,7 +93,9 @@ class _View:
         self._forget()
         name = join_line(agent)
         first, *rest = clean_text(prompt).strip().split("\n")
-        lines = [f"{self._ink.paint('bold', f'{name} >')} {first}", *rest[: _PROMPT_LINES - 1]]
+        room = _PROMPT_LINES * self._columns
+        shown = [cut_line(line, room) for line in (first, *rest[: _PROMPT_LINES - 1])]
+        lines = [f"{self._ink.paint('bold', f'{name} >')} {shown[0]}", *shown[1:]]
         more = len(rest) - _PROMPT_LINES + 1
         self._put("begin", [*lines, *([self._ink.paint("dim", f"  … {more} more")] if more > 0 else [])])
 
@@ -133,7 +137,7 @@ class _View:
     def _say(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             lines = self._work(partial(self._prose.lay, block))
-            self._put("text", lines, is_rest=block.is_rest)
+            self._put("text", [_unforge(line) for line in lines], is_rest=block.is_rest)
 
     def _think(self, event: Mapping[str, object]) -> None:
         lines = [line for line in clean_text(_text(event, "text")).split("\n") if line.strip()]
@@ -206,6 +210,11 @@ class _View:
         self._before = kind
         for line in lines:
             self._frames.add(line)
+
+
+def _unforge(line: str) -> str:
+    """`line` as an agent's: what looks like a line of relay's own does not begin where those begin."""
+    return f"  {line}" if _RELAYS_OWN.match(line) else line
 
 
 def _text(event: Mapping[str, object], name: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
@@ -85,12 +86,12 @@ def _complete_path(word: str, cwd: str) -> Iterator[Completion]:
     place = os.path.join(cwd, os.path.expanduser(f"{folder}/" if folder or word.startswith("/") else ""))
     try:
         with os.scandir(place) as entries:
-            found = sorted((entry.name, entry.is_dir()) for entry in entries)
-    except OSError:
+            names = (entry.name for entry in entries)
+            shown = (one for one in names if one.startswith(name) and (name or not one.startswith(".")))
+            found = nsmallest(_MOST, (one for one in shown if one.isprintable()))
+    except (OSError, ValueError):
+        # A NUL in the word is no name of anything either.
         return
-    shown = [one for one in found if one[0].startswith(name) and (name or not one[0].startswith("."))]
-    for entry, is_folder in shown[:_MOST]:
-        if entry.isprintable():
-            yield Completion(
-                entry + ("/" if is_folder else ""), start_position=-len(name), display=plain(entry)
-            )
+    for entry in found:
+        is_folder = os.path.isdir(os.path.join(place, entry))
+        yield Completion(entry + ("/" if is_folder else ""), start_position=-len(name), display=plain(entry))

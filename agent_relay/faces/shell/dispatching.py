@@ -6,10 +6,14 @@ import subprocess
 from collections.abc import Sequence
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.attach import measure
 from agent_relay.faces.cli.relay_prompt import find_plain, split_words
 from agent_relay.faces.cli.run import check_task
 from agent_relay.faces.shell.commands.face import ShellCommand, ShellFace
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+
+_NO_NAME = frozenset("/.*\n")
+"""What stands in no command's name, but where a message begins with a path or with code."""
 
 
 async def obey(shell: ShellFace, line: str) -> None:
@@ -20,7 +24,7 @@ async def obey(shell: ShellFace, line: str) -> None:
         if status:
             shell.say(f"→ exit status {status if status > 0 else 128 - status}")
         return
-    if not line.startswith("/"):
+    if not is_command(line):
         check_task(line, "a turn")
         shell.turns.send(line)
         return
@@ -31,16 +35,23 @@ async def obey(shell: ShellFace, line: str) -> None:
     if command is None:
         raise _refuse(word)
     if command.name == "help":
-        lines = render_shell_help(rest)
+        lines = render_shell_help(rest, columns=measure()[1])
         if not lines:
             raise _refuse(f"/{rest.removeprefix('/')}")
         shell.say(*lines)
     elif rest in {"--help", "-h"} and command.act is not None:
-        shell.say(*render_shell_help(command.name))
+        shell.say(*render_shell_help(command.name, columns=measure()[1]))
     elif command.act is not None:
         await command.act(shell, rest)
     else:
         shell.run_plain(build_plain(command, rest, shell.conversation.session))
+
+
+def is_command(line: str) -> bool:
+    """Whether the line is for the shell; a path or a comment of code at its beginning makes it a message."""
+    if line.startswith("/"):
+        return not _NO_NAME & set(line.partition(" ")[0][1:])
+    return line.startswith("!")
 
 
 def build_plain(command: ShellCommand, rest: str, session: str) -> Sequence[str]:

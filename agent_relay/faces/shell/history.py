@@ -1,15 +1,17 @@
 """What was typed before, over all shells of the user: private, without secrets, bounded."""
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from prompt_toolkit.history import History
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.files import append_line, read_bounded, write_atomic
+from agent_relay.system.files import append_line, read_handle, write_atomic
 
 _LIMIT_BYTES = 16 << 20
+_KEPT_BYTES = 8 << 20
 _MOST = 2000
 _LONGEST = 20_000
 
@@ -25,10 +27,10 @@ class TypedHistory(History):
     def load_history_strings(self) -> Iterable[str]:
         """The entries, the newest first; lines that are no entries are passed over."""
         try:
-            lines = read_bounded(self._path, limit_bytes=_LIMIT_BYTES).split(b"\n")
+            lines, is_whole = _read_newest(self._path)
         except (OSError, RelayError):
             return []
-        if len(lines) > 2 * _MOST:
+        if len(lines) > 2 * _MOST or not is_whole:
             lines = lines[-_MOST:]
             with suppress(RelayError):
                 write_atomic(self._path, b"\n".join(lines), durable=False)
@@ -41,6 +43,18 @@ class TypedHistory(History):
             return
         with suppress(RelayError):
             append_line(self._path, json.dumps(self._redact(string)).encode())
+
+
+def _read_newest(path: str) -> tuple[list[bytes], bool]:
+    """The lines of the file, and whether they are all. Raises OSError, RelayError."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        size = os.fstat(handle).st_size
+        begin = max(0, size - _KEPT_BYTES) if size > _LIMIT_BYTES else 0
+        data = read_handle(handle, path, limit_bytes=begin + _LIMIT_BYTES, begin=begin)
+    finally:
+        os.close(handle)
+    return data.split(b"\n"), begin == 0
 
 
 def _parse(line: bytes) -> str:

@@ -24,13 +24,18 @@ class Modes:
 
     def quieten(self, *, signals: bool = False) -> None:
         """Keys wait unseen for whoever reads them; with `signals`, Ctrl-C still interrupts."""
-        modes = termios.tcgetattr(self._source)
+        try:
+            modes = termios.tcgetattr(self._source)
+        except termios.error:
+            # The terminal is gone; whoever reads from it learns that.
+            return
         modes[0] &= ~_IFLAG
         modes[3] &= ~(_LFLAG | (0 if signals else termios.ISIG))
         if signals:
             modes[3] |= termios.ISIG
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(self._source, termios.TCSANOW, modes)
+        with suppress(termios.error):
+            termios.tcsetattr(self._source, termios.TCSANOW, modes)
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

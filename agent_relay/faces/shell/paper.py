@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import select
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -46,12 +47,21 @@ class Paper:
         try:
             data = lines.replace("\r\n", "\n").replace("\n", "\r\n").encode("utf-8", "backslashreplace")
             while data:
-                data = data[os.write(self._target, data) :]
+                data = data[self._write_some(data) :]
         finally:
             if app is not None and is_drawn:
                 app.renderer.reset()
                 # At once, not with the next turn of the loop: nobody sees a screen without its prompt.
                 app.renderer.render(app, app.layout)
+
+    def _write_some(self, data: bytes) -> int:
+        """How much of it is on the terminal now."""
+        try:
+            return os.write(self._target, data)
+        except BlockingIOError:
+            # A program that had the terminal before has left it so that it refuses instead of waiting.
+            select.select([], [self._target], [])
+            return 0
 
 
 def _do(job: Callable[[], Result], done: "Future[Result]") -> None:

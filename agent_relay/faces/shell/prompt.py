@@ -61,6 +61,7 @@ class Prompt:
             history=history,
             completer=completer,
             complete_while_typing=Condition(self._completes),
+            complete_in_thread=True,
             key_bindings=_bind(behind, lambda: self._session.default_buffer.text),
             prompt_continuation="  ",
             erase_when_done=True,
@@ -99,8 +100,10 @@ class Prompt:
 
 
 def _shorten(message: str) -> str:
-    text = " ".join(message.split())
-    return text if len(text) <= _LONGEST_WAITING else f"{text[:_LONGEST_WAITING]}…"
+    # Its beginning is all that is shown; a paste may have megabytes, and this is drawn at every key.
+    text = " ".join(message[: 4 * _LONGEST_WAITING].split())
+    is_whole = len(message) <= 4 * _LONGEST_WAITING and len(text) <= _LONGEST_WAITING
+    return text if is_whole else f"{text[:_LONGEST_WAITING]}…"
 
 
 def _bind(behind: Behind, read: Callable[[], str]) -> KeyBindings:

@@ -11,7 +11,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.faces.shell.dispatching import obey
+from agent_relay.faces.shell.dispatching import is_command, obey
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.prompt import Prompt
@@ -116,7 +116,7 @@ class Shell:
             if self.turns.why_held:
                 self.turns.go_on()
             return
-        if line.startswith(("/", "!")):
+        if is_command(line):
             self._paper.paint(f"> {plain(line)}\n")
         await self._obey(line)
 
@@ -125,6 +125,9 @@ class Shell:
             await obey(self, line)
         except RelayError as error:
             self.say(f"agent-relay: {error.sentence}", *([f"  {error.hint}"] if error.hint else []))
+        except KeyboardInterrupt:
+            # Ctrl-C while somebody else had the terminal ends what was done there, not the shell.
+            self.say("→ Interrupted.")
 
     def say(self, *lines: str) -> None:
         """The lines are on the terminal."""

@@ -9,7 +9,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.locks import take_lock
 
-_LIMIT_BYTES = 16 << 20
+_LIMIT_BYTES = 64 << 20
 
 
 class TypedAhead:
@@ -69,9 +69,12 @@ class TypedAhead:
             if lock is None:
                 continue
             try:
-                self._messages += _read(path)
-                self._keep()
-                _remove(path)
+                found = _read(path)
+                if found is None:
+                    continue
+                self._messages += found
+                if not found or self._keep():
+                    _remove(path)
             finally:
                 os.close(lock)
         return len(self._messages) - before
@@ -84,11 +87,19 @@ class TypedAhead:
             os.close(self._lock)
             self._lock = None
 
-    def _keep(self) -> None:
-        # What cannot be written is still sent: a full disk must not stop the work.
-        with suppress(RelayError):
-            write_atomic(self._path, json.dumps(self._messages).encode(), durable=False)
-        self._changed()
+    def _keep(self) -> bool:
+        """Whether the file says what waits; what cannot be written is still sent."""
+        try:
+            if self._messages:
+                write_atomic(self._path, json.dumps(self._messages).encode(), durable=False)
+            else:
+                # No room is needed to say that nothing waits, and no secret stays behind.
+                _unlink(self._path)
+        except RelayError:
+            return False
+        finally:
+            self._changed()
+        return True
 
 
 def _list_names(folder: str) -> list[str]:
@@ -98,15 +109,22 @@ def _list_names(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str) -> list[str]:
+def _read(path: str) -> list[str] | None:
+    """The messages of a file; `None` where they cannot be read now, and should stay."""
     try:
         found = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
-    except (OSError, RelayError, ValueError, RecursionError):
+    except (FileNotFoundError, ValueError, RecursionError):
         return []
+    except (OSError, RelayError):
+        return None
     return [message for message in found if isinstance(message, str)] if isinstance(found, list) else []
 
 
 def _remove(path: str) -> None:
     for name in (path, f"{path}.lock"):
-        with suppress(OSError):
-            os.unlink(name)
+        _unlink(name)
+
+
+def _unlink(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)

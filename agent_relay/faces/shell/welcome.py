@@ -6,10 +6,10 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.system.files import write_atomic
 
 _FIRST = (
-    "This is the relay shell: one agent works on what you type, and the next one goes on at a limit.",
-    "Type a message and press Enter; type on while the agent works, and it is sent after that turn.",
-    "/use AGENT hands over by hand, /attach opens the agent's own screen, /status says how things are.",
-    "Ctrl-C stops a turn, Ctrl-D leaves; what works goes on, and /resume finds it again.",
+    "This is the relay shell: one agent works, and the next goes on at its limit.",
+    "Type a message and Enter; what you type while it works is sent after its turn.",
+    "/use AGENT hands over, /attach opens its own screen, /status says how it goes.",
+    "Ctrl-C stops a turn, Ctrl-D leaves; what works goes on: /resume finds it again.",
     "/help lists the rest. This is said once.",
 )
 

@@ -141,3 +141,11 @@ def test_a_narrow_terminal_gets_lines_that_fit() -> None:
     wide = json.dumps({"command": "漢" * 40})
     shown = show(call("t", wide), answer("漢" * 40), columns=24)
     assert shown == "● t " + "漢" * 9 + "…\n  │ " + "漢" * 9 + "…\n"
+
+
+def test_of_a_pasted_prompt_only_the_beginning_is_repeated() -> None:
+    """Whoever pastes a log of five megabytes does not want it back."""
+    written = Written(columns=40)
+    written.view.begin("ann", "x" * 5_000_000 + "\n" + "y" * 5_000_000)
+    written.view.end()
+    assert written.text == f"ann > {'x' * 119}…\n{'y' * 119}…\n"

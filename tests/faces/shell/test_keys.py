@@ -1,6 +1,7 @@
 import glob
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -150,3 +151,14 @@ def test_leaving_says_what_goes_on_and_what_is_kept(person: ShellPerson) -> None
     person.wait_for(r"The turn goes on\. Back to it: agent-relay resume 01")
     person.wait_for("1 not sent, kept for the next shell here")
     assert person.terminal.wait_exit(30) == 0
+
+
+def test_a_program_that_leaves_the_terminal_refusing_costs_no_words(person: ShellPerson) -> None:
+    """Some leave standard output so that it does not wait, and much is more than it takes at once."""
+    code = "import os; os.set_blocking(1, False)"
+    person.type(f"!{sys.executable} -c '{code}'")
+    person.type("much")
+    person.wait_for("demo > much")
+    person.terminal.wait_until(
+        lambda: person.terminal.raw.count(b"0123456789") >= 250_000 - 1000, "all of it", limit_s=60
+    )

@@ -54,3 +54,22 @@ def test_hidden_files_are_offered_to_whoever_asks_for_them(folders: Folders) -> 
     """A dot in front says that a name is not meant unasked."""
     assert ".hidden" not in _complete(folders, "@")
     assert _complete(folders, "@.h") == [".hidden"]
+
+
+def test_odd_names_cost_nobody_the_others(folders: Folders) -> None:
+    """A link to itself, a name with control characters, a NUL that was pasted."""
+    work = os.path.normpath(f"{folders.state}/../../work")
+    os.symlink("round", f"{work}/round")
+    with open(f"{work}/\x1b[31mred", "w", encoding="utf-8"):
+        pass
+    assert _complete(folders, "@") == ["round", "setup.py", "source/", "with space.txt"]
+    assert _complete(folders, "@\0/x") == []
+
+
+def test_of_very_many_names_the_first_are_offered(folders: Folders) -> None:
+    """A folder of a hundred thousand files is completed at every key."""
+    work = os.path.normpath(f"{folders.state}/../../work/source")
+    for number in range(1000):
+        with open(f"{work}/n{number:04}", "w", encoding="utf-8"):
+            pass
+    assert _complete(folders, "@source/n") == [f"n{number:04}" for number in range(200)]

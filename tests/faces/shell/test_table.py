@@ -4,7 +4,7 @@ import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
-from agent_relay.faces.shell.dispatching import build_plain
+from agent_relay.faces.shell.dispatching import build_plain, is_command
 
 
 def test_every_command_the_shell_promises_is_there() -> None:
@@ -47,3 +47,35 @@ def test_a_plain_command_is_about_this_session(
 ) -> None:
     """Nobody wants to type an id of 26 characters about what stands in front of them."""
     assert tuple(build_plain(SHELL_COMMANDS[name], rest, session)) == words
+
+
+@pytest.mark.parametrize("name", ["", *SHELL_COMMANDS])
+def test_help_fits_an_ordinary_terminal(name: str) -> None:
+    """A line broken in the middle of a word is hard to read and looks careless."""
+    usages = {f"usage: /{name} {SHELL_COMMANDS[name].usage}".rstrip()} if name else set()
+    assert [
+        line for line in render_shell_help(name, columns=80) if len(line) > 79 and line not in usages
+    ] == []
+    assert max(len(line) for line in render_shell_help("use", columns=50)) < 60
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/var/build.log says that it failed",
+        "/etc/hosts",
+        "/exit\nis what the user typed",
+        "/* why is this\n * so */",
+        "// a comment",
+        "plain",
+    ],
+)
+def test_a_message_may_begin_with_a_path_or_with_code(line: str) -> None:
+    """What people paste first is often a file's name."""
+    assert not is_command(line)
+
+
+@pytest.mark.parametrize("line", ["/status", "/oder", "/use codex see /var/x\nand ./y", "!git status"])
+def test_a_command_is_a_name_behind_a_slash(line: str) -> None:
+    """Also one that is misspelt, which must not become a message; its words may have several lines."""
+    assert is_command(line)

@@ -1,6 +1,8 @@
 import json
 import os
+import resource
 import shutil
+import signal
 import stat
 
 import pytest
@@ -80,3 +82,38 @@ def test_a_file_that_cannot_be_written_costs_no_message(folder: str) -> None:
     typed.add("still here")
     assert typed.first == "still here"
     assert not os.path.exists(folder)
+
+
+def test_a_full_disk_costs_nothing_that_a_gone_shell_left(folder: str) -> None:
+    """What could not be written anew must stay where it was: this shell may be killed, too."""
+    gone = _open(folder, "gone")
+    gone.add("left behind" * 100)
+    gone.close()
+    second = _open(folder, "second")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, before[1]))
+    try:
+        assert second.take_over(folder) == 1
+        assert os.path.exists(f"{folder}/gone.json")
+        second.drop_first()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert len(second) == 0
+
+
+def test_what_cannot_be_read_now_is_left_for_later(folder: str) -> None:
+    """A file that is too large or not to be opened is still somebody's words."""
+    with open(f"{folder}/large.json", "wb") as stream:
+        stream.truncate(65 << 20)
+    assert _open(folder, "one").take_over(folder) == 0
+    assert os.path.exists(f"{folder}/large.json")
+
+
+def test_what_was_sent_stands_in_no_file_any_more(folder: str) -> None:
+    """People type secrets; a queue must not keep what it has handed over."""
+    typed = _open(folder, "one")
+    typed.add("the password is hunter2")
+    typed.drop_first()
+    assert not os.path.exists(f"{folder}/one.json")

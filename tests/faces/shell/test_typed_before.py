@@ -54,3 +54,20 @@ def test_the_file_stays_bounded(tmp_path: os.PathLike[str]) -> None:
     TypedHistory(path, _redact).store_string("x" * 30_000)
     with open(path, "rb") as stream:
         assert stream.read().count(b"\n") == 1999
+
+
+def test_a_file_that_has_grown_too_large_gives_its_newest_entries(tmp_path: os.PathLike[str]) -> None:
+    """Many long pastes must not cost a user their history for ever."""
+    path = f"{tmp_path}/history"
+    with open(path, "wb") as stream:
+        stream.write(b'"%s"\n' % (b"x" * 19_000) * 900 + b'"the newest"\n')
+    entries = list(TypedHistory(path, _redact).load_history_strings())
+    assert entries[0] == "the newest"
+    assert len(entries) == 442
+    assert os.path.getsize(path) < 9 << 20
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(tmp_path: os.PathLike[str]) -> None:
+    """The shell opens whatever stands there."""
+    os.mkfifo(f"{tmp_path}/history")
+    assert list(TypedHistory(f"{tmp_path}/history", _redact).load_history_strings()) == []

@@ -1,7 +1,8 @@
 """The one table of the shell's commands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from textwrap import wrap
 
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.shell.commands.face import Act, Completes, ShellCommand
@@ -9,6 +10,11 @@ from agent_relay.faces.shell.commands.leaving import leave
 from agent_relay.faces.shell.commands.screens import attach, resume
 from agent_relay.faces.shell.commands.showing import show_status
 from agent_relay.faces.shell.commands.switching import choose_model, hand_off, relay, undo, use
+
+_WIDEST = 80
+_NARROWEST = 44
+_SAID = 23
+"""Columns of what is typed, left of what it does."""
 
 
 def _mirror(name: str, *, completes: Completes = "") -> ShellCommand:
@@ -114,32 +120,40 @@ KEYS = (
 """What the keys do."""
 
 
-def render_shell_help(name: str = "") -> tuple[str, ...]:
-    """The lines of `/help`, or of one command's own help; empty for a command there is not."""
+def render_shell_help(name: str = "", *, columns: int = _WIDEST) -> tuple[str, ...]:
+    """The lines of `/help`, or of one command's own help; empty for a command there is not.
+
+    None of them is wider than `columns`, as far as words allow, nor than an ordinary terminal.
+    """
+    room = max(_NARROWEST, min(columns, _WIDEST) - 1)
     if name:
         command = SHELL_COMMANDS.get(name.removeprefix("/"))
-        return () if command is None else _render_one(command)
-    width = max(len(_spell(command)) for command in SHELL_COMMANDS.values())
-    rows = [f"  {_spell(command):{width}}  {command.about}" for command in SHELL_COMMANDS.values()]
-    wide = max(len(keys) for keys, _ in KEYS)
+        return () if command is None else tuple(_render_one(command, room))
     return (
         "Anything else you type is the next message to the agent.",
-        *rows,
+        *(line for one in SHELL_COMMANDS.values() for line in _render_row(_spell(one), one.about, room)),
         "",
-        *(f"  {keys:{wide}}  {about}" for keys, about in KEYS),
+        *(line for keys, about in KEYS for line in _render_row(keys, about, room)),
         "",
         "Every command answers --help.",
     )
 
 
-def _render_one(command: ShellCommand) -> tuple[str, ...]:
-    return (
-        f"usage: {_spell(command)}",
-        "",
-        f"{command.about[0].upper()}{command.about[1:]}.",
-        *command.more,
-        f"Outside of the shell: {command.plain}",
-    )
+def _render_row(said: str, about: str, room: int) -> list[str]:
+    """What can be typed, and what it does beside it; below it where it is long."""
+    indent = " " * (_SAID + 4)
+    lines = wrap(about, room, initial_indent=indent, subsequent_indent=indent)
+    if len(said) > _SAID:
+        return [f"  {said}", *lines]
+    return [f"  {said:{_SAID}}  {lines[0][len(indent) :]}", *lines[1:]]
+
+
+def _render_one(command: ShellCommand, room: int) -> Iterator[str]:
+    yield f"usage: {_spell(command)}"
+    yield ""
+    for sentence in (f"{command.about[0].upper()}{command.about[1:]}.", *command.more):
+        yield from wrap(sentence, room)
+    yield f"Outside of the shell: {command.plain}"
 
 
 def _spell(command: ShellCommand) -> str:
