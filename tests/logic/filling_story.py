@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.context_effect import Filled, Quiet
-from agent_relay.domain.effect import Delivered
 from agent_relay.domain.event import Event
 from agent_relay.logic.fold import fold_event
 from agent_relay.logic.outcome import Outcome, World
@@ -56,13 +55,7 @@ class Filling(Story):
 
     def relieved(self) -> "Filling":
         """The handoff that was begun is walked to the successor's first prompt."""
-        self.gone()
-        self.published()
-        self.spawned()
-        self.says("ready")
-        assert self.now.handoff is not None
-        self.happens(Delivered(self.now.handoff.id, self.leg))
-        self.says("busy")
+        self.take_over()
         return self
 
     def count(self, name: str) -> int:

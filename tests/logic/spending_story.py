@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.context_effect import Quiet
-from agent_relay.domain.effect import Delivered
 from agent_relay.domain.spending import Mark, Spending
 from agent_relay.domain.spending_effect import Counted
 from agent_relay.logic.outcome import World
@@ -36,14 +35,8 @@ class Budgeted(Story):
         return self
 
     def taken_over(self) -> "Budgeted":
-        """The handoff that was begun is walked to the successor's first prompt, and its turn ends."""
-        self.gone()
-        self.published()
-        self.spawned()
-        self.says("ready")
-        assert self.now.handoff is not None
-        self.happens(Delivered(self.now.handoff.id, self.leg))
-        self.says("busy")
+        """The handoff that was begun is walked to the end of the successor's first turn."""
+        self.take_over()
         self.says("ready")
         return self
 

@@ -100,6 +100,12 @@ class Story:
         assert self.now.handoff is not None
         return self.happens(Published(self.now.handoff.id, "P1", 1, "1.json", "1.md", "f"))
 
+    def take_over(self) -> "Story":
+        """The handoff that was begun is walked to the successor's first prompt."""
+        self.gone().published().spawned().says("ready")
+        assert self.now.handoff is not None
+        return self.happens(Delivered(self.now.handoff.id, self.leg)).says("busy")
+
     def to_step(self, wanted: Step) -> "Story":
         """Walk a failover up to `wanted`."""
         self.limit()
