@@ -6,6 +6,7 @@ status is 1 where our tokens are not those that were written.
 """
 
 import argparse
+import glob
 import json
 import os
 import shutil
@@ -68,6 +69,14 @@ def run_ours(home: str, agent: str, *, is_first: bool) -> Run:
     return run(words, environ, home)
 
 
+def repeat_line(home: str) -> None:
+    """One of the logs has grown by its last line once more, which is no more usage."""
+    logs = sorted(glob.glob(os.path.join(home, ".c*", "**", "*.jsonl"), recursive=True))
+    with open(logs[0], "r+b") as log:
+        last = log.readlines()[-1]
+        log.write(last)
+
+
 def run_ccusage(program: str, home: str, agent: str) -> Run:
     """The peer's daily report of the same agent, with the prices it brings."""
     return run([program, agent, "daily", "--json", "--offline"], _environ(home), home)
@@ -103,15 +112,19 @@ def measure(agent: str, megabytes: int, rounds: int, program: str, *, is_odd: bo
     """Whether our tokens are those that were written; prints them, the peer's, and both programs' cost."""
     with tempfile.TemporaryDirectory(prefix="agent-relay-bench-") as home:
         written = WRITERS[agent](home, megabytes << 20, is_odd=is_odd)
-        runs: dict[str, list[Run]] = {"first": [], "second": [], "ccusage": []}
+        runs: dict[str, list[Run]] = {"first": [], "second": [], "grown": [], "ccusage": []}
         load = os.getloadavg()[0]
         for _ in range(rounds):
             runs["first"].append(run_ours(home, agent, is_first=True))
             if program:
                 runs["ccusage"].append(run_ccusage(program, home, agent))
             runs["second"].append(run_ours(home, agent, is_first=False))
+            repeat_line(home)
+            runs["grown"].append(run_ours(home, agent, is_first=False))
         ours = parse_ours(runs["first"][0].out)
-        is_right = ours == written and parse_ours(runs["second"][0].out) == written
+        is_right = all(
+            parse_ours(one.out) == written for name in ("first", "second", "grown") for one in runs[name]
+        )
         kind = "with partial counts, forks and subagents" if is_odd else "plain"
         sys.stdout.write(f"\n{agent}, {kind}, {megabytes} MB, {rounds} rounds, load {load:.1f}\n")
         _print_tokens("written", written)
