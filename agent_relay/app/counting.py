@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from agent_relay.app.ground import Ground, find_local_zone
+from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
@@ -14,6 +14,7 @@ from agent_relay.domain.session import Session
 from agent_relay.domain.spending import Mark, Spending
 from agent_relay.domain.spending_effect import Counted
 from agent_relay.logic.spending import find_spending
+from agent_relay.system.local_zone import LocalZone
 from agent_relay.system.spending import Counter
 
 _log = logging.getLogger(__name__)
@@ -71,10 +72,8 @@ class Counting:
     async def _count(self, counter: Counter, live: LiveLeg, session: Session) -> Sequence[Spending]:
         ground = self._ground
         environ, now = live.luggage.environ, ground.clock.now()
-        # Asked anew: clocks are changed while a daemon lives.
-        zone = find_local_zone(now)
         try:
-            return await asyncio.to_thread(counter.count, session, now=now, zone=zone, environ=environ)
+            return await asyncio.to_thread(counter.count, session, now=now, zone=LocalZone(), environ=environ)
         except RelayError as error:
             _log.warning("budgets-uncounted session=%s why=%s", session.id, type(error).__name__)
             return ()

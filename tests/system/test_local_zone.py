@@ -1,0 +1,56 @@
+"""The user's day on the days on which clocks change."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.logic.metrics.spent import find_day
+from agent_relay.system.local_zone import LocalZone
+
+
+@pytest.fixture(autouse=True)
+def _berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose clocks change on 29 March and 25 October 2026."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    "now", ["2026-10-24T22:10", "2026-10-25T00:30", "2026-10-25T01:30", "2026-10-25T22:50"]
+)
+def test_the_day_on_which_clocks_go_back_has_25_hours_at_any_of_them(now: str) -> None:
+    """A budget of the day counts its first hour in the evening too, and holds until its own midnight."""
+    day = find_day(datetime.fromisoformat(now).replace(tzinfo=UTC), LocalZone())
+    assert (day.name, day.begin.timestamp(), day.end.isoformat()) == (
+        "2026-10-25",
+        datetime(2026, 10, 24, 22, tzinfo=UTC).timestamp(),
+        "2026-10-26T00:00:00+01:00",
+    )
+
+
+@pytest.mark.parametrize("now", ["2026-03-28T23:10", "2026-03-29T01:30", "2026-03-29T21:50"])
+def test_the_day_on_which_clocks_go_forward_has_23_hours_at_any_of_them(now: str) -> None:
+    """And takes none from the day before."""
+    day = find_day(datetime.fromisoformat(now).replace(tzinfo=UTC), LocalZone())
+    assert (day.name, day.begin.timestamp(), day.end.timestamp()) == (
+        "2026-03-29",
+        datetime(2026, 3, 28, 23, tzinfo=UTC).timestamp(),
+        datetime(2026, 3, 29, 22, tzinfo=UTC).timestamp(),
+    )
+
+
+def test_a_moment_goes_into_the_zone_and_back_also_in_the_hour_that_comes_twice() -> None:
+    """Two moments an hour apart stay two."""
+    zone = LocalZone()
+    moments = [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1)]
+    local = [one.astimezone(zone) for one in moments]
+    assert [(f"{one:%H:%M}", one.tzname(), one.dst()) for one in local] == [
+        ("02:30", "CEST", None), ("02:30", "CET", None),
+    ]  # fmt: skip
+    assert [one.astimezone(UTC) for one in local] == moments
+    assert (zone.utcoffset(None), zone.tzname(None)) == (None, None)
