@@ -33,6 +33,32 @@ class Newest:
         return self._figures
 
 
+class News:
+    """The events of one view after another, each once, of those that happened after `began` and not at once.
+
+    A session that comes back into view, as one does that is gone on with long after its end, brings all
+    that ever happened to it: none of that is news.
+    """
+
+    def __init__(self, began: datetime) -> None:
+        self._began = began
+        self._before: View | None = None
+        self._told: dict[str, int] = {}
+
+    def take(self, after: View) -> Sequence[EventTold]:
+        """What `after` brought; of the first view nothing."""
+        before, self._before = self._before, after
+        found = [event for event in list_changes(before, after) if isinstance(event, EventTold)]
+        news = [event for event in found if before is not None and self._is_news(event)]
+        for event in found:
+            self._told[event.session] = max(event.number, self._told.get(event.session, 0))
+        return news
+
+    def _is_news(self, event: EventTold) -> bool:
+        last = self._told.get(event.session)
+        return event.number > last if last is not None else datetime.fromisoformat(event.at) >= self._began
+
+
 class ExportLoop:
     """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen."""
 
@@ -51,14 +77,10 @@ class ExportLoop:
     def run(self, tell: Callable[[EventTold], None]) -> None:
         """Never returns; what was before it began is not told. Raises what a thread of it stumbled over."""
         threading.Thread(target=self._guard, name="figures", daemon=True).start()
-        before: View | None = None
+        news = News(datetime.now(UTC))
         while self._failure is None:
-            after = self._watcher.read()
-            if before is not None:
-                for event in list_changes(before, after):
-                    if isinstance(event, EventTold):
-                        tell(event)
-            before = after
+            for event in news.take(self._watcher.read()):
+                tell(event)
             began = time.monotonic()
             self._watcher.wait()
             self._is_over.wait(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
