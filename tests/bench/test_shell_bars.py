@@ -25,7 +25,8 @@ def _read_peak_mb(pid: int) -> float:
 
 
 def _tell(what: str, times: list[float]) -> None:
-    told = f"p50 {pick(times, 50):.1f}, p90 {pick(times, 90):.1f}, p99 {pick(times, 99):.1f}, most {max(times):.1f} ms"
+    told = ", ".join(f"p{percent} {pick(times, percent):.1f}" for percent in (50, 90, 99))
+    told += f", most {max(times):.1f} ms"
     sys.stdout.write(f"{what}: {told}\n")
 
 
