@@ -32,7 +32,7 @@ def narrative(
     Nothing is handed over by that. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
     """
     folders = get_folders()
-    chosen = _choose(folders, session)
+    chosen = choose_at_work(folders, session)
     if sys.stderr.isatty():
         sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
     told = _ask(folders, chosen, focus)
@@ -57,8 +57,8 @@ def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
         raise
 
 
-def _choose(folders: Folders, session: str) -> str:
-    """The session's id. Raises WrongUseError where none or several are meant."""
+def choose_at_work(folders: Folders, session: str) -> str:
+    """The id of the session named, else of the one that runs here. Raises WrongUseError."""
     if session:
         return str(find_session(session, read_all_sessions(folders.sessions))["session"])
     here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]

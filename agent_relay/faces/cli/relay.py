@@ -1,20 +1,16 @@
 """`agent-relay relay`: a session at work passes to the next agent of the order."""
 
-import os
 from typing import Annotated
 
 import typer
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.narrative import WRITING_LIMIT_S, choose_at_work
 from agent_relay.faces.cli.printing import print_lines
-from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
 
 _LIMIT_S = 60.0
-_WRITING_LIMIT_S = 1900.0
 
 
 def run(words: list[str]) -> int:
@@ -34,18 +30,10 @@ def relay(
 ) -> None:
     """Hand a session at work to the next agent of your order that can take over."""
     folders = get_folders()
-    if session:
-        view = find_session(session, read_all_sessions(folders.sessions))
-    else:
-        here = [one for one in read_sessions_at(find_near_root(os.getcwd())) if one["state"] != "ended"]
-        if len(here) != 1:
-            found = "no session runs" if not here else f"{len(here)} sessions run"
-            raise WrongUseError(f"{found} here", hint="Name one; see: agent-relay sessions")
-        view = here[0]
-    chosen = str(view["session"])
+    chosen = choose_at_work(folders, session)
     with connect_or_start(folders) as connection:
         if document:
-            told = connection.request("narrate", limit_s=_WRITING_LIMIT_S, session=chosen, focus=focus)
+            told = connection.request("narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
             if told.get("outcome") not in {"written", "unable"}:
                 print_lines(str(told.get("message", "")))
                 raise typer.Exit(1)

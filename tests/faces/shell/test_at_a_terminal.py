@@ -2,27 +2,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from tests.support.relay_world import RelayWorld, wait_until
-from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
-
-
-@pytest.fixture
-def world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents."""
-    with shell_world() as made:
-        yield made
-
-
-@pytest.fixture
-def person(world: RelayWorld) -> Iterator[ShellPerson]:
-    """Somebody at the relay shell."""
-    sitting = ShellPerson(world)
-    yield sitting
-    sitting.terminal.close()
+from tests.support.shells import ShellPerson, list_natives, list_prompts
 
 
 def test_many_turns_are_one_session_and_one_conversation_of_the_agent(person: ShellPerson) -> None:

@@ -16,14 +16,6 @@ def world() -> Iterator[RelayWorld]:
         yield made
 
 
-@pytest.fixture
-def person(world: RelayWorld) -> Iterator[ShellPerson]:
-    """Somebody at the relay shell."""
-    sitting = ShellPerson(world)
-    yield sitting
-    sitting.terminal.close()
-
-
 def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor(
     person: ShellPerson,
 ) -> None:

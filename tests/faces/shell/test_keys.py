@@ -2,29 +2,11 @@ import glob
 import os
 import signal
 import sys
-from collections.abc import Iterator
-
-import pytest
 
 from tests.support.relay_world import RelayWorld, wait_until
-from tests.support.shells import ShellPerson, list_prompts, shell_world
+from tests.support.shells import ShellPerson, list_prompts
 
 SECRET = "sk-ant-api03-" + "Zq4" * 30
-
-
-@pytest.fixture
-def world() -> Iterator[RelayWorld]:
-    """A machine with two scripted agents."""
-    with shell_world() as made:
-        yield made
-
-
-@pytest.fixture
-def person(world: RelayWorld) -> Iterator[ShellPerson]:
-    """Somebody at the relay shell."""
-    sitting = ShellPerson(world)
-    yield sitting
-    sitting.terminal.close()
 
 
 def test_a_paste_of_several_lines_is_one_message(person: ShellPerson) -> None:
