@@ -16,11 +16,15 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.logic.exporting.figures import Figure
 
 if TYPE_CHECKING:
+    import socket
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+    _Asked = socket.socket | tuple[bytes, socket.socket]
 
 HOST = "127.0.0.1"
 _PREFIX = "agent_relay_"
 _REQUEST_LIMIT_S = 10
+_MOST_AT_ONCE = 16
 
 
 class _Figures(Collector):
@@ -89,9 +93,35 @@ def _say(start_response: "StartResponse", status: HTTPStatus) -> Iterable[bytes]
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
-    """One thread a scrape, none of which keeps the process."""
+    """One thread a scrape, a few at once and none for long; who is one too many is turned away.
+
+    Anybody on this machine may connect, and must not use up its threads and files.
+    """
 
     daemon_threads = True
+    _places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+    def process_request(self, request: "_Asked", client_address: object) -> None:
+        """Answered by a thread where one is free."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: "_Asked", client_address: object) -> None:
+        """Answered, or hung up on at the latest when a whole request may have taken."""
+        end = threading.Timer(_REQUEST_LIMIT_S, self.shutdown_request, (request,))
+        end.daemon = True
+        end.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            end.cancel()
+            self._places.release()
+
+    def handle_error(self, request: "_Asked", client_address: object) -> None:
+        """Nothing: who hung up or was too slow is no concern of the user's."""
+        del request, client_address
 
 
 class _Silent(WSGIRequestHandler):

@@ -1,0 +1,41 @@
+"""Figures served to Prometheus while others on the machine ask for much, slowly, or nothing at all."""
+
+import http.client
+import os
+import socket
+import threading
+
+import pytest
+
+from agent_relay.client.export_loop import Newest
+from agent_relay.faces.cli.export_prometheus import start_prometheus
+from tests.support.legs import wait_until
+
+
+def _scrape(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", "/metrics")
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()
+
+
+def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Anybody on the machine may connect: it must not end of that, nor fill a terminal with words."""
+    port = start_prometheus(Newest(), 0)
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    with_nothing = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(200)]
+    for one in with_nothing:
+        one.settimeout(5)
+    wait_until(lambda: threading.active_count() >= threads + 32, "as many as may be to be listened to")
+    assert threading.active_count() <= threads + 40
+    assert len(os.listdir("/proc/self/fd")) <= files + len(with_nothing) + 40
+    for one in with_nothing:
+        one.close()
+    wait_until(lambda: _scrape(port) == 200, "a scrape to be answered again")
+    assert capfd.readouterr().err == ""
