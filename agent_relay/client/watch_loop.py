@@ -103,6 +103,7 @@ class WatchLoop:
                 self._latest.fail(error)
 
     def _follow(self) -> None:
+        self._watcher.connect()
         while not self._is_over.is_set():
             began = time.monotonic()
             self._show()

@@ -108,11 +108,15 @@ class Watcher:
         return False
 
     def wait(self, pause: Callable[[float], object] = time.sleep) -> bool:
-        """Whether the daemon told of a change; returns then, or after a second while it is away."""
-        is_told = self.connect() and self.ask(is_patient=True)
+        """Whether the daemon told of a change; returns then, when it went away, or a second later.
+
+        One that is away stays so for that second: whoever looks on shall see that it was.
+        """
         if self._connection is None:
             pause(_AGAIN_S)
-        return is_told
+            if not self.connect():
+                return False
+        return self.ask(is_patient=True)
 
     def give(self, figures: dict[str, Figures]) -> None:
         """What agents' own records say of the sessions is shown from now on."""

@@ -84,7 +84,9 @@ class Terminals:
 
     def close(self) -> None:
         """Nothing of the user runs any more."""
-        self.world.run("stop")
+        # One by one: of several sessions, none is meant by no name.
+        for session in self.read_status():
+            self.world.run("stop", str(session["session"]))
         for child in self.opened:
             child.close(force=True)
         self.world.run("daemon", "stop")

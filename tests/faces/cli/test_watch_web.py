@@ -73,12 +73,14 @@ def serve(terminals: Terminals) -> Iterator[Site]:
         text=True,
     )
     assert process.stdout is not None
-    told = re.fullmatch(r"Watching at http://127\.0\.0\.1:(\d+)/#(\S+)\n", process.stdout.readline())
-    assert told is not None
-    yield Site(process, int(told[1]), told[2])
-    process.kill()
-    process.wait(20)
-    process.stdout.close()
+    try:
+        told = re.fullmatch(r"Watching at http://127\.0\.0\.1:(\d+)/#(\S+)\n", process.stdout.readline())
+        assert told is not None
+        yield Site(process, int(told[1]), told[2])
+    finally:
+        process.kill()
+        process.wait(20)
+        process.stdout.close()
 
 
 @pytest.fixture(scope="module")
