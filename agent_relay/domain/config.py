@@ -118,8 +118,9 @@ class BudgetConfig(Strict):
 
     per: Literal["session", "day"]
     agent: str = ""
-    tokens: int | None = Field(default=None, gt=0)
-    dollars: Decimal | None = Field(default=None, gt=0, le=1_000_000, allow_inf_nan=False)
+    # Strict: `true` would be one token. A hundredth is the least that can be told.
+    tokens: int | None = Field(default=None, gt=0, strict=True)
+    dollars: Decimal | None = Field(default=None, ge=Decimal("0.01"), le=1_000_000, allow_inf_nan=False)
     warn: float = Field(default=80, gt=0, le=100)
     then: Literal["warn", "handoff", "stop"] = "warn"
 

@@ -24,7 +24,7 @@ YOUNG_NS = 2_000_000_000
 """What changed so shortly before may change again without a clock of a file system showing it."""
 _VARIABLES = (
     "HOME", "TZ", "COLUMNS", "AGENT_RELAY_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME",
-    "XDG_CACHE_HOME",
+    "XDG_CACHE_HOME", "TZDIR",
 )  # fmt: skip
 _ZONE = "/etc/localtime"
 
@@ -40,6 +40,9 @@ def find_report(folder: str, question: str) -> str:
     except (RelayError, OSError, ValueError, RecursionError):
         return ""
     if not isinstance(kept, dict) or kept.get("question") != question or kept.get("day") != _today():
+        return ""
+    if kept.get("program") != __file__:
+        # Another installation's, of another version perhaps, whose own files are as they were.
         return ""
     variables, states, report = kept.get("variables"), kept.get("states"), kept.get("report")
     if not isinstance(variables, dict) or not isinstance(states, dict) or not isinstance(report, str):
@@ -65,6 +68,7 @@ def keep_report(
     kept = {
         "question": question,
         "day": _today(),
+        "program": __file__,
         "variables": {name: os.environ.get(name) for name in (*_VARIABLES, *names)},
         "states": states | {_ZONE: _look(_ZONE)},
         "report": report,

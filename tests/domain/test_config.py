@@ -145,6 +145,8 @@ def test_a_budget_says_how_much_of_what() -> None:
         [{"per": "day"}],
         [{"per": "day", "tokens": 9, "dollars": 1}],
         [{"per": "day", "tokens": 0}],
+        [{"per": "day", "tokens": True}],
+        [{"per": "day", "dollars": 0.004}],
         [{"per": "day", "dollars": -1}],
         [{"per": "day", "dollars": float("nan")}],
         [{"per": "day", "dollars": float("inf")}],

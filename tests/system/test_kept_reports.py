@@ -138,3 +138,15 @@ def test_a_folder_others_can_reach_is_not_believed(tmp_path: Path) -> None:
     assert find_report(f"{folder}", "q") == "told"
     folder.chmod(0o777)
     assert find_report(f"{folder}", "q") == ""
+
+
+def test_another_installations_report_is_not_shown(tmp_path: Path) -> None:
+    """Two versions beside each other share the folder, and may count differently."""
+    folder = tmp_path / "reports"
+    keep_report(f"{folder}", "q", "told", paths=[], names=[], began_ns=1)
+    (place,) = folder.iterdir()
+    kept = json.loads(place.read_text())
+    place.write_text(json.dumps(kept))
+    assert find_report(f"{folder}", "q") == "told"
+    place.write_text(json.dumps(kept | {"program": f"{tmp_path}/kept_reports.py"}))
+    assert find_report(f"{folder}", "q") == ""
