@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.attach import measure
@@ -66,18 +68,36 @@ def run_own(text: str) -> int:
         raise WrongUseError("! needs a command", hint="For example: !git status")
     program = os.environ.get("SHELL") or "/bin/sh"
     # Ctrl-C is the command's; the shell around it goes on.
-    before = signal.signal(signal.SIGINT, _ignore)
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, _ignore)}
     try:
-        return subprocess.run([program, "-c", text], check=False).returncode
+        with subprocess.Popen([program, "-c", text]) as process:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    # Whoever ends the shell, or closes its window, ends what it runs.
+                    before[number] = signal.signal(number, partial(_pass_on, process))
+            return process.wait()
     except OSError as error:
         raise WrongUseError(f"cannot run {program}: {error.strerror}") from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        _end_row()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _ignore(number: int, frame: object) -> None:
     """A handler, because what is ignored here would be ignored by the command too."""
     del number, frame
+
+
+def _pass_on(process: "subprocess.Popen[bytes]", number: int, frame: object) -> None:
+    del frame
+    process.send_signal(number)
+
+
+def _end_row() -> None:
+    """The cursor begins a row: as many blanks as one has wrap only where something stands before them."""
+    with suppress(OSError):
+        os.write(1, b" " * measure()[1] + b"\r")
 
 
 def _refuse(word: str) -> WrongUseError:

@@ -6,8 +6,9 @@ from typing import Protocol
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
@@ -106,44 +107,49 @@ def _shorten(message: str) -> str:
     return text if is_whole else f"{text[:_LONGEST_WAITING]}…"
 
 
+def _complete(buffer: Buffer) -> None:
+    # The only one is taken at once, also where the menu has not been drawn yet.
+    asked = CompleteEvent(completion_requested=True)
+    found = list(islice(buffer.completer.get_completions(buffer.document, asked), 2))
+    if len(found) == 1:
+        buffer.apply_completion(found[0])
+    elif buffer.complete_state is not None:
+        buffer.complete_next()
+    else:
+        buffer.start_completion(insert_common_part=True)
+
+
 def _bind(behind: Behind, read: Callable[[], str]) -> KeyBindings:
     keys = KeyBindings()
     is_empty = Condition(lambda: not read())
     waits = Condition(lambda: bool(behind.list_waiting()))
     works = Condition(behind.is_working)
+    # What searches the history has keys of its own.
+    at_prompt = ~is_searching
 
-    @keys.add("enter")
+    @keys.add("enter", filter=at_prompt)
     def _send(event: KeyPressEvent) -> None:
         event.current_buffer.validate_and_handle()
 
-    @keys.add("c-j")
-    @keys.add("escape", "enter")
+    @keys.add("c-j", filter=at_prompt)
+    @keys.add("escape", "enter", filter=at_prompt)
     def _add_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add("tab")
-    def _complete(event: KeyPressEvent) -> None:
-        # The only one is taken at once, also where the menu has not been drawn yet.
-        buffer = event.current_buffer
-        asked = CompleteEvent(completion_requested=True)
-        found = list(islice(buffer.completer.get_completions(buffer.document, asked), 2))
-        if len(found) == 1:
-            buffer.apply_completion(found[0])
-        elif buffer.complete_state is not None:
-            buffer.complete_next()
-        else:
-            buffer.start_completion(insert_common_part=True)
+    @keys.add("tab", filter=at_prompt)
+    def _tab(event: KeyPressEvent) -> None:
+        _complete(event.current_buffer)
 
-    @keys.add("up", filter=is_empty & waits)
+    @keys.add("up", filter=is_empty & waits & at_prompt)
     def _take_back(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text(behind.take_back())
 
-    @keys.add("c-c", filter=is_empty)
-    @keys.add("escape", filter=is_empty & works)
+    @keys.add("c-c", filter=is_empty & at_prompt)
+    @keys.add("escape", filter=is_empty & works & at_prompt)
     def _interrupt(_event: KeyPressEvent) -> None:
         behind.interrupt()
 
-    @keys.add("c-c", filter=~is_empty)
+    @keys.add("c-c", filter=~is_empty & at_prompt)
     def _clear(event: KeyPressEvent) -> None:
         # Not lost: it is what the key for earlier entries brings back.
         event.current_buffer.append_to_history()

@@ -131,7 +131,9 @@ class Shell:
 
     def say(self, *lines: str) -> None:
         """The lines are on the terminal."""
-        self._paper.paint("".join(f"{plain(line)}\n" for line in lines))
+        # A terminal that is gone ends the shell in its own way.
+        with suppress(OSError):
+            self._paper.paint("".join(f"{plain(line)}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
         """The exit status of a plain command on this terminal."""

@@ -144,3 +144,33 @@ def test_a_program_that_leaves_the_terminal_refusing_costs_no_words(person: Shel
     person.terminal.wait_until(
         lambda: person.terminal.raw.count(b"0123456789") >= 250_000 - 1000, "all of it", limit_s=60
     )
+
+
+def test_the_history_is_searched_with_its_own_keys(person: ShellPerson) -> None:
+    """Ctrl-R, a few letters and Enter bring an earlier message back, as in every shell; Ctrl-C lets it be."""
+    for message in ("first words", "second"):
+        person.type(message)
+        person.wait_for(rf"demo > {message}\s+demo heard you")
+        person.wait_idle()
+    person.terminal.send("\x12fir")
+    person.wait_for(r"(?m)^> first words")
+    person.terminal.send("\r")
+    person.terminal.wait_until(lambda: "I-search" not in person.screen, "the search's end", limit_s=30)
+    person.terminal.send("\r")
+    person.wait_for(r"(?s)demo > second.*demo > first words\s+demo heard you")
+
+
+def test_what_a_command_left_on_its_row_stays_readable(person: ShellPerson) -> None:
+    """Output does not always end with a line; the prompt must not be glued to it."""
+    person.type("!printf unfinished; printf half >&2")
+    person.wait_for(r"(?m)^unfinishedhalf\s*$")
+    person.wait_for(r"(?m)^unfinishedhalf\s*\ndemo\s*\n>")
+
+
+def test_a_closed_terminal_ends_what_it_runs(person: ShellPerson) -> None:
+    """Whoever closes a window wants what runs in it to end, and no shell to wait for it in the dark."""
+    person.type("!echo begun; exec sleep 60")
+    person.wait_for("(?m)^begun")
+    os.kill(person.terminal.pid, signal.SIGHUP)
+    assert person.terminal.wait_exit(30) == 129
+    assert not [line for line in person.world.processes().values() if line.startswith("sleep 60")]
