@@ -154,19 +154,15 @@ class _Board:
 
     async def tell(self) -> AsyncIterator[bytes]:
         """Everything as it is, then what changes, an event a line; an empty line where nothing does."""
-        self.streams += 1
         before: View | None = None
-        try:
-            while True:
-                view = self._view
-                if view is not None and view is not before:
-                    events = list_changes(before, view)
-                    yield b"".join(f"{json.dumps(one.model_dump(mode='json'))}\n".encode() for one in events)
-                    before = view
-                elif not await self._wait(before):
-                    yield b"\n"
-        finally:
-            self.streams -= 1
+        while True:
+            view = self._view
+            if view is not None and view is not before:
+                events = list_changes(before, view)
+                yield b"".join(f"{json.dumps(one.model_dump(mode='json'))}\n".encode() for one in events)
+                before = view
+            elif not await self._wait(before):
+                yield b"\n"
 
     async def _wait(self, before: View | None) -> bool:
         try:
@@ -175,6 +171,21 @@ class _Board:
         except TimeoutError:
             return False
         return True
+
+
+class _Stream(StreamingResponse):
+    """What the board tells, counted from the moment it was granted: many may ask in the same one."""
+
+    def __init__(self, board: _Board) -> None:
+        super().__init__(board.tell(), media_type="application/x-ndjson")
+        self._board = board
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._board.streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._board.streams -= 1
 
 
 def _build_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
@@ -196,7 +207,7 @@ def _build_stream(board: _Board, token: str) -> Callable[[Request], Awaitable[Re
             return PlainTextResponse("only with the token of the address", HTTPStatus.UNAUTHORIZED)
         if board.streams >= _MOST_STREAMS:
             return PlainTextResponse("too many look on already", HTTPStatus.SERVICE_UNAVAILABLE)
-        return StreamingResponse(board.tell(), media_type="application/x-ndjson")
+        return _Stream(board)
 
     return answer
 
