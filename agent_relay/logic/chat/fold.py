@@ -19,7 +19,7 @@ from agent_relay.logic.moments import parse_moment
 
 AGREED = "AGREED"
 """The line an agent ends with when it has nothing to add."""
-_MARKUP = "*_`~#> \t.!"
+_MARKUP = "*_`~# \t.!"
 
 
 @dataclass(frozen=True, slots=True)

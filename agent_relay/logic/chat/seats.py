@@ -11,6 +11,9 @@ from agent_relay.logic.succession import HEADLESS
 
 _FEWEST = 2
 """Below that many nobody is left to talk to."""
+_MOST_RESTS = 3
+"""How many turns a seat, on average, may be given up to a limit before the chat is over."""
+_AGAIN = "limits are met again and again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ def find_next(
         return Over("agreed")
     if chat.taken >= chat.most > 0:
         return Over("turns")
+    if len(chat.begun) - chat.taken > _MOST_RESTS * len(chat.agents):
+        # A limit whose reset has passed, but that is met again at once, would be asked for ever.
+        return Over("resting", _AGAIN, min(resets, default=None), (_AGAIN,))
     start = chat.agents.index(chat.last) + 1 if chat.last in chat.agents else 0
     owner = next(name for name in (*chat.agents[start:], *chat.agents) if name in seated)
     others = dict.fromkeys((*chat.agents, *seated.values()))

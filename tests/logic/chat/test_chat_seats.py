@@ -32,7 +32,16 @@ def test_a_chat_is_over_when_all_agree_in_a_row() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["I have not AGREED", "AGREED\nbut one thing", "agreed", "", "\n \n", "AGREED: no"]
+    "text",
+    [
+        "I have not AGREED",
+        "they said:\n> AGREED",
+        "AGREED\nbut one thing",
+        "agreed",
+        "",
+        "\n \n",
+        "AGREED: no",
+    ],
 )
 def test_only_a_last_line_of_that_word_agrees(text: str) -> None:
     """Who writes about agreeing has not agreed."""
@@ -174,3 +183,14 @@ def test_a_session_that_is_stopped_before_anybody_is_asked_stops_the_chat() -> N
     """Whoever did that wants nobody to go on."""
     story = ChatStory().note(TurnBegun("ann", "…", seat="ann"), SessionEnded("by hand"))
     assert story.next == Over("stopped", "by hand")
+
+
+def test_a_limit_that_is_met_again_after_its_reset_does_not_go_on_for_ever() -> None:
+    """A clock that is wrong by a minute must not ask an agent a thousand times in that minute."""
+    story = ChatStory()
+    for _ in range(6):
+        story.limit("ann", "2026-11-21T18:19:00+00:00").turn("ann", outcome="resting")
+    assert isinstance(story.next, Seat)
+    story.turn("bob", outcome="resting")
+    again = "limits are met again and again"
+    assert story.next == Over("resting", again, None, (again,))
