@@ -86,6 +86,11 @@ class Conversation:
         self.near = str(near.get("text", "")) if isinstance(near, dict) else ""
         return view
 
+    def leave(self) -> None:
+        """The next message begins a session of its own."""
+        self.session = self.folder = self.at_work = self.near = ""
+        self.cost, self.context = None, (0, 0)
+
     def join(self, view: Mapping[str, object]) -> None:
         """The next message belongs to the session of `view`, which `read_session` has given."""
         self.session, self.folder = str(view["session"]), str(view["folder"])

@@ -25,6 +25,8 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
 _ASIDE_LIMIT_S = 10.0
+_HINT_S = 5.0
+"""How long a second Ctrl-C leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,14 @@ class Shell:
         if is_busy:
             self._asides.append(asyncio.create_task(self.turns.stop(), name="stop"))
         self._hint = "stopping; Ctrl-C leaves" if is_busy else "Ctrl-C once more leaves"
+        # A key pressed in thought must not make the next one, minutes later, the end of the shell.
+        asyncio.get_running_loop().call_later(_HINT_S, self._forget, self._hint)
         self._redraw()
+
+    def _forget(self, hint: str) -> None:
+        if self._hint == hint:
+            self._hint = ""
+            self._redraw()
 
     def take_back(self) -> str:
         """The newest message that waits, which waits no longer."""

@@ -53,6 +53,35 @@ def test_a_stopped_turn_keeps_what_waits_until_it_is_sent_on(person: ShellPerson
     person.wait_for(r"demo > and then this, edited\s+demo heard you")
 
 
+def test_only_a_second_key_soon_after_the_first_one_leaves(person: ShellPerson) -> None:
+    """One pressed in thought must not make the next one, minutes later, the end of the shell."""
+    for _ in range(2):
+        person.terminal.send("\x03")
+        person.wait_for("Ctrl-C once more leaves")
+        person.terminal.wait_until(lambda: "once more" not in person.screen, "the hint is over", limit_s=30)
+    person.type("hello")
+    person.wait_for("demo heard you")
+
+
+def test_another_session_is_begun_and_the_one_before_is_taken_up_again(person: ShellPerson) -> None:
+    """Two things a person works on are two conversations, without a second terminal."""
+    person.type("one thing")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    first = person.session()
+    person.type("/new")
+    person.wait_for(f"begins a new session. Back: /resume {first}")
+    person.type("another thing")
+    person.wait_for(r"demo > another thing\s+demo heard you")
+    person.wait_idle()
+    assert list_prompts(person.world, first) == ["one thing"]
+    person.type(f"/resume {first}")
+    person.type("more of the one")
+    person.wait_for(r"demo > more of the one\s+demo heard you")
+    person.wait_idle()
+    assert list_prompts(person.world, first) == ["one thing", "more of the one"]
+
+
 def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     """What is known from the command line is known here."""
     person.type("/order understudy demo")

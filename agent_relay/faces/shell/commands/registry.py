@@ -7,7 +7,7 @@ from textwrap import wrap
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.shell.commands.face import Act, Completes, ShellCommand
 from agent_relay.faces.shell.commands.leaving import leave
-from agent_relay.faces.shell.commands.screens import attach, resume
+from agent_relay.faces.shell.commands.screens import attach, begin_anew, resume
 from agent_relay.faces.shell.commands.showing import show_status
 from agent_relay.faces.shell.commands.switching import choose_model, hand_off, relay, undo, use
 
@@ -73,6 +73,14 @@ _TABLE = (
     ),
     _act("status", show_status),
     _mirror("sessions"),
+    ShellCommand(
+        "new",
+        "",
+        "the next message begins a session of its own",
+        "agent-relay AGENT --new",
+        begin_anew,
+        ("The one so far stays as it is: /resume takes it up again.",),
+    ),
     ShellCommand(
         "resume",
         "[SESSION]",

@@ -42,6 +42,17 @@ async def attach(shell: ShellFace, rest: str) -> None:
         shell.turns.go_on()
 
 
+async def begin_anew(shell: ShellFace, rest: str) -> None:
+    """The next message begins another session; the one so far stays as it is."""
+    if rest:
+        raise WrongUseError("/new takes no words", hint="Type the first message after it")
+    conversation, left = shell.conversation, shell.conversation.session
+    if shell.turns.is_working or shell.turns.is_waiting:
+        raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
+    conversation.leave()
+    shell.say("→ The next message begins a new session." + (f" Back: /resume {left}" if left else ""))
+
+
 async def resume(shell: ShellFace, rest: str) -> None:
     """`[SESSION]`: the next message belongs to that session, or to the newest other one here."""
     conversation = shell.conversation
