@@ -179,6 +179,14 @@ class UserConfig(Strict):
     def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
         return _check_order(order)
 
+    def list_names(self) -> dict[str, str]:
+        """Every agent that is named, with the first place in the file that names it."""
+        named = [(name, "order") for name in self.order]
+        named += [(name, f"agents.{name}") for name in self.agents]
+        named += [(budget.agent, "budgets") for budget in self.budgets]
+        named += [(self.context.to, "context.to")] if self.context.to not in {"same", "next"} else []
+        return {name: place for name, place in reversed(named) if name}
+
     def build_budgets(self) -> tuple[Budget, ...]:
         """The budgets for the state machine."""
         return tuple(budget.build_budget() for budget in self.budgets)

@@ -180,6 +180,16 @@ def test_doctor_says_one_line_each_and_fails_where_no_handoff_can_be(world: Worl
     assert {finding["level"] for finding in findings} == {"ok", "note", "problem"}
 
 
+def test_doctor_names_agents_there_are_none_of(world: World) -> None:
+    """A budget for a name that is misspelt would never count, and nobody would know."""
+    os.makedirs(f"{world.home}/config", mode=0o700, exist_ok=True)
+    with open(f"{world.home}/config/config.toml", "w", encoding="utf-8") as file:
+        file.write('order = ["codex"]\n[[budgets]]\nper = "day"\nagent = "cluade"\ntokens = 5\n')
+    out = world.run("doctor").out
+    assert "budgets in config.toml names cluade, and there is no such agent" in out
+    assert "names codex" not in out
+
+
 def test_no_daemon_is_69(world: World) -> None:
     """A script can tell an idle machine from a broken one."""
     done = world.run("daemon", "status", "--json")

@@ -130,7 +130,13 @@ def _examine_daemon() -> Finding:
 
 
 def _examine_agents(cwd: str) -> Iterator[Finding]:
-    rows = [row for row in build_view(cwd, os.environ) if not row["scripted"] and row["place"]]
+    every = build_view(cwd, os.environ)
+    known = {str(row["name"]) for row in every}
+    for name, place in read_user_config(get_folders().config).list_names().items():
+        if name not in known:
+            what = f"{place} in config.toml names {name}, and there is no such agent"
+            yield Finding("problem", what, "See: agent-relay agents")
+    rows = [row for row in every if not row["scripted"] and row["place"]]
     for row in rows:
         if not row["program"]:
             yield Finding("note", f"{row['name']} is not installed", "it will be skipped")
