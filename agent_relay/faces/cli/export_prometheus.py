@@ -99,7 +99,11 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     """
 
     daemon_threads = True
-    _places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+
+    def server_activate(self) -> None:
+        """It listens, and every place is free."""
+        self._places = threading.BoundedSemaphore(_MOST_AT_ONCE)
+        super().server_activate()
 
     def process_request(self, request: "_Asked", client_address: object) -> None:
         """Answered by a thread where one is free."""

@@ -5,7 +5,6 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.attach import measure
@@ -69,12 +68,13 @@ def run_own(text: str) -> int:
     program = os.environ.get("SHELL") or "/bin/sh"
     # Ctrl-C is the command's; the shell around it goes on.
     before = {signal.SIGINT: signal.signal(signal.SIGINT, _ignore)}
+    ending = _Ending()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, ending.hear)
     try:
         with subprocess.Popen([program, "-c", text]) as process:
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    # Whoever ends the shell, or closes its window, ends what it runs.
-                    before[number] = signal.signal(number, partial(_pass_on, process))
+            ending.begin(process)
             return process.wait()
     except OSError as error:
         raise WrongUseError(f"cannot run {program}: {error.strerror}") from error
@@ -89,9 +89,24 @@ def _ignore(number: int, frame: object) -> None:
     del number, frame
 
 
-def _pass_on(process: "subprocess.Popen[bytes]", number: int, frame: object) -> None:
-    del frame
-    process.send_signal(number)
+class _Ending:
+    """Whoever ends the shell, or closes its window, ends what it runs, from its first moment on."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._heard = 0
+
+    def begin(self, process: "subprocess.Popen[bytes]") -> None:
+        """This is what is run; what was heard while it was started reaches it now."""
+        self._process = process
+        if self._heard:
+            process.send_signal(self._heard)
+
+    def hear(self, number: int, _frame: object) -> None:
+        """A handler of Unix signals."""
+        self._heard = number
+        if self._process is not None:
+            self._process.send_signal(number)
 
 
 def _end_row() -> None:
