@@ -99,6 +99,7 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     """
 
     daemon_threads = True
+    request_queue_size = 128
 
     def server_activate(self) -> None:
         """It listens, and every place is free."""
