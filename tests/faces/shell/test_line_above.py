@@ -25,7 +25,7 @@ def test_costs_add_up_and_the_agent_that_took_over_has_the_next_message() -> Non
     """After a failover the conversation goes on where the work is."""
     talk = Conversation("/work", agent="demo")
     for event in (
-        {"type": "turn", "session": "S", "folder": "/work/.agent-relay/sessions/S", "agent": "demo"},
+        {"type": "turn", "session": "S", "folder": "/made/up/.agent-relay/sessions/S", "agent": "demo"},
         {"type": "leg", "agent": "demo", "model": "large"},
         {"type": "usage", "tokens": {}, "cost": 0.1},
         {"type": "usage", "tokens": {}},

@@ -15,9 +15,9 @@ def folders(tmp_path: os.PathLike[str]) -> Folders:
     os.makedirs(f"{found.config}/adapters/zed")
     with open(f"{found.config}/adapters/zed/adapter.toml", "w", encoding="utf-8"):
         pass
-    os.makedirs(f"{tmp_path}/work/source")
+    os.makedirs(f"{tmp_path}/tree/source")
     for name in ("setup.py", "source/deep.py", ".hidden", "with space.txt"):
-        with open(f"{tmp_path}/work/{name}", "w", encoding="utf-8"):
+        with open(f"{tmp_path}/tree/{name}", "w", encoding="utf-8"):
             pass
     return found
 
@@ -68,7 +68,7 @@ def test_odd_names_cost_nobody_the_others(folders: Folders) -> None:
 
 def test_of_very_many_names_the_first_are_offered(folders: Folders) -> None:
     """A folder of a hundred thousand files is completed at every key."""
-    work = os.path.normpath(f"{folders.state}/../../work/source")
+    work = os.path.normpath(f"{folders.state}/../../tree/source")
     for number in range(1000):
         with open(f"{work}/n{number:04}", "w", encoding="utf-8"):
             pass
