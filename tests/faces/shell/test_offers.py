@@ -23,7 +23,7 @@ def folders(tmp_path: os.PathLike[str]) -> Folders:
 
 
 def _complete(folders: Folders, text: str) -> list[str]:
-    cwd = os.path.join(os.path.dirname(folders.state), "..", "work")
+    cwd = os.path.join(os.path.dirname(folders.state), "..", "tree")
     completer = ShellCompleter(folders, os.path.normpath(cwd))
     return [found.text for found in completer.get_completions(Document(text), CompleteEvent())]
 
@@ -58,7 +58,7 @@ def test_hidden_files_are_offered_to_whoever_asks_for_them(folders: Folders) -> 
 
 def test_odd_names_cost_nobody_the_others(folders: Folders) -> None:
     """A link to itself, a name with control characters, a NUL that was pasted."""
-    work = os.path.normpath(f"{folders.state}/../../work")
+    work = os.path.normpath(f"{folders.state}/../../tree")
     os.symlink("round", f"{work}/round")
     with open(f"{work}/\x1b[31mred", "w", encoding="utf-8"):
         pass
