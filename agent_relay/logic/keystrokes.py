@@ -28,6 +28,8 @@ _SEQUENCE_BEGUN = re.compile(rb"\x1b(?:\[(?:M.{0,2}|[0-?]*[ -/]*)|O|[\]P_^][^\x0
 _LONGEST_ANSWER = 4096
 _SUBMIT = re.compile(rb"[\r\x03\x15]")
 _ERASE = re.compile(rb"[\x08\x7f]")
+# Characters that are part of no key's sequence unless one has begun.
+_PLAIN = bytes(range(0x20, 0x7F))
 _FOCUS = re.compile(rb"(?:\x1b\[[IO])+")
 # Control characters write nothing, and a character of several bytes is one.
 _SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
@@ -91,6 +93,10 @@ class KeyScanner:
         self.cursor_due = 0
         self.line = line
         self.relay_key = relay_key
+
+    def is_plain(self, data: bytes) -> bool:
+        """Whether that is text and nothing else, whatever came before it, as nearly all that is typed."""
+        return not (self.in_paste or self.held or self._begun or self._sieve or data.strip(_PLAIN))
 
     def feed(self, data: bytes, *, sift: bool = False) -> tuple[bytes, bytes | None]:
         """The bytes to pass on, and `None`; or what came after the relay key, which itself is not passed on.

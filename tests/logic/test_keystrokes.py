@@ -125,6 +125,23 @@ def test_any_bytes_pass_whole_up_to_the_relay_key(data: bytes, size: int) -> Non
     assert passed + keys.release() == data
 
 
+@given(
+    st.sampled_from([b"", b"ab", b"\x1b", b"\x1b[", b"\x1b[200~", b"\x1b]11;", b"\x1b[<0;1"]),
+    st.text("ab ;1~[M\r\x1b\x1d\x7f", max_size=8).map(str.encode),
+    st.booleans(),
+)
+def test_only_what_feeding_would_not_change_is_plain(before: bytes, data: bytes, sift: bool) -> None:  # noqa: FBT001
+    """What is plain goes to the child unread, so it must be all text: no key, no paste, no answer's part."""
+    keys = scanner()
+    keys.feed(before, sift=sift)
+    count = keys.line.count
+    is_plain = keys.is_plain(data)
+    assert is_plain == (before in (b"", b"ab") and not sift and not set(data) & set(b"\r\x1b\x1d\x7f"))
+    if is_plain:
+        assert keys.feed(data) == (data, None)
+        assert keys.line.count == count + len(data)
+
+
 def test_large_input_is_counted_quickly() -> None:
     """A paste of megabytes into a terminal without bracketed paste must not stall the loop."""
     keys = scanner()

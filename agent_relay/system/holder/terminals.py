@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agent_relay.system.holder.typing_queue import TypingQueue
 
 READ_BYTES = 64 << 10
+# As much as a line discipline holds: for one key, a larger buffer is only more memory to get and give back.
+_TYPED_BYTES = 4 << 10
 # A terminal with more than this waiting pauses the agent's output, but only while it makes progress.
 HIGH_BYTES = 1 << 20
 GRACE_S = 0.25
@@ -240,7 +242,7 @@ class Terminals:
         if typing is None or terminal.paused:
             return
         try:
-            data = os.read(terminal.fd, READ_BYTES)
+            data = os.read(terminal.fd, _TYPED_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -250,6 +252,13 @@ class Terminals:
             terminal.ended = True
             typing.end_of_file(terminal)
             self._rearm(terminal)
+            return
+        if terminal is self._active and not terminal.covered and terminal.keys.is_plain(data):
+            # Nearly all that is typed goes the shortest way, and is counted when the child has it.
+            typing.put(terminal, data, in_paste=False)
+            self.line.count += len(data)
+            self.key_at = time.monotonic()
+            self._changed()
             return
         self._loop.cancel(terminal)
         self._take(terminal, typing, data)

@@ -62,8 +62,9 @@ class TypingQueue:
             self._last = data[-1:]
             if not self._data:
                 data = data[self._write(data) :]
-            self._data += data
-            self._rearm()
+            if data:
+                self._data += data
+                self._rearm()
         if in_paste or self._owner is not None:
             self._own(source if in_paste else None)
         if was_full != (len(self._data) > FULL_BYTES):
