@@ -186,7 +186,7 @@ HOT = {
     "run": run.HELP,
     "status": status.HELP,
 }
-BEHIND = {"metrics": "metrics"}
+BEHIND = {"metrics": "metrics.command"}
 """The modules behind doors that answer from memory."""
 PAGES = {"states.md": build_states, "cli.md": build_cli, "shell.md": build_shell}
 

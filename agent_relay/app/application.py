@@ -10,9 +10,9 @@ from agent_relay.app.handlers import build_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.onlooking import build_watch_handlers
-from agent_relay.app.race_handlers import build_race_handlers
-from agent_relay.app.race_runner import SessionRunners
-from agent_relay.app.racing import Racing
+from agent_relay.app.race.handlers import build_race_handlers
+from agent_relay.app.race.racing import Racing
+from agent_relay.app.race.runner import SessionRunners
 from agent_relay.app.running import build_run_handlers
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller

@@ -14,7 +14,7 @@ _MB = 1 << 20
 # Each measures itself in a process of its own: what it takes, then what a plain decoder takes for the file.
 _BUILD = """
 import json, resource, sqlite3, sys, time
-from agent_relay.faces.cli.offline import build_offline
+from agent_relay.faces.cli.packet.offline import build_offline
 agent, path, small = sys.argv[1:]
 build_offline(agent, small, "codex")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.packet import run
+from agent_relay.faces.cli.packet.command import run
 from tests.support.corpus import CORPUS, lay_out
 
 

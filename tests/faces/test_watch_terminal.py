@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(90)
 LEFT = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 RAISES = """
 from agent_relay.client.terminal import Terminal
-from agent_relay.faces.cli.watch_terminal import Whole
+from agent_relay.faces.cli.watch.terminal import Whole
 with Whole(Terminal()):
     raise RuntimeError("a mistake of ours")
 """

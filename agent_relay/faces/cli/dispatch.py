@@ -66,7 +66,9 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
     known = COMMANDS.get(words[0])
     if known is not None:
         module, _, function = known[0].partition(":")
-        found = importlib.import_module(module if "." in module else f"{PACKAGE}.{module}")
+        found = importlib.import_module(
+            module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}"
+        )
         run_command: Callable[[list[str]], int] = getattr(found, function or "run")
         return run_command
     from agent_relay.faces.cli.agent import run_agent

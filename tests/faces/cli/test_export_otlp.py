@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.client.export_loop import Newest
-from agent_relay.faces.cli.export_otlp import start_otlp
+from agent_relay.faces.cli.export.otlp import start_otlp
 from agent_relay.logic.exporting.figures import Figure
 
 

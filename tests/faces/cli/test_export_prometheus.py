@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from agent_relay.client.export_loop import Newest
-from agent_relay.faces.cli.export_prometheus import start_prometheus
+from agent_relay.faces.cli.export.prometheus import start_prometheus
 from tests.support.legs import wait_until
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain import event as words
 from agent_relay.domain.ulid import build_ulid
-from agent_relay.faces.cli.handoff_tree import Node, draw
+from agent_relay.faces.cli.handoff.tree import Node, draw
 from agent_relay.system.journal import Journal
 from agent_relay.system.project import open_project, session_folder
 from tests.faces.cli_run import World, create_world

@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from agent_relay.faces.cli.metrics_table import render_tables
+from agent_relay.faces.cli.metrics.table import render_tables
 from agent_relay.system.places import find_example_folder
 from tests.faces.cli_run import World, create_world
 

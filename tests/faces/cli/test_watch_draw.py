@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from agent_relay.domain.event import Body, LegEnded, SessionEnded, SignalSeen
 from agent_relay.domain.watch_event import PlanStep, Rest, TokensUsed, WindowUsed
-from agent_relay.faces.cli.watch_draw import Frame, choose_next, draw
+from agent_relay.faces.cli.watch.draw import Frame, choose_next, draw
 from agent_relay.logic.watching.live import Live, build_context
 from agent_relay.logic.watching.view import Figures, SessionView, View, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow

@@ -6,7 +6,7 @@ from collections import Counter
 from starlette.types import Message
 
 from agent_relay.client.watch_loop import Latest
-from agent_relay.faces.cli.watch_web import build_app
+from agent_relay.faces.cli.watch.web import build_app
 
 
 async def _ask_at_once(count: int) -> tuple[Counter[int], Counter[int]]:

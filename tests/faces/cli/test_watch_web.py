@@ -181,7 +181,7 @@ def test_nothing_can_be_changed_and_no_other_page_may_ask(site: Site) -> None:
     """It can look and nothing else."""
     assert [site.ask(method)[0] for method in ("POST", "PUT", "DELETE", "OPTIONS")] == [405] * 4
     assert site.ask(Sec_Fetch_Site="cross-site")[0] == 403
-    assert site.ask(path="/../watch_web.py")[0] == 404
+    assert site.ask(path="/../web.py")[0] == 404
     status, headers, _ = site.ask(Origin="http://evil.example")
     assert status == 200
     assert "access-control-allow-origin" not in headers

@@ -14,8 +14,8 @@ from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayErr
 from agent_relay.domain.race import Race
 from agent_relay.domain.race_view import build_race_schema
 from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
-from agent_relay.faces.cli.race_follow import follow
-from agent_relay.faces.cli.race_show import build_offline, count_files, print_race, tell_next
+from agent_relay.faces.cli.race.follow import follow
+from agent_relay.faces.cli.race.show import build_offline, count_files, print_race, tell_next
 from agent_relay.faces.cli.typed import Function, run_group, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root

@@ -87,12 +87,12 @@ def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
     provider = None
     try:
         if wanted.prometheus_port:
-            from agent_relay.faces.cli.export_prometheus import start_prometheus
+            from agent_relay.faces.cli.export.prometheus import start_prometheus
 
             port = start_prometheus(loop.newest, wanted.prometheus_port)
             print_lines(f"Prometheus: http://127.0.0.1:{port}/metrics")
         if wanted.otlp:
-            from agent_relay.faces.cli.export_otlp import start_otlp
+            from agent_relay.faces.cli.export.otlp import start_otlp
 
             provider = start_otlp(loop.newest, wanted.otlp, interval_s=wanted.interval_s)
             print_lines(f"OpenTelemetry: {wanted.otlp}")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.errors import ExitCode, UntrustedDataError
-from agent_relay.faces.cli.packet_find import (
+from agent_relay.faces.cli.packet.find import (
     AsJson,
     Found,
     Number,
@@ -14,7 +14,7 @@ from agent_relay.faces.cli.packet_find import (
     find_seal,
     is_picked_up,
 )
-from agent_relay.faces.cli.packet_score import verify_facts
+from agent_relay.faces.cli.packet.score import verify_facts
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.system.git import read_tree

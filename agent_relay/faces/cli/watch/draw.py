@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent_relay.domain.watch_event import SessionTold
 from agent_relay.faces.cli.printing import plain
-from agent_relay.faces.cli.watch_lines import AWAY, NOBODY, render_told
+from agent_relay.faces.cli.watch.lines import AWAY, NOBODY, render_told
 from agent_relay.logic.moments import render_moment
 from agent_relay.logic.watching.figures_text import (
     get_mark,

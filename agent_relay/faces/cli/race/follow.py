@@ -11,7 +11,7 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import DaemonUnreachableError, WrongUseError
 from agent_relay.faces.cli.printing import is_fancy, plain, print_lines
-from agent_relay.faces.cli.race_show import (
+from agent_relay.faces.cli.race.show import (
     COLUMNS,
     build_cells,
     list_runners,

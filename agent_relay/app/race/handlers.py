@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from agent_relay.app.racing import RaceWish, Racing
+from agent_relay.app.race.racing import RaceWish, Racing
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 

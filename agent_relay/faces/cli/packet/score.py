@@ -73,7 +73,7 @@ def _build(planting: Planting, transcript: str, target: str) -> str:
         raise WrongUseError(
             f"the file of facts names no {lacks}", hint='Add agent = "…" and transcript = "…".'
         )
-    from agent_relay.faces.cli.offline import build_offline
+    from agent_relay.faces.cli.packet.offline import build_offline
 
     return build_offline(planting.agent, transcript, target or planting.agent)[1]
 

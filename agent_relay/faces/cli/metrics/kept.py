@@ -3,7 +3,7 @@
 import sys
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.faces.cli.metrics_question import build_question
+from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import find_report
 
@@ -14,6 +14,6 @@ def run(words: list[str]) -> int:
     if report:
         sys.stdout.write(report)
         return ExitCode.DONE
-    from agent_relay.faces.cli.metrics import run as run_anew
+    from agent_relay.faces.cli.metrics.command import run as run_anew
 
     return run_anew(words)

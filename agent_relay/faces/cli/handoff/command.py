@@ -8,15 +8,15 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.faces.cli.attach import follow
-from agent_relay.faces.cli.handoff_records import (
+from agent_relay.faces.cli.handoff.records import (
     build_row,
     choose_chains,
     choose_here,
     find_record,
     get_now,
 )
-from agent_relay.faces.cli.handoff_show import build_full, print_full
-from agent_relay.faces.cli.handoff_tree import draw_chain
+from agent_relay.faces.cli.handoff.show import build_full, print_full
+from agent_relay.faces.cli.handoff.tree import draw_chain
 from agent_relay.faces.cli.narrative import narrative
 from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
 from agent_relay.faces.cli.typed import Function, run_group

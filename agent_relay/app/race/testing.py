@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from agent_relay.app.race_ground import Place
+from agent_relay.app.race.ground import Place
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import Race, Runner
 from agent_relay.system.headless import run_headless

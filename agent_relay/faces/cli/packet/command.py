@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.packet import Redaction, ResumePacket
-from agent_relay.faces.cli.packet_carry import export, import_file
-from agent_relay.faces.cli.packet_edit import diff, edit
-from agent_relay.faces.cli.packet_find import AsJson, Number, SessionWord, find_packet, get_renderer
-from agent_relay.faces.cli.packet_verify import verify
+from agent_relay.faces.cli.packet.carry import export, import_file
+from agent_relay.faces.cli.packet.edit import diff, edit
+from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet, get_renderer
+from agent_relay.faces.cli.packet.verify import verify
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_group
 from agent_relay.system.store_reading import find_edited, read_body, read_delivery_text, read_packet
@@ -63,7 +63,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a packet from a native transcript, offline, without a session; nothing is written."""
-    from agent_relay.faces.cli.offline import build_offline
+    from agent_relay.faces.cli.packet.offline import build_offline
 
     packet, text = build_offline(agent, transcript, target, repo=repo, focus=focus)
     if as_json:

@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime, tzinfo
 
 from agent_relay.domain.watch_event import DaemonTold, EventTold, SessionLeft
-from agent_relay.faces.cli.metrics_table import is_plain_output
+from agent_relay.faces.cli.metrics.table import is_plain_output
 from agent_relay.faces.cli.printing import plain, print_lines
 from agent_relay.logic.moments import render_moment
 from agent_relay.logic.watching.figures_text import (

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from agent_relay.client.terminal import Terminal
 from agent_relay.client.watch_loop import Latest, WatchLoop
-from agent_relay.faces.cli.metrics_table import is_plain_output
+from agent_relay.faces.cli.metrics.table import is_plain_output
 from agent_relay.faces.cli.printing import is_fancy
-from agent_relay.faces.cli.watch_draw import Frame, choose_next, draw, find_chosen
+from agent_relay.faces.cli.watch.draw import Frame, choose_next, draw, find_chosen
 
 if TYPE_CHECKING:
     from agent_relay.logic.watching.view import View

@@ -7,7 +7,7 @@ import logging
 import time
 from typing import Protocol
 
-from agent_relay.app.race_ground import Look, Place
+from agent_relay.app.race.ground import Look, Place
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import Race, Runner, RunnerState
 from agent_relay.domain.race_event import OverlapSeen, RaceBody

@@ -7,12 +7,12 @@ import os
 from collections.abc import Awaitable, Callable
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.race_ground import Look, Place
-from agent_relay.app.race_runner import Ended, Runners, RunnerWish, Seen
-from agent_relay.app.race_scribe import Scribe
-from agent_relay.app.race_testing import run_test
-from agent_relay.app.race_usage import read_used
-from agent_relay.app.race_watch import look_once, watch_overlaps
+from agent_relay.app.race.ground import Look, Place
+from agent_relay.app.race.runner import Ended, Runners, RunnerWish, Seen
+from agent_relay.app.race.scribe import Scribe
+from agent_relay.app.race.testing import run_test
+from agent_relay.app.race.usage import read_used
+from agent_relay.app.race.watch import look_once, watch_overlaps
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import How, Race, RaceState, Runner, RunnerState
 from agent_relay.domain.race_event import (

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.race_driver import Driver
-from agent_relay.app.race_runner import Runners
+from agent_relay.app.race.driver import Driver
+from agent_relay.app.race.runner import Runners
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.race import Race, RaceState
 from agent_relay.domain.race_event import RaceBegun, RaceCleaning, RaceResumed

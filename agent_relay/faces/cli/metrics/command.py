@@ -15,9 +15,9 @@ from typing import Annotated, TextIO, get_args
 import typer
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.metrics_print import Report, print_csv, print_report
-from agent_relay.faces.cli.metrics_question import build_question
-from agent_relay.faces.cli.metrics_view import name_row
+from agent_relay.faces.cli.metrics.print import Report, print_csv, print_report
+from agent_relay.faces.cli.metrics.question import build_question
+from agent_relay.faces.cli.metrics.view import name_row
 from agent_relay.faces.cli.printing import print_json
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.metrics.rows import By, Question, sum_rows

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent_relay.faces.cli.handoff_records import Chain
+from agent_relay.faces.cli.handoff.records import Chain
 from agent_relay.faces.cli.printing import render_moment
 from agent_relay.logic.registry import LegRecord, Record
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.faces.cli.packet_find import (
+from agent_relay.faces.cli.packet.find import (
     AsJson,
     Found,
     Number,

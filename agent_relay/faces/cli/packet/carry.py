@@ -14,7 +14,7 @@ from agent_relay.domain.config import build_roster
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import ResumePacket
-from agent_relay.faces.cli.packet_find import AsJson, Number, SessionWord, find_packet
+from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.airc import is_airc, parse_airc, render_airc
 from agent_relay.logic.budget import fit_packet

@@ -11,7 +11,7 @@ from opentelemetry.sdk.resources import Resource
 
 from agent_relay import __version__
 from agent_relay.client.export_loop import Newest
-from agent_relay.faces.cli.export_session import DirectSession
+from agent_relay.faces.cli.export.session import DirectSession
 from agent_relay.logic.exporting.figures import Figure
 
 _PREFIX = "agent_relay."

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from agent_relay.faces.cli.metrics_table import NOTHING
+from agent_relay.faces.cli.metrics.table import NOTHING
 from agent_relay.logic.metrics.figures import render_cost, render_count, render_span
 from agent_relay.logic.metrics.rows import By, Row
 from agent_relay.logic.metrics.work import SessionWork

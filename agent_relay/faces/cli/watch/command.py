@@ -20,7 +20,7 @@ from agent_relay.faces.cli.extras import missing_extra
 from agent_relay.faces.cli.printing import print_json
 from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.faces.cli.watch_lines import LineLog, is_fancy_terminal, print_view
+from agent_relay.faces.cli.watch.lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
@@ -66,7 +66,7 @@ def watch(
     if web:
         return _serve(loop, port)
     if not as_json and is_fancy_terminal():
-        from agent_relay.faces.cli.watch_terminal import show
+        from agent_relay.faces.cli.watch.terminal import show
 
         return show(loop, zone)
     return _print_on(loop, _print_changes if as_json else LineLog(zone).show)
@@ -97,7 +97,7 @@ def _choose(session: str, *, is_all: bool) -> Watched:
 def _serve(loop: WatchLoop, port: int) -> int:
     """Raises ConfigurationError where the libraries of the page are not installed."""
     try:
-        from agent_relay.faces.cli.watch_web import serve
+        from agent_relay.faces.cli.watch.web import serve
     except ModuleNotFoundError as error:
         raise missing_extra(error, "web") from error
     return serve(loop, port)

@@ -4,7 +4,7 @@ import os
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.packet import ResumePacket
-from agent_relay.faces.cli.handoff_records import Chain, build_row, get_now
+from agent_relay.faces.cli.handoff.records import Chain, build_row, get_now
 from agent_relay.faces.cli.printing import print_lines, render_moment
 from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.registry import Record
