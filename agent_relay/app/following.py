@@ -94,6 +94,11 @@ class Following:
         live = self.live.get(leg.id)
         await end_by_force(self._ground, leg, live.holder_pid if live is not None else leg.holder_pid)
 
+    def is_collecting(self, session: Session) -> bool:
+        """Whether an agent's end is being read, or something is let go of for a session that has ended."""
+        is_over = session.state is State.ENDED and bool(self._tasks)
+        return is_over or any(live.watch.gone.is_set() for live in self.live.values())
+
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
         tasks = list(self._tasks)
@@ -249,7 +254,11 @@ class Following:
     def _run(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._let_go)
+
+    def _let_go(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._stirred()
 
 
 def _tell(told: Told, happened: Happened) -> None:

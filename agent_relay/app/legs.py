@@ -5,7 +5,7 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
@@ -17,6 +17,7 @@ from agent_relay.app.senses import Senses
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
 from agent_relay.system import legs
@@ -228,6 +229,15 @@ def _write_packet(ground: Ground, session: Session, leg: Leg, folder: str) -> st
     path = f"{folder}/packet.md"
     write_atomic(path, read_packet_text(ground, session, handoff).encode(), durable=False)
     return path
+
+
+def find_known(events: Sequence[Event], leg_id: str) -> Known:
+    """What the journal holds of this leg's signals."""
+    return frozenset(
+        (event.body.rule, event.body.text, event.body.until, event.body.decides)
+        for event in events
+        if isinstance(event.body, SignalSeen) and event.body.leg == leg_id
+    )
 
 
 def _number(answer: Mapping[str, object], name: str) -> int:

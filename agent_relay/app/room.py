@@ -12,7 +12,7 @@ from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
 from agent_relay.domain.effect import StopLeg, TurnAsked
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Session, State
 from agent_relay.logic.turns import check_free
 from agent_relay.system.journal import Journal
 
@@ -60,6 +60,14 @@ class Room:
     def trouble(self) -> str:
         """What keeps the session from going on, for the user; empty for nothing."""
         return self.host.trouble or self.stage.trouble
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether an end is under way that a moment more will complete."""
+        if self.host.refusal:
+            return False
+        is_stopping = self.session.state is State.STOPPING
+        return is_stopping or not self.host.is_idle or self.stage.is_collecting
 
     def is_read(self) -> bool:
         """Whether who followed its headless turn has read everything."""

@@ -40,6 +40,8 @@ from agent_relay.system.journal import Journal, read_events
 _log = logging.getLogger(__name__)
 _START_S = 20.0
 """How long a leg may take from exec to a living process before `open` gives up waiting for it."""
+_ENDINGS_S = 7.0
+"""How long a daemon that is stopped waits for what is ending: the polite steps of nearly every agent."""
 _AT_ONCE = 8
 """How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
 
@@ -74,7 +76,11 @@ class Sessions:
         await asyncio.gather(*(take_up(session_id, root) for session_id, root in index.items()))
 
     async def stop(self) -> None:
-        """Nothing runs in this process any more; agents and holders are left as they are."""
+        """Nothing runs in this process any more; agents and holders are left as they are.
+
+        But for those that are ending: nobody may come for a long time who would collect them.
+        """
+        await self._rooms.see_out(_ENDINGS_S)
         await self._rooms.close()
 
     def get(self, session_id: str) -> Room:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
 from agent_relay.app.kept import find_luggage
 from agent_relay.app.leg_ends import end_lost_leg
-from agent_relay.app.legs import Known, LiveLeg, Luggage, start_leg
+from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.publishing import publish
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
-from agent_relay.app.stopping import stop_leg
+from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.waking import sleep_until
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
@@ -36,7 +36,7 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Body, Event, PacketSaved, SignalSeen
+from agent_relay.domain.event import Body, PacketSaved
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.outcome import Outcome, World
@@ -165,7 +165,7 @@ class Stage:
         """
         leg = session.living_leg
         if leg is not None:
-            known = _find_known(self.host.events, leg.id)
+            known = find_known(self.host.events, leg.id)
             if await self._following.adopt(leg, self.host, known, self._take_over):
                 return True
         self._luggage = await find_luggage(self._ground, session) or self._luggage
@@ -195,6 +195,11 @@ class Stage:
             )
             await self.host.ask(Outcome((saved,)))
         return done.text_path
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether an agent that is gone, or a holder of no more use, is still being seen off."""
+        return self._following.is_collecting(self.host.session)
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
@@ -234,6 +239,9 @@ class Stage:
             await self._following.end_by_force(leg)
             await end_lost_leg(self._ground, leg)
             return LegGone(leg_id, "stopped")
+        if self.host.session.state is State.STOPPING:
+            # No leg follows that would need what it carries.
+            await dismiss_holder(live.watch)
         try:
             await stop_leg(live.watch, live.adapter.quit)
         except RelayError as error:
@@ -281,12 +289,3 @@ class Stage:
             return None
         self._troubles.pop(what, None)
         return happened
-
-
-def _find_known(events: Sequence[Event], leg_id: str) -> Known:
-    """What the journal holds of this leg's signals."""
-    return frozenset(
-        (event.body.rule, event.body.text, event.body.until, event.body.decides)
-        for event in events
-        if isinstance(event.body, SignalSeen) and event.body.leg == leg_id
-    )

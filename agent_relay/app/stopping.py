@@ -38,6 +38,14 @@ async def stop_leg(watch: LegWatch, steps: Sequence[QuitStep]) -> None:
     raise RelayError(f"{watch.leg.agent} does not end, not even by SIGKILL")
 
 
+async def dismiss_holder(watch: LegWatch) -> None:
+    """The leg's holder does not outlive its agent for long, even where no daemon is there by then."""
+    try:
+        await watch.holder.leave_later()
+    except HolderError as error:
+        _log.info("not-dismissed leg=%s why=%s", watch.leg.id, error.why)
+
+
 async def _take(watch: LegWatch, quit_step: QuitStep) -> None:
     if quit_step.keys:
         await watch.holder.type(quit_step.keys.encode())

@@ -199,6 +199,10 @@ class HolderConnection:
         """The holder of an ended child ends, and nobody has its luggage any more."""
         await self.request("leave")
 
+    async def leave_later(self) -> None:
+        """The holder leaves by itself, soon after its child's end, whoever is there to collect that."""
+        await self.request("leave", later=True)
+
     async def close(self) -> None:
         """Let go of the connection; the holder lives on."""
         self._pump.cancel()

@@ -35,7 +35,8 @@ Requests, their fields, their answers:
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
   child's session; the holder stays, with its luggage. Refused: `running`
-* `leave` -> nothing: the holder ends. Refused: `running`
+* `leave`, `later` -> nothing: the holder ends. Refused: `running`; but with `later` true it stays until the
+  child has ended, and five seconds more for whoever collects that
 
 Events:
 

@@ -23,6 +23,8 @@ SETTLED_S = 0.1
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
 _FAREWELL_S = 2.0
+# How long a holder nobody will need again waits for somebody who collects its end.
+_DISMISSED_S = 5.0
 # How often a holder that waits to be told to leave looks whether its folder was deleted.
 _LOOKS_S = 60.0
 # A program that asks to be started again sooner would do so for ever.
@@ -45,6 +47,7 @@ class Leg:
         self.child = self._start()
         self.exit: dict[str, object] | None = None
         self.stored = False
+        self._linger_s = spec.linger_s
         self._ended = False
         self._paused = False
         self._title = ""
@@ -227,7 +230,14 @@ class Leg:
         )
         self.stored = store_exit(self.spec.leg_folder, self.exit)
         self._farewell(time.monotonic() + _FAREWELL_S)
-        self._linger(time.monotonic() + self.spec.linger_s)
+        self._linger(time.monotonic() + self._linger_s)
+
+    def dismiss(self) -> None:
+        """Nobody will ask for the luggage: what is left is to tell of the end, soon."""
+        self._linger_s = min(self._linger_s, _DISMISSED_S)
+        if self._ended:
+            self.loop.cancel("linger")
+            self._linger(time.monotonic() + self._linger_s)
 
     def _linger(self, until: float) -> None:
         """Stay for a daemon that wants the luggage, as long as one can find us."""

@@ -42,7 +42,7 @@ def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
     except RefusedError as refusal:
         reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
     peer.send(reply)
-    if op == "leave" and reply["ok"]:
+    if op == "leave" and reply["ok"] and message.get("later") is not True:
         leg.loop.stop()
 
 
@@ -262,8 +262,10 @@ def _collect(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, ob
     return {"exit": leg.exit, "survivors": leg.child.end_session()}
 
 
-def _leave(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
-    if leg.exit is None:
+def _leave(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    if message.get("later") is True:
+        leg.dismiss()
+    elif leg.exit is None:
         raise RefusedError("running", "the program has not ended")
     return {}
 
