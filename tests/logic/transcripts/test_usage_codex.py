@@ -206,6 +206,35 @@ def test_turns_limits_and_changed_lines_are_told() -> None:
     assert [mark.key for mark in marks if isinstance(mark, Failed)] == ["u1"]
 
 
+def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
+    """A line may leave a count out, or say it in a way nobody can read: the others are told all the same.
+
+    Without its input the first is told by its output; 120 + 80 are BOTH's, whose total is known by then.
+    """
+    odd = {name: count for name, count in FIRST.items() if name != "input_tokens"}
+    for told in (odd, odd | {"input_tokens": 9000.0}, odd | {"input_tokens": None}):
+        marks = _read(_meta("t1"), _count(told, told), _record("r1", told, told), _count(BOTH, SECOND))
+        used = [mark for mark in marks if isinstance(mark, Used)]
+        assert [(one.key, one.input, one.cached, one.output) for one in used] == [
+            ("", 0, 7000, 120),
+            ("r1", 0, 7000, 120),
+            ("", 500, 9000, 80),
+        ]
+        assert used[0].chain == used[1].chain == "0/7000/0/120/64/9120"
+        assert used[2].chain == "19000/16000/500/200/80/19200"
+    nothing = _read(_meta("t1"), _record("r1", {"output_tokens": 0}, FIRST), _count(FIRST, SECOND))
+    assert not [mark for mark in nothing if isinstance(mark, Used)]
+
+
+def test_a_count_that_cannot_be_read_is_told_of_and_the_next_one_counts() -> None:
+    """A program that was killed leaves half a line; the next one begins another behind it."""
+    memory = Memory()
+    whole = join_compact(_count(FIRST, FIRST))
+    marks = list(read_codex_usage(join_compact(_meta("t1")) + whole[:-9] + b"\n" + whole, memory))
+    assert [mark.output for mark in marks if isinstance(mark, Used)] == [120]
+    assert memory.skipped == 1
+
+
 def test_hostile_records_cost_nothing_but_themselves() -> None:
     """Torn, wrongly typed, absurd: the whole ones count, and circles of parents end."""
     memory = Memory()

@@ -11,6 +11,7 @@ import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_lines, count_unified
 from agent_relay.logic.transcripts.lines import decode_mended, get_map, get_text
+from agent_relay.logic.transcripts.usage.codex_answers import read_plain_count, read_plain_record
 from agent_relay.logic.transcripts.usage.marks import (
     Changed,
     Failed,
@@ -22,16 +23,18 @@ from agent_relay.logic.transcripts.usage.marks import (
     get_tokens,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import Span, iterate_spans
+from agent_relay.logic.transcripts.usage.spans import iterate_spans
 
 # The line's and the payload's types stand first, behind the time and the ordinal.
 _HEAD = 300
 _TYPE = b'"type":"'
 # The first nine letters of the lines and the events that are read.
-_TOLD = frozenset({b"session_m", b"turn_cont", b"token_usa"})
-_EVENTS = frozenset({b"token_cou", b"task_comp", b"turn_comp", b"user_mess"})
-_PAYLOAD, _COUNT = b'"payload"', b'"type":"token_count"'
-_ITEMS = (b'"type":"UserMessage"', b'"type":"FileChange"')
+_EVENT, _ITEM, _COUNT, _RECORD = b"event_msg", b"item_comp", b"token_cou", b"token_usa"
+_TOLD = frozenset({b"session_m", b"turn_cont", _RECORD})
+_EVENTS = frozenset({_COUNT, _ITEM, b"task_comp", b"turn_comp", b"user_mess"})
+_PAYLOAD, _COUNT_TYPE = b'"payload"', b'"type":"token_count"'
+_PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
+_PLAIN = {_COUNT: read_plain_count, _RECORD: read_plain_record}
 _COUNTS = (
     "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens",
     "reasoning_output_tokens", "total_tokens",
@@ -52,14 +55,25 @@ _lines = msgspec.json.Decoder(_Line)
 def read_codex_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
     said = b""
-    for span in iterate_spans(data):
-        if not _may_tell(data, span):
-            continue
-        text = data[span[0] : span[1]]
-        # Most counts are sent twice, with nothing but another time.
-        told, said = said, text[text.find(_PAYLOAD) :]
-        if told == said and _COUNT in said:
-            continue
+    for kind, start, end in _iterate_told(data):
+        told, said = said, b""
+        if kind == _COUNT:
+            # Most counts are sent twice, with nothing but another time.
+            place = data.find(_PAYLOAD, start, end)
+            said = data[place:end] if place >= 0 else b""
+            if told == said and _COUNT_TYPE in said:
+                continue
+        text = data[start:end]
+        read_plain = _PLAIN.get(kind)
+        if read_plain is not None:
+            try:
+                used = read_plain(text, memory)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                pass
+            else:
+                if used.tokens:
+                    yield used
+                continue
         try:
             line = decode_mended(text, _lines.decode)
         except (msgspec.DecodeError, RecursionError):
@@ -68,24 +82,28 @@ def read_codex_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
         yield from _read_line(line.type, line.payload or {}, note_moment(memory, line.timestamp), memory)
 
 
-def _may_tell(data: bytes, span: Span) -> bool:
-    """Whether a line's types, which stand first in it, are some we read; also where none is found."""
-    start, end = span
-    near = min(end, start + _HEAD)
-    kind = data.find(_TYPE, start, near)
-    if kind < 0:
-        return True
-    # Most lines are items, told apart by a slice and a look at once.
-    word = data[kind + 8 : kind + 17]
-    if word != b"event_msg":
-        return word in _TOLD
-    name = data.find(_TYPE, kind + 8, near)
-    if name < 0:
-        return True
-    word = data[name + 8 : name + 17]
-    if word == b"item_comp":
-        return any(data.find(item, name, name + _HEAD) >= 0 for item in _ITEMS)
-    return word in _EVENTS
+def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """What the types of each line that we read say of it, and where it is.
+
+    Types stand first in a line; one where none is found is looked into whole.
+    """
+    find = data.find
+    for start, end in iterate_spans(data):
+        near = min(end, start + _HEAD)
+        at = find(_TYPE, start, near)
+        # Most lines are items, told apart by a slice and a look at once.
+        word, told = data[at + 8 : at + 17], _TOLD
+        if at >= 0 and word == _EVENT:
+            at = find(_TYPE, at + 8, near)
+            word, told = data[at + 8 : at + 17], _EVENTS
+            if word == _ITEM and at >= 0:
+                near = at + _HEAD
+                if find(_PROMPT_TYPE, at, near) < 0 and find(_CHANGE_TYPE, at, near) < 0:
+                    continue
+        if at < 0:
+            yield b"", start, end
+        elif word in told:
+            yield word, start, end
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:
