@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.watcher import Watcher
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.watch_event import EventTold
+from agent_relay.logic.exporting.delivering import build_delivery_figures
 from agent_relay.logic.exporting.figures import Figure
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.export_figures import ExportReader
@@ -19,10 +21,18 @@ _MOST_OFTEN_S = 0.5
 
 
 class Newest:
-    """The newest figures, for any number of readers in any thread; reading them costs nothing."""
+    """The newest figures, for any number of readers in any thread; reading them costs nothing.
+
+    Where deliveries are counted also how they go, as of the moment of asking.
+    """
 
     def __init__(self) -> None:
         self._figures: Sequence[Figure] = ()
+        self.deliveries: tuple[Deliveries, ...] = ()
+
+    def count(self, deliveries: Deliveries) -> None:
+        """How these go is told, too."""
+        self.deliveries = (*self.deliveries, deliveries)
 
     def put(self, figures: Sequence[Figure]) -> None:
         """These are the newest."""
@@ -30,7 +40,8 @@ class Newest:
 
     def get(self) -> Sequence[Figure]:
         """The newest; none before the first reading."""
-        return self._figures
+        counts = {one.receiver.key: one.count for one in self.deliveries}
+        return (*self._figures, *build_delivery_figures(counts))
 
 
 class News:

@@ -1,5 +1,6 @@
 """Telling a webhook: bounded in tries, in memory, and in where it may be led."""
 
+import contextlib
 import http.server
 import json
 import socket
@@ -9,9 +10,20 @@ from http import HTTPStatus
 
 import pytest
 
+from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.webhook import MOST_WAITING, WAITS_S, Webhook
+from agent_relay.logic.exporting.delivering import Count
+from agent_relay.logic.exporting.delivering import Receiver as Named
 
 EVENT = {"event": "leg.asking", "id": "S:1"}
+
+
+class Heard(Deliveries):
+    """Deliveries, and every line that was said of them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        super().__init__(Named("webhook", "The webhook", "event", "events"), self.lines.append)
 
 
 class Receiver:
@@ -61,18 +73,25 @@ def receivers() -> Iterator[list[Receiver]]:
 
 def receive(receivers: list[Receiver], *answers: int) -> tuple[Receiver, Webhook, list[float]]:
     """A receiver, who tells it, and how long that one paused."""
+    receiver, hook, paused, _ = receive_counted(receivers, *answers)
+    return receiver, hook, paused
+
+
+def receive_counted(receivers: list[Receiver], *answers: int) -> tuple[Receiver, Webhook, list[float], Heard]:
+    """A receiver, who tells it, how long that one paused, and who counts."""
     receiver = Receiver(list(answers))
     receivers.append(receiver)
     paused: list[float] = []
-    return receiver, Webhook(receiver.url, pause=paused.append), paused
+    heard = Heard()
+    return receiver, Webhook(receiver.url, heard, pause=paused.append), paused, heard
 
 
 def test_an_event_is_told_as_json(receivers: list[Receiver]) -> None:
     """The plainest thing every receiver understands."""
-    receiver, hook, paused = receive(receivers, 204)
+    receiver, hook, paused, heard = receive_counted(receivers, 204)
     assert hook.send(EVENT)
     assert receiver.heard == [("/hook?x=1", "application/json", EVENT)]
-    assert (hook.sent, hook.lost, paused) == (1, 0, [])
+    assert (heard.count, heard.lines, paused) == (Count(taken=1), [], [])
 
 
 def test_a_receiver_that_fails_is_asked_again_a_few_times(receivers: list[Receiver]) -> None:
@@ -80,10 +99,14 @@ def test_a_receiver_that_fails_is_asked_again_a_few_times(receivers: list[Receiv
     receiver, hook, paused = receive(receivers, 503, 429, 200)
     assert hook.send(EVENT)
     assert (len(receiver.heard), paused) == (3, [1.0, 2.0])
-    broken, hook, paused = receive(receivers, 500)
+    broken, hook, paused, heard = receive_counted(receivers, 500)
     assert not hook.send(EVENT)
     assert (len(broken.heard), paused) == (5, list(WAITS_S))
-    assert (hook.sent, hook.lost, hook.trouble) == (0, 1, "it answered 500")
+    assert heard.count == Count(lost=1, trouble="it answered 500")
+    assert heard.lines == [
+        "The webhook does not take events: it answered 500. They are tried again.",
+        "The webhook does not take events: it answered 500. 1 event given up so far.",
+    ]
 
 
 def test_a_receiver_that_refuses_is_not_asked_again(receivers: list[Receiver]) -> None:
@@ -102,12 +125,12 @@ def test_a_redirect_is_not_followed(receivers: list[Receiver]) -> None:
 
 def test_nobody_there_is_given_up_on(receivers: list[Receiver]) -> None:
     """And said to be so."""
-    receiver, hook, paused = receive(receivers, 200)
+    receiver, hook, paused, heard = receive_counted(receivers, 200)
     receivers.remove(receiver)
     receiver.close()
     assert not hook.send(EVENT)
     assert paused == list(WAITS_S)
-    assert hook.trouble == "it cannot be reached (URLError)"
+    assert heard.count.trouble == "it cannot be reached (Connection refused)"
 
 
 def test_a_proxy_of_the_environment_is_not_told_what_is_for_this_machine(
@@ -122,12 +145,13 @@ def test_a_proxy_of_the_environment_is_not_told_what_is_for_this_machine(
 
 def test_the_oldest_events_give_way_where_too_many_wait(receivers: list[Receiver]) -> None:
     """A receiver that is gone for a night must not fill memory; who tells it never waits."""
-    receiver, hook, _ = receive(receivers, 200)
+    receiver, hook, _, heard = receive_counted(receivers, 200)
     for number in range(MOST_WAITING + 5):
         hook.put({"id": number})
-    assert hook.lost == 5
+    assert heard.count == Count(lost=5)
+    assert heard.lines == ["The webhook takes events again. 1 event given up so far."]
     hook.start()
-    while hook.sent < MOST_WAITING:
+    while heard.count.taken < MOST_WAITING:
         threading.Event().wait(0.02)
     assert receiver.heard[0] == ("/hook?x=1", "application/json", {"id": 5})
 
@@ -154,7 +178,46 @@ def test_an_answer_that_is_none_ends_a_try_and_not_the_telling(answer: bytes) ->
                     taken.sendall(answer)
 
         threading.Thread(target=serve, daemon=True).start()
-        hook = Webhook(f"http://127.0.0.1:{listening.getsockname()[1]}/", pause=lambda _length: None)
-        assert not hook.send(EVENT)
-    assert (hook.sent, hook.lost) == (0, 1)
-    assert hook.trouble.startswith("it cannot be reached")
+        heard = Heard()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        assert not Webhook(url, heard, pause=lambda _length: None).send(EVENT)
+    assert (heard.count.taken, heard.count.lost) == (0, 1)
+    assert heard.count.trouble.startswith("it cannot be reached")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_receiver_that_answers_drip_by_drip_is_hung_up_on(scheme: str) -> None:
+    """Each byte would begin a socket's limit anew: one receiver would keep all later events for ever."""
+    is_over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            for _ in range(len(WAITS_S) + 1):
+                taken, _address = listening.accept()
+                with taken, contextlib.suppress(OSError):
+                    # A record of TLS that says it is long, or a line of headers without an end.
+                    taken.sendall(
+                        b"\x16\x03\x03\x40\x00\x02" if scheme == "https" else b"HTTP/1.1 200 OK\r\nX: "
+                    )
+                    while not is_over.wait(0.05):
+                        taken.sendall(b"a")
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        heard = Heard()
+        url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/"
+        assert not Webhook(url, heard, pause=lambda _length: None, limit_s=0.5).send(EVENT)
+        is_over.set()
+        thread.join(10)
+    assert heard.count == Count(lost=1, trouble="it does not answer in time")
+
+
+def test_what_still_waits_at_the_end_is_given_up_and_said(receivers: list[Receiver]) -> None:
+    """Who ends the exporter while a receiver is away must know that it missed something."""
+    _, hook, _, heard = receive_counted(receivers, 200)
+    for number in range(3):
+        hook.put({"id": number})
+    hook.end()
+    heard.end()
+    assert heard.count == Count(lost=3)
+    assert len(heard.lines) == 1

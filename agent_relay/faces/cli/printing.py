@@ -32,6 +32,15 @@ def print_error(error: "RelayError") -> int:
     return int(error.code)
 
 
+def warn(line: str) -> None:
+    """`line` is on standard error, at once, whoever reads it; nothing where nobody can any more."""
+    try:
+        sys.stderr.write(f"agent-relay: {plain(line)}\n")
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return
+
+
 def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, empty: str) -> None:
     """The rows below their headers: drawn by rich on a terminal, aligned columns anywhere else."""
     if not rows:

@@ -1,21 +1,32 @@
-"""Figures are pushed to the address the user wrote, and nothing of theirs goes with them."""
+"""Figures are pushed to the address the user wrote, nothing of theirs goes with them, nobody waits."""
 
+import contextlib
 import http.server
+import socket
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
+from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.export_loop import Newest
 from agent_relay.faces.cli.export.otlp import start_otlp
+from agent_relay.faces.cli.export.session import DirectSession
+from agent_relay.logic.exporting.delivering import Count, Receiver
 from agent_relay.logic.exporting.figures import Figure
+from tests.support.legs import wait_until
+
+COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
 
 
 class Collector(http.server.ThreadingHTTPServer):
-    """A collector that sends whoever pushes on to another path."""
+    """A collector that answers with `status`, and sends whoever it redirects on to another path."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: int) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.status = status
         self.heard: list[tuple[str, str]] = []
 
 
@@ -25,13 +36,34 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.heard.append((self.path, self.headers.get("Authorization", "")))
-        self.send_response(307)
+        self.send_response(self.server.status)
         self.send_header("Location", f"http://localhost:{self.server.server_port}/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its base's name
         del format, args
+
+
+@contextlib.contextmanager
+def collect(status: int) -> Iterator[Collector]:
+    """A collector that runs."""
+    with Collector(status) as collector:
+        threading.Thread(target=collector.serve_forever, args=(0.05,)).start()
+        yield collector
+        collector.shutdown()
+
+
+def push(port: int, *, until: str) -> tuple[Count, list[str]]:
+    """What was counted and said of pushes to that port, ended once one was taken, or `until` was said."""
+    newest, lines = Newest(), list[str]()
+    newest.put([Figure("turns", "counter", "Turns.", (), {(): 1.0})])
+    deliveries = Deliveries(COLLECTOR, lines.append)
+    newest.count(deliveries)
+    provider = start_otlp(newest, f"http://127.0.0.1:{port}", deliveries, interval_s=3600)
+    wait_until(lambda: deliveries.count.taken or any(until in line for line in lines), "the first push")
+    provider.shutdown(timeout_millis=1000)
+    return deliveries.count, lines
 
 
 def test_a_push_follows_no_redirect_and_takes_no_login_or_proxy_along(
@@ -43,10 +75,80 @@ def test_a_push_follows_no_redirect_and_takes_no_login_or_proxy_along(
     logins.chmod(0o600)
     monkeypatch.setenv("NETRC", str(logins))
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    newest = Newest()
-    newest.put([Figure("turns", "counter", "Turns.", (), {(): 1.0})])
-    with Collector() as collector:
-        threading.Thread(target=collector.serve_forever, args=(0.05,)).start()
-        start_otlp(newest, f"http://127.0.0.1:{collector.server_port}", interval_s=3600).shutdown()
-        collector.shutdown()
-    assert collector.heard == [("/v1/metrics", "")]
+    with collect(307) as collector:
+        count, lines = push(collector.server_port, until="given up")
+    assert set(collector.heard) == {("/v1/metrics", "")}
+    assert (count.taken, count.trouble) == (0, "it answered 307")
+    assert lines[-1] == "The collector does not take pushes: it answered 307. 1 push given up so far."
+
+
+def test_the_first_push_is_made_at_once_and_the_last_one_at_the_end() -> None:
+    """Whoever wrote a wrong address must not wait a minute to hear of it."""
+    with collect(200) as collector:
+        assert push(collector.server_port, until="never") == (Count(taken=2), [])
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 503])
+def test_a_collector_that_answers_errors_is_said_to(status: int, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also one that is only busy, while it is still tried: in our words, once, and in nobody else's."""
+    with collect(status) as collector:
+        count, lines = push(collector.server_port, until=f"it answered {status}")
+    assert count.trouble == f"it answered {status}"
+    assert lines[0].startswith(f"The collector does not take pushes: it answered {status}. ")
+    assert capfd.readouterr().err == ""
+
+
+def test_a_collector_that_is_not_there_is_said_to_be_away(capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing hangs, and nothing is said twice."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        count, lines = push(unused.getsockname()[1], until="refused")
+    assert count.taken == 0
+    assert lines[0].startswith(
+        "The collector does not take pushes: it cannot be reached (Connection refused)."
+    )
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nX: "], ids=["nothing", "drip-by-drip"])
+def test_a_collector_that_never_ends_its_answer_is_hung_up_on(said: bytes) -> None:
+    """Each byte would begin a socket's limit anew, and the thread that pushes never push again."""
+    is_over, troubles = threading.Event(), list[str]()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            taken, _address = listening.accept()
+            with taken, contextlib.suppress(OSError):
+                taken.sendall(said)
+                while not is_over.wait(0.05):
+                    taken.sendall(said[-1:])
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        session = DirectSession(troubles.append, is_near=True, limit_s=0.5)
+        with pytest.raises(requests.RequestException):
+            session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"figures", timeout=10)
+        is_over.set()
+        thread.join(10)
+    assert troubles == ["it does not answer in time"]
+
+
+def test_an_answer_is_not_read_for_ever() -> None:
+    """Its contents say nothing we need; a collector that sends without an end would fill memory."""
+    is_over, troubles = threading.Event(), list[str]()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def flood() -> None:
+            taken, _address = listening.accept()
+            with taken, contextlib.suppress(OSError):
+                taken.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                while not is_over.is_set():
+                    taken.sendall(b"a" * 65_536)
+
+        thread = threading.Thread(target=flood, daemon=True)
+        thread.start()
+        session = DirectSession(troubles.append, is_near=True)
+        assert session.post(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"figures").status_code == 200
+        is_over.set()
+        thread.join(10)
+    assert troubles == [""]

@@ -2,12 +2,15 @@
 
 import os
 import signal
+from collections.abc import Callable
 from datetime import UTC
+from functools import partial
 from types import FrameType
 from typing import Annotated
 
 import typer
 
+from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.export_loop import ExportLoop
 from agent_relay.client.watcher import Watched, Watcher
 from agent_relay.client.webhook import Webhook
@@ -15,12 +18,17 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.export_config import ExportConfig, check_address
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.faces.cli.extras import missing_extra
-from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.printing import print_lines, warn
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.logic.exporting.delivering import Receiver
 from agent_relay.logic.exporting.hook_event import build_hook_event
 from agent_relay.system.config import read_user_config
 from agent_relay.system.export_figures import ExportReader
 from agent_relay.system.folders import get_folders
+
+_WEBHOOK = Receiver("webhook", "The webhook", "event", "events")
+_COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
+_LAST_PUSH_MS = 1000
 
 
 def run(words: list[str]) -> int:
@@ -84,21 +92,11 @@ def _choose(prometheus: int, otlp: str, webhook: str, interval: float) -> Export
 def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
     """Never returns by itself; at its end, figures are pushed a last time."""
     loop.read()
-    provider = None
+    hook = Webhook(wanted.webhook, _count(loop, _WEBHOOK)) if wanted.webhook else None
     try:
-        if wanted.prometheus_port:
-            from agent_relay.faces.cli.export.prometheus import start_prometheus
-
-            port = start_prometheus(loop.newest, wanted.prometheus_port)
-            print_lines(f"Prometheus: http://127.0.0.1:{port}/metrics")
-        if wanted.otlp:
-            from agent_relay.faces.cli.export.otlp import start_otlp
-
-            provider = start_otlp(loop.newest, wanted.otlp, interval_s=wanted.interval_s)
-            print_lines(f"OpenTelemetry: {wanted.otlp}")
+        stop_pushing = _serve_figures(loop, wanted)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "export") from error
-    hook = Webhook(wanted.webhook) if wanted.webhook else None
     if hook is not None:
         hook.start()
         print_lines(f"Webhook: {wanted.webhook.partition('?')[0]}")
@@ -112,9 +110,36 @@ def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
     try:
         loop.run(tell)
     finally:
-        if provider is not None:
-            provider.shutdown(timeout_millis=3000)
+        stop_pushing()
+        if hook is not None:
+            hook.end()
+        for deliveries in loop.newest.deliveries:
+            deliveries.end()
     return 0
+
+
+def _serve_figures(loop: ExportLoop, wanted: ExportConfig) -> Callable[[], None]:
+    """Figures are served and pushed as wanted, until what is returned is called."""
+    if wanted.prometheus_port:
+        from agent_relay.faces.cli.export.prometheus import start_prometheus
+
+        port = start_prometheus(loop.newest, wanted.prometheus_port)
+        print_lines(f"Prometheus: http://127.0.0.1:{port}/metrics")
+    if not wanted.otlp:
+        return lambda: None
+    from agent_relay.faces.cli.export.otlp import start_otlp
+
+    print_lines(f"OpenTelemetry: {wanted.otlp.partition('?')[0]}")
+    pushed = _count(loop, _COLLECTOR)
+    provider = start_otlp(loop.newest, wanted.otlp, pushed, interval_s=wanted.interval_s)
+    return partial(provider.shutdown, timeout_millis=_LAST_PUSH_MS)
+
+
+def _count(loop: ExportLoop, receiver: Receiver) -> Deliveries:
+    """Who counts the receiver's deliveries from now on, and says where it does not take them."""
+    deliveries = Deliveries(receiver, warn)
+    loop.newest.count(deliveries)
+    return deliveries
 
 
 class _Ended(Exception):  # noqa: N818 - no error: somebody asked for the end

@@ -1,0 +1,93 @@
+"""An exporter whose receivers are away or slow: it says so, shows it, and ends when it is told to."""
+
+import contextlib
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faces.cli_run import World, create_world
+from tests.support.measured import measured
+
+pytestmark = pytest.mark.timeout(60)
+_SOON_S = 8
+"""Less than any request may take."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A user without sessions."""
+    return create_world(f"{tmp_path}")
+
+
+@contextlib.contextmanager
+def export(world: World, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    """`agent-relay export` with these words."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "agent_relay", "export", *words],
+        cwd=world.cwd,
+        env=world.environ() | measured(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+def read_line(process: "subprocess.Popen[str]") -> str:
+    """The next line on its standard error."""
+    assert process.stderr is not None
+    return process.stderr.readline()
+
+
+def test_a_collector_that_is_away_is_said_to_be_and_shown(world: World) -> None:
+    """At once, on the terminal and in our own figures, and not again while nothing changes."""
+    with socket.socket() as unused, socket.socket() as other:
+        unused.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        port, away = other.getsockname()[1], unused.getsockname()[1]
+        other.close()
+        words = ["--prometheus", str(port), "--otlp", f"http://127.0.0.1:{away}"]
+        with export(world, *words) as process:
+            assert read_line(process) == (
+                "agent-relay: The collector does not take pushes: it cannot be reached (Connection refused). "
+                "They are tried again.\n"
+            )
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            asked.request("GET", "/metrics")
+            told = asked.getresponse().read().decode()
+            asked.close()
+            assert 'agent_relay_delivery_failing{to="otlp"} 1.0' in told.splitlines()
+            assert 'agent_relay_deliveries_total{outcome="taken",to="otlp"} 0.0' in told.splitlines()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(_SOON_S) == 130
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_collector_that_never_answers_keeps_nobody_from_ending(
+    world: World, number: signal.Signals
+) -> None:
+    """Ctrl-C while a push waits for its answer."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        export(world, "--otlp", f"http://127.0.0.1:{silent.getsockname()[1]}") as process,
+    ):
+        taken, _ = silent.accept()
+        with taken:
+            assert process.stdout is not None
+            while process.stdout.readline() != "Ctrl-C ends it.\n":
+                pass
+            process.send_signal(number)
+            assert process.wait(_SOON_S) == 128 + number
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
