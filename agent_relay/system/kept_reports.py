@@ -13,7 +13,7 @@ from agent_relay.system.folders import check_private, ensure_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _PLACES = 61
 """As many reports are kept at most; another question may take the place of one."""
@@ -45,20 +45,32 @@ def find_report(folder: str, question: str) -> str:
         # Another installation's, of another version perhaps, whose own files are as they were.
         return ""
     variables, states, report = kept.get("variables"), kept.get("states"), kept.get("report")
+    places = kept.get("places")
+    if not isinstance(places, dict):
+        return ""
     if not isinstance(variables, dict) or not isinstance(states, dict) or not isinstance(report, str):
         return ""
     get = os.environ.get
     is_same = all(get(name) == value for name, value in variables.items())
-    return report if is_same and all(_look(path) == state for path, state in states.items()) else ""
+    is_same = is_same and all(_look(path) == state for path, state in states.items())
+    return report if is_same and all(_resolve(path) == real for path, real in places.items()) else ""
 
 
 def keep_report(
-    folder: str, question: str, report: str, *, paths: "Iterable[str]", names: "Iterable[str]", began_ns: int
+    folder: str,
+    question: str,
+    report: str,
+    *,
+    paths: "Iterable[str]",
+    names: "Iterable[str]",
+    began_ns: int,
+    places: "Mapping[str, str] | None" = None,
 ) -> None:
     """`report` is kept for `question`, unless that cannot be done or something it was made of is too young.
 
     `paths` are the files and folders it was made of, also those that were not there; `names` the variables
-    of the environment; `began_ns` is when the first of them was looked at, on the clock of files.
+    of the environment; `began_ns` is when the first of them was looked at, on the clock of files. `places`
+    are paths with what they were once their links were followed.
     """
     states = {path: _look(path) for path in paths}
     young_ns = began_ns - YOUNG_NS
@@ -70,6 +82,7 @@ def keep_report(
         "day": _today(),
         "program": __file__,
         "variables": {name: os.environ.get(name) for name in (*_VARIABLES, *names)},
+        "places": dict(places or {}),
         "states": states | {_ZONE: _look(_ZONE)},
         "report": report,
     }
@@ -88,6 +101,13 @@ def _look(path: str) -> "list[int] | None":
     except (OSError, ValueError):
         return None
     return [known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns]
+
+
+def _resolve(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return ""
 
 
 def _place(folder: str, question: str) -> str:

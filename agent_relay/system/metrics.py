@@ -34,8 +34,8 @@ class Wanted:
 class Gathered:
     """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
 
-    It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes:
-    nothing is under way, and everything could be read.
+    It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes,
+    and no path of `places` leads elsewhere: nothing is under way, and everything could be read.
     """
 
     works: list[SessionWork]
@@ -44,6 +44,7 @@ class Gathered:
     is_ours_only: bool = False
     problems: list[str] = field(default_factory=list)
     looked: list[str] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
     is_lasting: bool = False
 
 
@@ -71,10 +72,13 @@ def gather_metrics(
     if wanted.session:
         _choose(gathered, wanted)
     elif not wanted.is_all:
-        inside = os.path.realpath(root)
+        gathered.places = {cwd: os.path.realpath(cwd) for cwd in {one.cwd for one in read.natives} if cwd}
+        inside = gathered.places[root] = os.path.realpath(root)
         named = {native for work in works for leg in work.legs for native in leg.natives}
         gathered.natives = [
-            native for native in read.natives if native.session in named or _is_below(native.cwd, inside)
+            native
+            for native in read.natives
+            if native.session in named or _is_below(gathered.places.get(native.cwd, ""), inside)
         ]
     return gathered
 
@@ -125,8 +129,5 @@ def _is_word(native: Native, text: str) -> bool:
     return native.agent == agent and bool(session) and _is_named(native.session, session)
 
 
-def _is_below(cwd: str, root: str) -> bool:
-    if not cwd:
-        return False
-    real = os.path.realpath(cwd)
+def _is_below(real: str, root: str) -> bool:
     return real == root or real.startswith(root.rstrip("/") + "/")

@@ -43,8 +43,15 @@ def list_looked(folders: Folders, root: str) -> list[str]:
 
 
 def _list_below(place: str) -> Iterator[str]:
+    """Everything in a folder, and in those its links lead to, none of them twice."""
     yield place
-    for folder, below, names in os.walk(place, followlinks=False):
+    seen = set[str]()
+    for folder, below, names in os.walk(place, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            below.clear()
+            continue
+        seen.add(real)
         yield from (os.path.join(folder, name) for name in (*below, *names))
 
 

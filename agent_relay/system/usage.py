@@ -29,6 +29,7 @@ class UsageRead:
 
     `problems` are sentences about files that could not be read; `skipped` counts lines that could not.
     `looked` are the paths of all files read now or before, and of the folders they were looked for in.
+    `roots` are the working folders that files beside them name, by the folder they are in.
     """
 
     natives: list[Native] = field(default_factory=list)
@@ -37,6 +38,7 @@ class UsageRead:
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
     looked: list[str] = field(default_factory=list)
+    roots: dict[str, str] = field(default_factory=dict)
 
 
 def read_usage(
@@ -123,13 +125,23 @@ def _read_lines(
     """The marks of a file that grows: those kept, and those of what it has grown by."""
     entry = index.get(found.path, name)
     kept = None if entry is None or not _goes_on(entry.found, found) else _recall(index, entry)
-    if entry is None or kept is None:
+    is_moved = (
+        entry is not None
+        and bool(reader.root_mark)
+        and entry.memory.cwd != _find_root(reader, found.path, done)
+    )
+    if entry is None or kept is None or is_moved:
         return _read_anew(reader, name, found, index, done)
     if entry.found == found and entry.offset == found.size:
         done.skipped += entry.memory.skipped
         return kept
     fresh = _read_from(reader, replace(entry, found=found), index, done, is_new=False)
     return _read_anew(reader, name, found, index, done) if fresh is None else kept + fresh
+
+
+def _has_moved(reader: UsageReader, entry: Entry, done: UsageRead) -> bool:
+    """Whether a file beside it names another working folder than when it was read."""
+    return bool(reader.root_mark) and entry.memory.cwd != _find_root(reader, entry.found.path, done)
 
 
 def _goes_on(before: Found, now: Found) -> bool:
@@ -149,7 +161,7 @@ def _recall(index: UsageIndex, entry: Entry) -> list[Mark] | None:
 def _read_anew(
     reader: UsageReader, name: str, found: Found, index: UsageIndex, done: UsageRead
 ) -> list[Mark]:
-    memory = Memory(cwd=_find_root(reader, found.path), parent=_find_parent(reader, found.path))
+    memory = Memory(cwd=_find_root(reader, found.path, done), parent=_find_parent(reader, found.path))
     return _read_from(reader, Entry(found, name, 0, b"", memory), index, done, is_new=True) or []
 
 
@@ -175,15 +187,22 @@ def _read_from(
     return fresh
 
 
-def _find_root(reader: UsageReader, path: str) -> str:
+def _find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
     """The working folder, where a file in a folder above names it."""
-    folder = path
+    folder = beside = os.path.dirname(path)
+    if beside in done.roots:
+        return done.roots[beside]
+    found = ""
     for _ in range(_MARK_LEVELS if reader.root_mark else 0):
-        folder = os.path.dirname(folder)
-        data = read_small(os.path.join(folder, reader.root_mark), limit_bytes=_MARK_BYTES)
+        mark = os.path.join(folder, reader.root_mark)
+        done.looked.append(mark)
+        data = read_small(mark, limit_bytes=_MARK_BYTES)
         if data is not None:
-            return os.fsdecode(data).strip()
-    return ""
+            found = os.fsdecode(data).strip()
+            break
+        folder = os.path.dirname(folder)
+    done.roots[beside] = found
+    return found
 
 
 def _find_parent(reader: UsageReader, path: str) -> str:

@@ -81,10 +81,12 @@ def _walk(
             return
         seen.add((own.st_dev, own.st_ino))
         with os.scandir(folder) as entries:
-            listed = sorted((entry.path, _is_folder(entry)) for entry in entries)
+            listed = sorted((entry.path, _is_folder(entry), entry.is_symlink()) for entry in entries)
     except OSError:
         return  # gone, or closed to us
-    for path, is_folder in listed:
+    for path, is_folder, is_link in listed:
+        if is_link and not is_folder:
+            looked.append(path)  # it may lead to a folder later, and nothing here would change
         if not is_folder:
             if pattern.matches(path):
                 yield path

@@ -36,16 +36,24 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _keep(home: Path) -> None:
-    """What a look at everything was made of, with a report."""
+def _keep(home: Path, *, is_all: bool = True) -> list[str]:
+    """A report is kept with what the look was made of; where the agents' own sessions in it worked."""
     folders = Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache")
     environ = Looked({"HOME": f"{home}"})
     asked = {"cwd": f"{home}/work", "environ": environ, "now": datetime.now(UTC)}
-    gathered = gather_metrics(folders, Wanted(is_all=True), **asked)  # type: ignore[arg-type]  # three kinds
+    gathered = gather_metrics(folders, Wanted(is_all=is_all), **asked)  # type: ignore[arg-type]  # three kinds
     assert gathered.is_lasting
     began_ns = time.time_ns() + LATER_NS
-    place = folders.reports
-    keep_report(place, "q", "told", paths=gathered.looked, names=environ.names, began_ns=began_ns)
+    keep_report(
+        folders.reports,
+        "q",
+        "told",
+        paths=gathered.looked,
+        names=environ.names,
+        began_ns=began_ns,
+        places=gathered.places,
+    )
+    return sorted(native.cwd for native in gathered.natives)
 
 
 @pytest.mark.parametrize("what", ["grown", "new-file", "new-folder", "removed", "rewritten", "renamed"])
@@ -92,6 +100,89 @@ def test_whatever_says_where_to_look_is_seen(home: Path, what: str) -> None:
             (home / ".codex/sessions/2026").mkdir(parents=True)
         case _:
             (home / ".local/share/opencode").mkdir(parents=True)
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+def _add_gemini(home: Path) -> Path:
+    """A session of an agent that keeps its working folder beside its sessions."""
+    chats = home / ".gemini/tmp/work/chats"
+    chats.mkdir(parents=True)
+    rows = (
+        {"sessionId": "g1", "startTime": "2026-11-20T10:00:00.000Z", "kind": "main"},
+        {"id": "a", "timestamp": "2026-11-20T10:00:01.000Z", "type": "gemini", "content": "", "model": "m",
+         "tokens": {"input": 1, "output": 2, "cached": 0, "thoughts": 0, "tool": 0, "total": 3}},
+    )  # fmt: skip
+    lines = (json.dumps(row, separators=(",", ":")) for row in rows)
+    (chats / "session-1.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return home / ".gemini/tmp/work/.project_root"
+
+
+def test_a_working_folder_named_beside_sessions_is_read_again_when_that_changes(home: Path) -> None:
+    """Nothing of the sessions changes with it: neither the report nor what was read before holds."""
+    mark = _add_gemini(home)
+    assert _keep(home, is_all=False) == []
+    mark.write_text(f"{home}/work")
+    assert find_report(f"{home}/cache/reports", "q") == ""
+    assert _keep(home, is_all=False) == [f"{home}/work"]
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    mark.write_text(f"{home}/elsewhere")
+    assert find_report(f"{home}/cache/reports", "q") == ""
+    assert _keep(home, is_all=False) == []
+    mark.unlink()
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+def test_a_link_that_leads_into_the_repository_later_is_seen(home: Path) -> None:
+    """Where a session worked is a path: what it means can change without any of its files changing."""
+    link = home / "link"
+    (home / "elsewhere").mkdir()
+    link.symlink_to(home / "elsewhere")
+    row = json.loads(_row("m3", 7)) | {"sessionId": "s3", "cwd": f"{link}"}
+    (home / ".claude/projects/a/s3.jsonl").write_text(json.dumps(row, separators=(",", ":")) + "\n")
+    assert _keep(home, is_all=False) == []
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    link.unlink()
+    link.symlink_to(home / "work")
+    assert find_report(f"{home}/cache/reports", "q") == ""
+    assert _keep(home, is_all=False) == [f"{link}"]
+
+
+@pytest.mark.parametrize("what", ["grown", "new-file", "led-elsewhere", "appeared"])
+def test_folders_behind_links_are_seen(home: Path, tmp_path: Path, what: str) -> None:
+    """Whoever keeps sessions on another disk links to it, also while that disk is not there."""
+    far, projects = tmp_path / "far", home / ".claude/projects"
+    (far / "b").mkdir(parents=True)
+    (far / "b/s2.jsonl").write_text(_row("m2", 7))
+    (projects / "b").symlink_to(far / "b")
+    (projects / "c").symlink_to(far / "c")
+    _keep(home)
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    match what:
+        case "grown":
+            with (far / "b/s2.jsonl").open("a") as file:
+                file.write(_row("m4", 7))
+        case "new-file":
+            (far / "b/s4.jsonl").write_text(_row("m4", 7))
+        case "led-elsewhere":
+            (far / "b").rename(far / "before")
+            (far / "b").mkdir()
+        case _:
+            (far / "c").mkdir()
+    assert find_report(f"{home}/cache/reports", "q") == ""
+
+
+def test_adapters_behind_links_are_seen(home: Path) -> None:
+    """Whoever writes an adapter has it in a repository and links to it; a circle of links ends."""
+    mine = home / "mine"
+    shutil.copytree(f"{find_builtin_folder()}/claude", mine)
+    mine.chmod(0o700)
+    (home / "config/adapters").mkdir(parents=True, mode=0o700)
+    (home / "config/adapters/claude").symlink_to(mine)
+    (mine / "circle").symlink_to(mine)
+    _keep(home)
+    assert find_report(f"{home}/cache/reports", "q") == "told"
+    with (mine / "adapter.toml").open("a") as file:
+        file.write("\n")
     assert find_report(f"{home}/cache/reports", "q") == ""
 
 

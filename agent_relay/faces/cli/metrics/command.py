@@ -81,7 +81,10 @@ def metrics(
     # Since so long ago is another moment next time.
     if gathered.is_lasting and not _SINCE.fullmatch(since):
         place, question = get_folders().reports, build_question(_words.get([]))
-        keep_report(place, question, text, paths=gathered.looked, names=environ.names, began_ns=began_ns)
+        keep_report(
+            place, question, text, paths=gathered.looked, names=environ.names, began_ns=began_ns,
+            places=gathered.places,
+        )  # fmt: skip
 
 
 class Heard(io.TextIOBase):
