@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Literal
 
+from agent_relay.app.submission import Submission
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.errors import RelayError
@@ -16,32 +18,37 @@ _READY_S = 600.0
 _SHOWN_S = 5.0
 """How long a paste may take to appear in the agent's input line; a return sent before it is swallowed:
 measured on two agents whose first prompt had just been painted."""
-_WORKING_S = 30.0
-"""How long an agent may take from a submitted prompt to its first sign of work; measured: 0.1-3 s."""
-_AGAIN_S = 1.5
-"""When a prompt that still stands in the input line is submitted again."""
+_READ_S = 25.0
+"""How much longer an agent may take that shows neither the paste nor anything that took it along."""
 _TYPING_S = 0.5
 _REFUSALS = 3
 _PASTES = 3
 
+_Shown = Literal["shown", "asked", "lost"]
 
-async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str) -> None:
+
+async def deliver_text(
+    watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str, tell: Callable[[str], None]
+) -> None:
     """`packet` (may be empty) and `prompt` were submitted as one turn, and the agent works on it.
 
-    `packet` is pasted with the adapter's escapes, `prompt` as it is. A leg that was given a prompt before
-    is left alone: what a crashed daemon delivered is not delivered twice. Raises RelayError where the
-    agent never becomes ready, somebody keeps typing, or it shows no sign of work.
+    `packet` is pasted with the adapter's escapes, `prompt` as it is; `tell` hears what keeps them waiting.
+    A leg that was given a prompt before is left alone: what a crashed daemon delivered is not delivered
+    twice. Raises RelayError where the agent never becomes ready, somebody keeps typing, or it shows no sign
+    of work.
     """
     await watch.settle_evidence()
     if not watch.prompted:
         text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
         for _ in range(_PASTES):
-            await _paste(watch, text)
-            if await _is_taken(watch):
+            is_counted = await _paste(watch, text)
+            shown = await _find_shown(watch)
+            if shown != "lost":
                 break
-            _log.info("paste-again leg=%s", watch.leg.id)
+            _log.warning("paste-again leg=%s", watch.leg.id)
         await asyncio.sleep(deliver.submit_delay_ms / 1000)
-        await _submit(watch, deliver.submit)
+        is_counted = is_counted and shown != "asked"
+        await Submission(watch, deliver.submit, is_counted=is_counted, tell=tell).run()
     watch.say_working()
 
 
@@ -56,8 +63,11 @@ async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
     await watch.holder.type(deliver.submit.encode())
 
 
-async def _paste(watch: LegWatch, text: str) -> None:
-    """The text stands in the input line of an agent that waited for a prompt, while nobody was typing one."""
+async def _paste(watch: LegWatch, text: str) -> bool:
+    """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
+
+    `False` where keys are counted as typed all the same, of which nothing is seen.
+    """
 
     def has_room() -> bool:
         return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
@@ -88,48 +98,34 @@ async def _paste(watch: LegWatch, text: str) -> None:
             await asyncio.sleep(_TYPING_S)
             await watch.settle_evidence()
         else:
-            return
+            return not seen_empty
     raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
 
 
-async def _is_taken(watch: LegWatch) -> bool:
-    """Whether the paste stands in the input line, as far as that can be seen.
+async def _find_shown(watch: LegWatch) -> _Shown:
+    """What became of the paste, as far as that can be seen.
 
-    A question that came up over it takes it along, and so does an agent that starts itself again.
+    A question that came up over it takes it along, and so does an agent that starts itself again. An agent
+    that is slow has not read it yet: pasted again, it would stand there twice.
     """
 
     def is_shown() -> bool:
-        return watch.is_working() or watch.input == "typed"
+        return watch.gone.is_set() or watch.prompted or watch.input == "typed"
+
+    def is_lost() -> bool:
+        return not is_shown() and watch.input == "empty" and watch.state == "ready"
 
     await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
-    if watch.state == "asking":
+    is_asked = watch.state == "asking"
+    if is_asked or (watch.state != "ready" and not is_shown()):
         await watch.wait_until(lambda: is_shown() or watch.state == "ready", limit_s=_READY_S)
         await watch.wait_until(is_shown, limit_s=_SHOWN_S)
-    return is_shown() or watch.input != "empty" or watch.state != "ready"
-
-
-async def _submit(watch: LegWatch, submit: str) -> None:
-    """The agent works on what stands in its input line.
-
-    A second return is sent only where the first visibly did nothing: anywhere else it could say yes to
-    a question.
-    """
-    if not await watch.wait_until(lambda: watch.is_working() or watch.state != "asking", limit_s=_READY_S):
-        raise RelayError(
-            f"{watch.leg.agent} was asking for {_READY_S:.0f} s and could not be given its packet"
-        )
-    deadline = asyncio.get_running_loop().time() + _WORKING_S
-    if not watch.is_working():
-        await watch.holder.type(submit.encode())
-    while asyncio.get_running_loop().time() < deadline:
-        if await watch.wait_until(watch.is_working, limit_s=_AGAIN_S):
-            if watch.gone.is_set():
-                raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
-            return
-        if watch.state == "ready" and watch.input == "typed":
-            _log.info("submit-again leg=%s", watch.leg.id)
-            await watch.holder.type(submit.encode())
-    raise RelayError(f"{watch.leg.agent} did not begin to work on its packet")
+    if is_asked:
+        return "lost" if is_lost() else "asked"
+    if is_lost():
+        _log.info("paste-unseen leg=%s", watch.leg.id)
+        await watch.wait_until(lambda: is_shown() or watch.state != "ready", limit_s=_READ_S)
+    return "lost" if is_lost() else "shown"
 
 
 def _escape(packet: str, escapes: Mapping[str, str]) -> str:

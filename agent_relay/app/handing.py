@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from agent_relay.app.delivery import deliver_text
 from agent_relay.app.ground import Ground
@@ -18,7 +19,12 @@ class Handing:
     def __init__(self, ground: Ground, live: Mapping[str, LiveLeg]) -> None:
         self._ground = ground
         self._live = live
-        self._under_way: set[str] = set()
+        self._under_way: dict[str, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """What a delivery under way waits for; empty for nothing."""
+        return next((why for why in self._under_way.values() if why), "")
 
     async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Happened | None:
         """What came of giving the leg its packet; `None` where it is being given something already."""
@@ -26,16 +32,17 @@ class Handing:
         if live is None or leg_id in self._under_way:
             return None
         deliver = live.adapter.deliver
-        self._under_way.add(leg_id)
+        self._under_way[leg_id] = ""
         try:
             packet = ""
             if deliver.packet_by == "paste":
                 packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
-            await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening)
+            tell = partial(self._under_way.__setitem__, leg_id)
+            await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening, tell=tell)
         except RelayError as error:
             return DeliverFailed(handoff.id, leg_id, error.sentence)
         finally:
-            self._under_way.discard(leg_id)
+            self._under_way.pop(leg_id, None)
         return Delivered(handoff.id, leg_id)
 
     async def deliver_task(self, task: str, leg_id: str) -> None:
@@ -43,8 +50,9 @@ class Handing:
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
             return
-        self._under_way.add(leg_id)
+        self._under_way[leg_id] = ""
         try:
-            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task)
+            tell = partial(self._under_way.__setitem__, leg_id)
+            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task, tell=tell)
         finally:
-            self._under_way.discard(leg_id)
+            self._under_way.pop(leg_id, None)

@@ -68,7 +68,8 @@ class Stage:
     @property
     def trouble(self) -> str:
         """What keeps an effect from being performed; empty for nothing."""
-        return self._following.trouble or next(iter(self._troubles.values()), "")
+        waits = self._following.trouble or self._handing.trouble
+        return waits or next(iter(self._troubles.values()), "")
 
     @property
     def host(self) -> "Host":

@@ -1,86 +1,13 @@
 """Getting text into an agent: once, whole, and never into somebody's line or a question."""
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
-from agent_relay.app.delivery import deliver_text, type_line
-from agent_relay.domain.adapter import Deliver
+from agent_relay.app.delivery import type_line
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Leg
 from agent_relay.system.holder_client import HolderError
-from tests.support.scripted_host import NOW
-
-DELIVER = Deliver(packet_by="paste", opening="Go on.", submit_delay_ms=1, packet_escapes={"@": "(at)"})
-PASTED = b"\x1b[200~see (at)home\n\nGo on @once.\x1b[201~"
-
-
-class Agent:
-    """An agent's leg as delivery sees it: what it shows, and what was typed into it.
-
-    `reacts` is called with everything typed; `refusals` is how often somebody is in the middle of a line.
-    """
-
-    def __init__(self, *, refusals: int = 0) -> None:
-        self.leg = Leg("L", "ann", 1, NOW)
-        self.gone = asyncio.Event()
-        self.state = "ready"
-        self.input = "empty"
-        self.sees_input = True
-        self.prompted = False
-        self.typed: list[bytes] = []
-        self.holds: list[bool] = []
-        self.refusals = refusals
-        self.reacts: Callable[[bytes], None] = self.take
-        self.says_working = 0
-        self.looks = 0
-
-    @property
-    def holder(self) -> "Agent":
-        return self
-
-    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
-        if unless_typed and self.refusals:
-            self.refusals -= 1
-            raise HolderError("somebody is in the middle of a line", why="typed")
-        self.typed.append(data)
-        self.holds.append(goes_on)
-        self.reacts(data)
-
-    def take(self, data: bytes) -> None:
-        if data == b"\r":
-            self.state, self.input, self.prompted = "busy", "empty", True
-        else:
-            self.input = "typed"
-
-    async def settle_evidence(self) -> None:
-        self.looks += 1
-
-    def is_working(self) -> bool:
-        return self.gone.is_set() or self.prompted or self.state == "busy"
-
-    def say_working(self) -> None:
-        self.says_working += 1
-
-    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
-        """Waits no longer than a test may take, whatever the limit."""
-        for _ in range(200 if limit_s > 10 else 20):
-            if is_so():
-                return True
-            await asyncio.sleep(0.005)
-        return is_so()
-
-
-def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
-    """The text is delivered while things happen."""
-
-    async def main() -> None:
-        for number, happens in enumerate(meanwhile):
-            asyncio.get_running_loop().call_later(0.05 * (number + 1), happens)
-        await deliver_text(agent, DELIVER, packet="see @home", prompt="Go on @once.")
-
-    asyncio.run(main())
+from tests.support.pasted_into import DELIVER, PASTED, Agent, deliver
 
 
 def test_a_packet_and_its_prompt_are_one_paste_and_one_return() -> None:
@@ -181,21 +108,26 @@ def test_an_input_line_that_cannot_be_told_holds_nothing_up_for_long() -> None:
     assert agent.typed == [PASTED, b"\r"]
 
 
-def test_a_swallowed_return_is_sent_again_only_while_the_text_still_stands() -> None:
-    """Agents swallow a return that comes too soon after a paste."""
+def test_a_paste_that_is_drawn_late_is_not_made_twice() -> None:
+    """An agent that was slow to read had the packet twice in its first prompt."""
     agent = Agent()
-    returns = 0
+    agent.reacts = lambda _data: None
 
-    def swallow(data: bytes) -> None:
-        nonlocal returns
-        agent.input = "typed"
-        returns += data == b"\r"
-        if returns == 2:
-            agent.state = "busy"
+    def draw() -> None:
+        assert agent.typed == [PASTED]
+        agent.input, agent.reacts = "typed", agent.take
 
-    agent.reacts = swallow
-    deliver(agent)
-    assert agent.typed == [PASTED, b"\r", b"\r"]
+    deliver(agent, *[lambda: None] * 5, draw)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_paste_that_is_never_seen_is_made_three_times_at_most() -> None:
+    """Its line cannot be read right, then: a return is still pressed once, and no more."""
+    agent = Agent()
+    agent.reacts = lambda _data: None
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent)
+    assert agent.typed == [PASTED, PASTED, PASTED, b"\r"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Submitting what stands in an agent's input line: a return, and whether the agent took it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from agent_relay.app.watch import LegWatch
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+_TURN_S = 600.0
+"""How long an agent may ask, or still be starting its tools, before a return may be pressed."""
+_PAUSES_S = (1.5, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
+"""How long each return is waited for; measured from one to the first sign of work: 0.1-3 s, on a machine
+with ten times the work it can do fifteen times as long."""
+
+
+class Submission:
+    """One text on its way from an agent's input line into its work.
+
+    An agent says that it is busy for reasons of its own too: while it starts its tool servers, for one.
+    Only the record of a prompt, or work above a line that is clear of the text, says that it was submitted.
+    """
+
+    def __init__(self, watch: LegWatch, keys: str, *, is_counted: bool, tell: Callable[[str], None]) -> None:
+        self._watch = watch
+        self._keys = keys.encode()
+        self._is_counted = is_counted
+        """Whether a key counted as typed is one of a line under way, and no answer to a question."""
+        self._tell = tell
+        self._stood = False
+        self._presses = 0
+
+    async def run(self) -> None:
+        """The agent works on the text.
+
+        A return is pressed while the agent waits for a prompt, and again only while the text is seen to
+        stand there still and nobody has typed since: anywhere else it could say yes to a question. Raises
+        RelayError where the agent ends, or shows no sign of work.
+        """
+        watch, began_at = self._watch, _now()
+        for pause_s in _PAUSES_S:
+            await self._wait_for_turn()
+            if self.is_taken():
+                break
+            if not self._presses or (watch.state == "ready" and watch.input == "typed"):
+                await self._press(after_s=_now() - began_at)
+            if await watch.wait_until(self.is_taken, limit_s=pause_s):
+                break
+            self._tell(f"{watch.leg.agent} has not begun to work on its packet for {_now() - began_at:.0f} s")
+            await watch.settle_evidence()
+        if watch.gone.is_set():
+            raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
+        if not self.is_taken():
+            _log.warning("submit-failed leg=%s returns=%d input=%s", watch.leg.id, self._presses, watch.input)
+            raise RelayError(f"{watch.leg.agent} did not begin to work on its packet")
+        if self._presses != 1:
+            _log.info("submitted leg=%s returns=%d", watch.leg.id, self._presses)
+
+    def is_taken(self) -> bool:
+        """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
+        watch = self._watch
+        self._stood = self._stood or watch.input == "typed"
+        if watch.gone.is_set() or watch.prompted:
+            return True
+        is_clear = watch.input != "typed" if self._presses else self._stood and watch.input == "empty"
+        return watch.state == "busy" and is_clear
+
+    async def _wait_for_turn(self) -> None:
+        """The agent waits for a prompt, or took this one."""
+        watch = self._watch
+        if self.is_taken() or watch.state == "ready":
+            return
+        doing = "was asking" if watch.state == "asking" else "was busy with something else"
+        _log.info("submit-waits leg=%s state=%s", watch.leg.id, watch.state)
+        self._tell(f"{watch.leg.agent} {doing}: its packet waits in its input line")
+        if not await watch.wait_until(lambda: self.is_taken() or watch.state == "ready", limit_s=_TURN_S):
+            raise RelayError(
+                f"{watch.leg.agent} {doing} for {_TURN_S:.0f} s and could not be given its packet"
+            )
+
+    async def _press(self, *, after_s: float) -> None:
+        """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
+        watch = self._watch
+        try:
+            await watch.holder.type(self._keys, unless_typed=self._is_counted or self._presses > 0)
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            _log.info("submit-left leg=%s why=typed", watch.leg.id)
+            return
+        self._presses += 1
+        if self._presses > 1:
+            _log.warning("submit-again leg=%s returns=%d after_s=%.1f", watch.leg.id, self._presses, after_s)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

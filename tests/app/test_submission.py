@@ -1,0 +1,138 @@
+"""A return after a paste: pressed until the agent took the text, and nowhere it could mean anything else."""
+
+import pytest
+
+from agent_relay.domain.errors import RelayError
+from tests.support.pasted_into import PASTED, Agent, deliver
+
+
+def test_a_swallowed_return_is_sent_again_only_while_the_text_still_stands() -> None:
+    """Agents swallow a return that comes too soon after a paste."""
+    agent = Agent()
+    returns = 0
+
+    def swallow(data: bytes) -> None:
+        nonlocal returns
+        agent.input = "typed"
+        returns += data == b"\r"
+        if returns == 2:
+            agent.state, agent.input = "busy", "empty"
+
+    agent.reacts = swallow
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r", b"\r"]
+
+
+def test_an_agent_that_starts_its_tools_over_the_paste_is_given_the_return_when_it_is_done() -> None:
+    """Codex says that it works while its tool servers start: taken for a turn, the packet stood there."""
+    agent = Agent()
+
+    def start_tools(_data: bytes) -> None:
+        agent.state, agent.input, agent.reacts = "busy", "typed", agent.take
+
+    def be_done() -> None:
+        assert agent.typed == [PASTED]
+        agent.state = "ready"
+
+    agent.reacts = start_tools
+    deliver(agent, lambda: None, lambda: None, be_done)
+    assert agent.typed == [PASTED, b"\r"]
+    assert agent.told == ["ann was busy with something else: its packet waits in its input line"]
+
+
+def test_tools_that_start_before_the_paste_is_drawn_are_no_turn_either() -> None:
+    """Busy above an empty line, and no return pressed yet: nothing can have been submitted."""
+    agent = Agent()
+
+    def start_tools(_data: bytes) -> None:
+        agent.state, agent.reacts = "busy", agent.take
+
+    def be_done() -> None:
+        assert agent.typed == [PASTED]
+        agent.state, agent.input = "ready", "typed"
+
+    agent.reacts = start_tools
+    deliver(agent, lambda: None, lambda: None, lambda: None, be_done)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_return_swallowed_by_tools_that_start_is_pressed_again() -> None:
+    """Busy above the text that still stands there is not busy with the text."""
+    agent = Agent()
+
+    def swallow(data: bytes) -> None:
+        agent.input = "typed"
+        if data == b"\r":
+            agent.state, agent.reacts = "busy", agent.take
+
+    def be_done() -> None:
+        assert agent.typed == [PASTED, b"\r"]
+        agent.state = "ready"
+
+    agent.reacts = swallow
+    deliver(agent, lambda: None, lambda: None, lambda: None, lambda: None, be_done)
+    assert agent.typed == [PASTED, b"\r", b"\r"]
+
+
+def test_returns_that_do_nothing_come_to_an_end_and_are_told_meanwhile() -> None:
+    """The user can press it: the text stands there."""
+    agent = Agent()
+
+    def stand(_data: bytes) -> None:
+        agent.input = "typed"
+
+    agent.reacts = stand
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent)
+    assert agent.typed == [PASTED, *[b"\r"] * 7]
+    assert agent.told[0] == "ann has not begun to work on its packet for 0 s"
+
+
+def test_no_second_return_is_pressed_over_what_somebody_types() -> None:
+    """They have put words to the packet, and send both when they are done."""
+    agent = Agent()
+
+    def swallow(data: bytes) -> None:
+        agent.input = "typed"
+        if data == b"\r":
+            agent.refusals = 1000
+
+    def send() -> None:
+        agent.state, agent.input, agent.prompted = "busy", "empty", True
+
+    agent.reacts = swallow
+    deliver(agent, *[lambda: None] * 7, send)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_no_second_return_is_pressed_into_a_question() -> None:
+    """The first one may be what it asks about."""
+    agent = Agent()
+
+    def ask(data: bytes) -> None:
+        agent.input = "typed"
+        if data == b"\r":
+            agent.state, agent.input = "asking", "hidden"
+
+    def work() -> None:
+        assert agent.typed == [PASTED, b"\r"]
+        agent.state, agent.input = "busy", "empty"
+
+    agent.reacts = ask
+    deliver(agent, *[lambda: None] * 7, work)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_packet_somebody_submitted_is_not_given_a_return_of_ours() -> None:
+    """It would be an empty prompt, or an answer to what the agent asks next."""
+    agent = Agent()
+
+    def start_tools(_data: bytes) -> None:
+        agent.state, agent.input = "busy", "typed"
+
+    def press() -> None:
+        agent.input = "empty"
+
+    agent.reacts = start_tools
+    deliver(agent, lambda: None, press)
+    assert agent.typed == [PASTED]

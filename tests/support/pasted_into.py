@@ -1,0 +1,81 @@
+"""An agent's leg as delivery sees it: it shows what it is told to, and keeps what was typed into it."""
+
+import asyncio
+from collections.abc import Callable
+
+from agent_relay.app.delivery import deliver_text
+from agent_relay.domain.adapter import Deliver
+from agent_relay.domain.session import Leg
+from agent_relay.system.holder_client import HolderError
+from tests.support.scripted_host import NOW
+
+DELIVER = Deliver(packet_by="paste", opening="Go on.", submit_delay_ms=1, packet_escapes={"@": "(at)"})
+PASTED = b"\x1b[200~see (at)home\n\nGo on @once.\x1b[201~"
+
+
+class Agent:
+    """The leg: what it shows, and what was typed into it.
+
+    `reacts` is called with everything typed; `refusals` is how often somebody is in the middle of a line.
+    """
+
+    def __init__(self, *, refusals: int = 0) -> None:
+        self.leg = Leg("L", "ann", 1, NOW)
+        self.gone = asyncio.Event()
+        self.state = "ready"
+        self.input = "empty"
+        self.sees_input = True
+        self.prompted = False
+        self.typed: list[bytes] = []
+        self.holds: list[bool] = []
+        self.refusals = refusals
+        self.reacts: Callable[[bytes], None] = self.take
+        self.says_working = 0
+        self.looks = 0
+        self.told: list[str] = []
+
+    @property
+    def holder(self) -> "Agent":
+        return self
+
+    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
+        if unless_typed and self.refusals:
+            self.refusals -= 1
+            raise HolderError("somebody is in the middle of a line", why="typed")
+        self.typed.append(data)
+        self.holds.append(goes_on)
+        self.reacts(data)
+
+    def take(self, data: bytes) -> None:
+        if data == b"\r":
+            self.state, self.input, self.prompted = "busy", "empty", True
+        else:
+            self.input = "typed"
+
+    async def settle_evidence(self) -> None:
+        self.looks += 1
+
+    def is_working(self) -> bool:
+        return self.gone.is_set() or self.prompted or self.state == "busy"
+
+    def say_working(self) -> None:
+        self.says_working += 1
+
+    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
+        """Waits no longer than a test may take, whatever the limit."""
+        for _ in range(200 if limit_s > 10 else 20):
+            if is_so():
+                return True
+            await asyncio.sleep(0.005)
+        return is_so()
+
+
+def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
+    """The text is delivered while things happen."""
+
+    async def main() -> None:
+        for number, happens in enumerate(meanwhile):
+            asyncio.get_running_loop().call_later(0.05 * (number + 1), happens)
+        await deliver_text(agent, DELIVER, packet="see @home", prompt="Go on @once.", tell=agent.told.append)
+
+    asyncio.run(main())
