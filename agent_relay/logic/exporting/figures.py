@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent_relay.domain.session import State
+from agent_relay.logic.exporting.names import OTHER, label, shorten_path
 from agent_relay.logic.metrics.rates import Bill
 from agent_relay.logic.metrics.rows import Row
 from agent_relay.logic.watching.view import View
@@ -13,8 +14,6 @@ from agent_relay.logic.watching.view import View
 MOST_AGENTS = 32
 MOST_MODELS = 64
 """Above so many names the rest is called `other`: every name is a series somebody has to store."""
-OTHER = "other"
-_MOST_NAME = 80
 
 Kind = Literal["counter", "gauge"]
 Labels = tuple[str, ...]
@@ -72,7 +71,7 @@ def _build_tokens(agents: Sequence[Row], models: Mapping[str, Sequence[Row]]) ->
     for rows in models.values():
         for row in rows:
             used[row.key] += row.bill.tokens
-    kept = _keep_names((name for name, _ in used.most_common()), MOST_MODELS)
+    kept = _keep_names((name for name, _ in used.most_common()), MOST_MODELS, is_path=True)
     names = {row.key: name for name, row in _name_rows(agents)}
     bills = [
         ((names.get(agent, OTHER), kept.get(row.key, OTHER)), row.bill)
@@ -105,14 +104,14 @@ def _build_now(view: View) -> Iterable[Figure]:
     states = Counter(one.now.state for one in view.sessions)
     sessions = _add(((state.value,), states[state.value]) for state in State if state is not State.ENDED)
     yield Figure("sessions", "gauge", "Sessions, by state.", ("state",), sessions, "{session}")
-    resting = _add(((_cut(rest.agent), _cut(rest.scope)), 1.0) for rest in view.resting[:MOST_AGENTS])
+    resting = _add(((label(rest.agent), label(rest.scope)), 1.0) for rest in view.resting[:MOST_AGENTS])
     yield Figure(
         "agents_resting", "gauge", "Limits that keep an agent from work now.", ("agent", "scope"), resting
     )
     windows: dict[Labels, float] = {}
     for one in view.sessions:
         for window in one.now.windows:
-            place = _cut(one.now.agent), _cut(window.name)
+            place = label(one.now.agent), label(window.name)
             if place in windows or len(windows) < MOST_AGENTS:
                 windows[place] = max(windows.get(place, 0.0), window.used_percent / 100)
     about = "How much of a usage window is used, as agents at work last said."
@@ -128,18 +127,13 @@ def _name_rows(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     return [(kept.get(row.key, OTHER), row) for row in rows]
 
 
-def _keep_names(names: Iterable[str], most: int) -> dict[str, str]:
-    """The first `most` of the names, each with what is shown of it."""
+def _keep_names(names: Iterable[str], most: int, *, is_path: bool = False) -> dict[str, str]:
+    """The first `most` of the names, each with what is shown of it; with `is_path` they may be files."""
     kept: dict[str, str] = {}
     for name in names:
         if len(kept) < most:
-            kept[name] = _cut(name)
+            kept[name] = label(shorten_path(name) if is_path else name)
     return kept
-
-
-def _cut(name: str) -> str:
-    """A name as a label: printable, and no longer than anybody's."""
-    return "".join(sign if sign.isprintable() else "?" for sign in name[:_MOST_NAME]) or "unknown"
 
 
 def _add(pairs: Iterable[tuple[Labels, float]]) -> dict[Labels, float]:

@@ -1,8 +1,7 @@
 """What a webhook is told: that something happened, to whom, by names, codes and moments; nobody's words."""
 
-import re
-
 from agent_relay.domain.watch_event import EventTold
+from agent_relay.logic.exporting.names import is_code, shorten_path
 
 NAMES = frozenset(
     {
@@ -12,17 +11,20 @@ NAMES = frozenset(
     }
 )  # fmt: skip
 """The events that are sent."""
-_CODE = re.compile(r"[\w.:+@/-]{1,80}")
 
 
 def build_hook_event(told: EventTold) -> dict[str, object] | None:
     """The body that is sent, `None` for an event nobody needs to be told of.
 
-    Details are codes, names and moments; anything else does not leave this machine, whoever wrote it.
+    Details are codes, names and moments; anything else does not leave this machine, whoever wrote it. Of a
+    model that is a file here only the file's own name does.
     """
-    if told.name not in NAMES or (told.name == "signal.seen" and told.details.get("decides") != "true"):
+    if told.name not in NAMES or not is_code(told.session):
         return None
-    details = {name: text for name, text in told.details.items() if _CODE.fullmatch(text)}
+    if told.name == "signal.seen" and told.details.get("decides") != "true":
+        return None
+    told_of = {**told.details, "model": shorten_path(told.details.get("model", ""))}
+    details = {name: text for name, text in told_of.items() if is_code(text)}
     return {
         "schema": "agent-relay/webhook",
         "version": 1,

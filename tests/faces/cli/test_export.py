@@ -29,6 +29,7 @@ USAGE = [
     {"type": "session", "at": "2026-11-20T10:00:00Z", "id": "6f1d", "agent": "demo", "cwd": "/x"},
     {"type": "prompt", "at": "2026-11-20T10:00:01Z", "text": PROMPT},
     {"type": "usage", "at": "2026-11-20T10:00:02Z", "input": 1200, "output": 34},
+    {"type": "usage", "at": "2026-11-20T10:00:02Z", "input": 5, "model": "/home/ann/secret/llama.gguf"},
     {"type": "done", "at": "2026-11-20T10:00:03Z"},
 ]
 
@@ -173,6 +174,8 @@ def test_prometheus_and_a_collector_get_the_same_figures(
     assert found["agent_relay_tokens_total", "agent=demo,kind=input,model=scripted"] == 1200
     assert found["agent_relay_tokens_total", "agent=demo,kind=output,model=scripted"] == 34
     assert found["agent_relay_tokens_unpriced_total", "agent=demo,model=scripted"] == 1234
+    assert found["agent_relay_tokens_total", "agent=demo,kind=input,model=llama.gguf"] == 5
+    assert "secret" not in ask(port)[1]
     assert ("agent_relay_cost_usd_total", "agent=demo,model=scripted") not in found
     assert found["agent_relay_daemon_up", ""] == 0
     child = terminals.open("agent", "demo")

@@ -72,8 +72,8 @@ def test_labels_are_bounded_whatever_agents_and_models_are_called() -> None:
     )
     assert len(found["turns"].values) == 33
     assert ("agent-39",) not in found["turns"].values
-    hostile = build([Row("a\n" + "x" * 200, bill(1)), Row("", bill(1))])
-    assert set(hostile["turns"].values) == {("a?" + "x" * 78,), ("unknown",)}
+    hostile = build([Row("a\n" + "x" * 200, bill(1)), Row("x" * 200, bill(1)), Row("", bill(1))])
+    assert set(hostile["turns"].values) == {("other",), ("x" * 80,), ("unknown",)}
 
 
 def test_what_is_now_is_told_by_state_agent_and_window() -> None:
