@@ -12,7 +12,7 @@ from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.agent import check_agent
 from agent_relay.faces.cli.run import check_task, parse_turns, print_event, read_task
 from agent_relay.faces.cli.sessions import find_session
-from agent_relay.faces.cli.turn_printing import ChatPlain
+from agent_relay.faces.cli.turn_printing import choose_chat_form
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions
 
@@ -22,9 +22,9 @@ HELP = """usage: agent-relay chat AGENT AGENT… TASK [-n TURNS] [--json]
 
 The agents work on TASK in turns, in one session and in this folder, without a screen. Each goes on in its own
 conversation and is told what the others said since its last turn. The chat is over when every agent in a row
-has ended with a line that says only AGREED, or after TURNS. Their words are the output, as Markdown;
-everything of relay's is on standard error. The next agent of the order takes the place of one at its limit;
-where there is none, the chat goes on without it.
+has ended with a line that says only AGREED, or after TURNS. Their words are the output, as Markdown, laid out
+on a terminal; everything of relay's is on standard error. The next agent of the order takes the place of one
+at its limit; where there is none, the chat goes on without it.
 
   TASK           what to do; - reads it from standard input
   -n TURNS       at most that many turns in all (default 12)
@@ -65,7 +65,7 @@ def run(words: list[str]) -> int:
         check_task(str(wish["task"]), "chat")
     if "session" in wish:
         wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
-    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else ChatPlain().show)
+    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else choose_chat_form().show)
     last = loop.run_chat({**wish, "agents": agents, "cwd": cwd, "env": dict(os.environ)})
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
 

@@ -11,6 +11,8 @@ from agent_relay.faces.rendering.tools import describe_call
 from agent_relay.logic.plain import clean_text
 
 _TOOL_LENGTH = 100
+_WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
+"""What an agent says or does: it is said before it who that is."""
 
 
 class Plain:
@@ -80,17 +82,15 @@ class ChatPlain(Plain):
         match event.get("type"):
             case "next":
                 self._speaker = ""
-                owner, speaker = event.get("agent"), event.get("speaker")
-                if owner != speaker:
-                    self.note(f"→ {owner} rests; {speaker} takes its place.")
+                self.note(describe_seat(event))
             case "text" if event.get("agent") != self._speaker:
                 self._speaker = str(event.get("agent"))
                 super().show({"type": "text", "text": f"{self._before}## {self._speaker}\n\n"})
                 self._before = "\n"
                 super().show(event)
             case "chat-end":
-                self.note(str(event.get("message", "")))
-                self.note(f"→ Session {event.get('session')}. Go on: chat --continue {event.get('session')}")
+                for line in describe_chat_end(event):
+                    self.note(line)
             case _:
                 super().show(event)
 
@@ -121,9 +121,58 @@ class LaidOut:
         self._view.end()
 
 
+class ChatLaidOut(LaidOut):
+    """A chat on a terminal: who speaks begins each turn, which is laid out as every other one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._speaker = ""
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """The event is on its way to the terminal; after a turn's last one all of it is painted."""
+        match event.get("type"):
+            case "next":
+                self._speaker = ""
+                line = describe_seat(event)
+                if line:
+                    _write(f"{plain(line)}\n")
+            case "chat-end":
+                _write("".join(f"{plain(line)}\n" for line in describe_chat_end(event)))
+            case "end":
+                self._view.show(event)
+                self._view.end()
+            case kind:
+                speaker = str(event.get("agent", ""))
+                if kind in _WORDS and speaker != self._speaker:
+                    self._speaker = speaker
+                    self._view.begin(speaker, "")
+                self._view.show(event)
+
+
+def choose_chat_form() -> ChatPlain | ChatLaidOut:
+    """Laid out where all of it goes to terminals."""
+    return ChatLaidOut() if _is_seen() else ChatPlain()
+
+
 def choose_form() -> Plain | LaidOut:
     """Laid out where all of it goes to terminals."""
-    return LaidOut() if sys.stdout.isatty() and sys.stderr.isatty() else Plain()
+    return LaidOut() if _is_seen() else Plain()
+
+
+def _is_seen() -> bool:
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def describe_seat(event: Mapping[str, object]) -> str:
+    """That another agent has the place of one that rests; empty where nobody rests."""
+    owner, speaker = event.get("agent"), event.get("speaker")
+    return f"→ {owner} rests; {speaker} takes its place." if owner != speaker else ""
+
+
+def describe_chat_end(event: Mapping[str, object]) -> tuple[str, str]:
+    """How the chat ended, and how it is gone on with."""
+    session = event.get("session")
+    return str(event.get("message", "")), f"→ Session {session}. Go on: chat --continue {session}"
 
 
 def _name_session(event: Mapping[str, object]) -> str:

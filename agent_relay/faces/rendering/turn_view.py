@@ -95,7 +95,7 @@ class _View:
         first, *rest = clean_text(prompt).strip().split("\n")
         room = _PROMPT_LINES * self._columns
         shown = [cut_line(line, room) for line in (first, *rest[: _PROMPT_LINES - 1])]
-        lines = [f"{self._ink.paint('bold', f'{name} >')} {shown[0]}", *shown[1:]]
+        lines = [f"{self._ink.paint('bold', f'{name} >')} {shown[0]}".rstrip(), *shown[1:]]
         more = len(rest) - _PROMPT_LINES + 1
         self._put("begin", [*lines, *([self._ink.paint("dim", f"  … {more} more")] if more > 0 else [])])
 
