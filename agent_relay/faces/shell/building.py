@@ -23,6 +23,7 @@ from agent_relay.faces.shell.history import TypedHistory
 from agent_relay.faces.shell.making_room import make_room
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
+from agent_relay.faces.shell.pasting import PastingInput
 from agent_relay.faces.shell.prompt import Prompt
 from agent_relay.faces.shell.rejoining import find_under_way
 from agent_relay.faces.shell.returning import Returning
@@ -49,7 +50,9 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     output = Vt100_Output(
         sys.stdout, _get_size, term=os.environ.get("TERM"), default_color_depth=depth, enable_cpr=False
     )
-    shell.take_prompt(Prompt(shell, history=history, completer=ShellCompleter(folders, cwd), output=output))
+    completer = ShellCompleter(folders, cwd)
+    source = PastingInput(sys.stdin)
+    shell.take_prompt(Prompt(shell, history=history, completer=completer, output=output, source=source))
     shell.say(*greet(own, shell.conversation.agent))
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:

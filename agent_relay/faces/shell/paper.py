@@ -51,6 +51,7 @@ class Paper:
         finally:
             if app is not None and is_drawn:
                 app.renderer.reset()
+                app.render_counter += 1
                 # At once, not with the next turn of the loop: nobody sees a screen without its prompt.
                 app.renderer.render(app, app.layout)
 

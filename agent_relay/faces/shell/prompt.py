@@ -56,6 +56,7 @@ class Prompt:
         source: Input | None = None,
     ) -> None:
         self._behind = behind
+        self._drawn: tuple[int, AnyFormattedText] = (-1, "")
         self._session: PromptSession[str] = PromptSession(
             message=self._render,
             multiline=True,
@@ -87,6 +88,13 @@ class Prompt:
         return before.startswith("/") or before.rpartition(" ")[2].startswith("@")
 
     def _render(self) -> AnyFormattedText:
+        # Asked for once a row: a paste of one line has thousands of them.
+        drawn = self.app.render_counter
+        if self._drawn[0] != drawn:
+            self._drawn = (drawn, self._build_text())
+        return self._drawn[1]
+
+    def _build_text(self) -> AnyFormattedText:
         width = self.app.output.get_size().columns
         waiting = self._behind.list_waiting()
         lines = [f"  waits: {_shorten(message)}" for message in waiting[:_SHOWN_WAITING]]
