@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.app.senses import Senses
+from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name
 from agent_relay.domain.context import Level, Reading
 from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
@@ -20,7 +20,7 @@ from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.detector.gauge import Gauge
 from agent_relay.logic.detector.records import is_meant
 from agent_relay.logic.naming import find_names
-from agent_relay.logic.readiness import AgentState, InputState, read_input, read_state
+from agent_relay.logic.readiness import AgentState, InputState, believe_state, read_input, read_state
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.stream import Verdict
 from agent_relay.system.clock import Clock
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from agent_relay.logic.detector.windows import Reading as Window
     from agent_relay.logic.screen import Screen
 
-_log = logging.getLogger(__name__)
 _NEW_S = 10.0
 """How long a leg that announces its state is not believed by its screen alone; measured: 0.4 s."""
 _SHORTEST_TICK_S = 0.05
@@ -56,10 +55,10 @@ class LegWatch:
         self.prompted = False
         self.heard = 0
         self.verdict = Verdict(senses.says)
-        self.stirred: Callable[[], None] = _stir_nobody
-        self.tell: Callable[[Happened], None] = _tell_nobody
+        self.stirred: Callable[[], None] = stir_nobody
+        self.tell: Callable[[Happened], None] = tell_nobody
         self.names: dict[str, str] = {}
-        self.renamed: Callable[[str, dict[str, str]], None] = _tell_nobody_the_name
+        self.renamed: Callable[[str, dict[str, str]], None] = tell_nobody_the_name
         self._holder: HolderConnection | None = None
         self._changed = asyncio.Condition()
         self._senses = senses
@@ -80,6 +79,7 @@ class LegWatch:
         self._gauge = Gauge(senses.rules.context, started_at=leg.starting_at)
         self._level = Level.UNKNOWN
         self._ticker: asyncio.TimerHandle | None = None
+        self._had_turns = leg.was_ready or leg.was_busy
 
     @property
     def sees_input(self) -> bool:
@@ -197,6 +197,8 @@ class LegWatch:
             state = read_state(
                 self._senses.rules, self.screen, state_record=self._state_record, is_new=is_new
             )
+            state = believe_state(self._senses.rules, state, had_turns=self._had_turns or self.prompted)
+            self._had_turns = self._had_turns or state == "ready"
             self.input = read_input(self._senses.rules, self.screen)
             if state not in ("unknown", self.state):
                 self.state = state
@@ -285,15 +287,3 @@ class LegWatch:
         with contextlib.suppress(HolderError):
             await self.holder.collect()
         return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)
-
-
-def _tell_nobody(happened: Happened) -> None:
-    _log.warning("told-nobody what=%s", type(happened).__name__)
-
-
-def _stir_nobody() -> None:
-    return
-
-
-def _tell_nobody_the_name(leg_id: str, _names: dict[str, str]) -> None:
-    _log.warning("told-nobody leg=%s what=name", leg_id)

@@ -29,6 +29,16 @@ def read_state(
     return "unknown"
 
 
+def believe_state(rules: Rules, state: AgentState, *, had_turns: bool) -> AgentState:
+    """`starting` for one that is busy before its first turn: with its tool servers, say; else `state`.
+
+    `had_turns` is whether the leg waited for a prompt before, or was heard to take one. An agent whose
+    records tell no prompts is believed.
+    """
+    hears_prompts = any(sign.means == "prompt" for sign in rules.progress)
+    return "starting" if state == "busy" and hears_prompts and not had_turns else state
+
+
 def read_input(rules: Rules, screen: Screen) -> InputState:
     """Whether the line people type into is empty or half typed; `hidden` where it is not on the screen."""
     line = rules.input

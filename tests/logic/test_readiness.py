@@ -1,7 +1,7 @@
 import pytest
 
 from agent_relay.domain.rules import Rules
-from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.readiness import AgentState, believe_state, read_input, read_state
 from agent_relay.logic.screen import Row, Screen
 
 RULES = Rules.model_validate(
@@ -15,6 +15,14 @@ RULES = Rules.model_validate(
             {"id": "prompt", "state": "ready", "pattern": "^>"},
         ],
         "input": {"row": r"^[>.] ?(?P<typed>.*)$", "hint": "Type here", "hint_colours": ["palette:8"]},
+    }
+)
+TOLD = Rules.model_validate(
+    {
+        "progress": [
+            {"source": "transcript", "where": {}, "means": "answer"},
+            {"source": "transcript", "where": {"equals": {"type": "prompt"}}, "means": "prompt"},
+        ]
     }
 )
 ANCHORED = Rules.model_validate(
@@ -98,3 +106,19 @@ def test_a_new_agent_that_announces_its_state_is_not_believed_by_its_prompt_alon
     assert read_state(rules, show(">"), is_new=True) == "unknown"
     assert read_state(rules, show(">", agent_state="state=error"), is_new=True) == "ready"
     assert read_state(rules, show(">"), is_new=False) == "ready"
+
+
+@pytest.mark.parametrize(
+    ("rules", "state", "had_turns", "expected"),
+    [
+        (TOLD, "busy", False, "starting"),
+        (TOLD, "busy", True, "busy"),
+        (TOLD, "ready", False, "ready"),
+        (RULES, "busy", False, "busy"),
+    ],
+)
+def test_an_agent_that_is_busy_before_its_first_turn_is_starting(
+    rules: Rules, state: AgentState, *, had_turns: bool, expected: str
+) -> None:
+    """Codex works while its tool servers start: taken for a turn, the task was never given."""
+    assert believe_state(rules, state, had_turns=had_turns) == expected
