@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Opened, Prompted, Used
 
 _DEPTH = 64
+_get_moment = attrgetter("at")
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
     that begins, then ends, earlier. Sessions of subagents are part of those they work for.
     """
     files = [marks for marks in transcripts if marks]
-    told = [mark for marks in files for mark in marks if isinstance(mark, Opened)]
+    told = [mark for marks in files for mark in marks if type(mark) is Opened]
     # The first word counts: a subagent's file may name its session, too, and lies behind the session's own.
     opened = {mark.session: mark for mark in reversed(told)}
     files.sort(key=lambda marks: _order(marks, opened))
@@ -47,10 +49,11 @@ def _first_moment(native: Native) -> tuple[int, str]:
 
 
 def _order(marks: Sequence[Mark], opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
-    dated = [mark for mark in marks if not isinstance(mark, Opened)]
-    session = dated[0].session if dated else ""
-    first = dated[0].at if dated else 0
-    return len(_list_ancestors(session, opened)), first, max((mark.at for mark in dated), default=0), session
+    first = next((mark for mark in marks if not isinstance(mark, Opened)), None)
+    if first is None:
+        return 0, 0, 0, ""
+    last = max([mark.at for mark in marks if not isinstance(mark, Opened)])
+    return len(_list_ancestors(first.session, opened)), first.at, last, first.session
 
 
 def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
@@ -116,7 +119,7 @@ class _Pool:
                     native.changes.append(mark)
         for native in natives.values():
             for marks in (native.used, native.prompts, native.failures, native.changes):
-                marks.sort(key=lambda mark: mark.at)
+                marks.sort(key=_get_moment)
         return list(natives.values())
 
     def _keep_unnamed(self) -> list[Used]:

@@ -1,5 +1,6 @@
 """What a model's tokens cost, and the cost of sums of them; what is not known is said to be unknown."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -20,7 +21,10 @@ class Rate:
 
 
 Rates = Callable[[str, int], Sequence[Rate]]
-"""The rates of a model at a moment (epoch in ms), by rising `above`; empty where its price is not known."""
+"""The rates of a model at a moment (epoch in ms), by rising `above`; empty where its price is not known.
+
+They are the same all through a quarter of an hour.
+"""
 
 
 @dataclass(slots=True)
@@ -28,6 +32,7 @@ class Bill:
     """Tokens added up, and their cost.
 
     `unpriced` are the models without a known price, with the tokens they used; `cost` leaves those out.
+    `paid` are the counts of the others by what they cost, in the order of a rate's prices.
     """
 
     input: int = 0
@@ -37,32 +42,55 @@ class Bill:
     reasoning: int = 0
     answers: int = 0
     unpriced: dict[str, int] = field(default_factory=dict)
-    _sums: dict[Rate, list[int]] = field(default_factory=dict)
+    paid: dict[Rate, list[int]] = field(default_factory=dict)
 
     def add(self, used: Used, rates: Rates) -> None:
         """Take one answer in."""
-        self.add_at(used, find_rate(used, rates))
+        self.add_all((used,), rates(used.model, used.at))
 
-    def add_at(self, used: Used, rate: Rate | None) -> None:
-        """Take one answer in at a rate that is known already; `None` where there is none."""
-        self.answers += 1
-        self.input += used.input
-        self.cached += used.cached
-        self.cache_write += used.cache_write
-        self.output += used.output
-        self.reasoning += used.reasoning
-        if rate is None:
-            name = used.model or "unknown"
-            self.unpriced[name] = self.unpriced.get(name, 0) + used.tokens
+    def add_all(self, answers: Sequence[Used], rates: Sequence[Rate]) -> None:
+        """Take answers of one model in, all of a time at which these were its rates."""
+        if len(rates) <= 1:
+            self._add_at(rates[0] if rates else None, answers)
             return
-        sums = self._sums.get(rate)
-        if sums is None:
-            sums = self._sums[rate] = [0, 0, 0, 0, 0]
-        sums[0] += used.input
-        sums[1] += used.cached
-        sums[2] += used.cache_write - used.cache_write_long
-        sums[3] += used.cache_write_long
-        sums[4] += used.output
+        above = [rate.above for rate in rates[1:]]
+        tiers: list[list[Used]] = [[] for _ in rates]
+        for used in answers:
+            tiers[bisect_left(above, used.input + used.cached + used.cache_write)].append(used)
+        for rate, same in zip(rates, tiers, strict=True):
+            if same:
+                self._add_at(rate, same)
+
+    def _add_at(self, rate: Rate | None, answers: Sequence[Used]) -> None:
+        """Take answers of one model in that all pay the same; `None` where nobody knows what."""
+        new = cached = written = long = output = reasoning = 0
+        for used in answers:
+            new += used.input
+            cached += used.cached
+            written += used.cache_write
+            long += used.cache_write_long
+            output += used.output
+            reasoning += used.reasoning
+        part = Bill(new, cached, written, output, reasoning, len(answers))
+        if rate is not None:
+            part.paid[rate] = [new, cached, written - long, long, output]
+        else:
+            part.unpriced[answers[0].model or "unknown"] = part.tokens
+        self.merge(part)
+
+    def merge(self, bill: "Bill") -> None:
+        """Take all of another bill in."""
+        self.answers += bill.answers
+        self.input += bill.input
+        self.cached += bill.cached
+        self.cache_write += bill.cache_write
+        self.output += bill.output
+        self.reasoning += bill.reasoning
+        for rate, counts in bill.paid.items():
+            known = self.paid.get(rate, (0,) * len(counts))
+            self.paid[rate] = [count + more for count, more in zip(known, counts, strict=True)]
+        for name, tokens in bill.unpriced.items():
+            self.unpriced[name] = self.unpriced.get(name, 0) + tokens
 
     @property
     def tokens(self) -> int:
@@ -72,18 +100,9 @@ class Bill:
     @property
     def cost(self) -> Decimal | None:
         """US dollars for what has a known price; `None` where nothing has."""
-        if not self._sums:
+        if not self.paid:
             return None if self.unpriced else Decimal(0)
-        return sum((_multiply(rate, sums) for rate, sums in self._sums.items()), Decimal(0))
-
-
-def find_rate(used: Used, rates: Rates) -> Rate | None:
-    """What the answer's tokens cost by the size of its request; `None` where nobody knows."""
-    found, size = None, used.input + used.cached + used.cache_write
-    for rate in rates(used.model, used.at):
-        if found is None or size > rate.above:
-            found = rate
-    return found
+        return sum((_multiply(rate, sums) for rate, sums in self.paid.items()), Decimal(0))
 
 
 def _multiply(rate: Rate, sums: Sequence[int]) -> Decimal:

@@ -3,16 +3,20 @@
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
 from agent_relay.domain.session import State
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Bill, Rates, find_rate
+from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.turns import cut_turns
 from agent_relay.logic.metrics.work import WAITING, LegWork, SessionWork, Span, find_leg
+from agent_relay.logic.transcripts.usage.marks import Used
 
 By = Literal["session", "leg", "agent", "model", "day"]
 DAY_MS = 86_400_000
+QUARTER_MS = 900_000
+"""Days in every zone, and prices, begin with a quarter of an hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,8 @@ class Row:
 class Question:
     """What is asked: rows `by` what, since when (epoch in ms), of which agent (empty for all).
 
-    `day_of` names the user's day of a moment in epoch ms, `rates` prices models. `is_ours_only` leaves out
-    what was no leg's work.
+    `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
+    quarter of an hour. `is_ours_only` leaves out what was no leg's work.
     """
 
     by: By
@@ -133,11 +137,13 @@ class _Table:
         """Take in what one native session tells, each mark as the work of the leg that did it."""
         legs = self._legs.get(native.session, [])
         find = _Finder(legs, native)
-        rates, by_model = self._question.rates, self._question.by == "model"
-        for used in native.used:
-            rate = find_rate(used, rates)
-            for row in self._at(find(used.at), used.at, model=used.model if by_model else ""):
-                row.bill.add_at(used, rate)
+        by_model = self._question.by == "model"
+        runs = self._cut_runs(native, find)
+        for owner, answers in runs:
+            bill, first, model = Bill(), answers[0].at, answers[0].model
+            bill.add_all(answers, self._question.rates(model, first))
+            for row in self._at(owner, first, last=answers[-1].at, model=model if by_model else ""):
+                row.bill.merge(bill)
         for change in native.changes:
             for row in self._at(find(change.at), change.at):
                 row.added += change.added
@@ -150,7 +156,7 @@ class _Table:
                 row.failed += turn.is_failed
                 if owner is find.own:
                     row.active_ms = (row.active_ms or 0) + turn.active_ms
-        for begin, end in self._find_own_time(native, find):
+        for begin, end in self._find_own_time(native, find, runs):
             for row in self._at(find.own, begin):
                 row.wall_ms = (row.wall_ms or 0) + end - begin
 
@@ -163,16 +169,30 @@ class _Table:
                 row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
                 row.waiting_ms = (row.waiting_ms or 0) + (length if span.state in WAITING else 0)
 
-    def _find_own_time(self, native: Native, find: _Finder) -> list[tuple[int, int]]:
+    def _cut_runs(self, native: Native, find: _Finder) -> list[tuple[Owner, list[Used]]]:
+        """The answers that were asked for, in pieces of one model and owner within a quarter hour."""
+
+        def place(used: Used) -> tuple[int, str, Owner]:
+            # What nothing dates is of no quarter.
+            return used.at and used.at // QUARTER_MS + 1, used.model, find(used.at)
+
+        since = self._question.since
+        asked = native.used if not since else [used for used in native.used if used.at >= since]
+        return [(key[2], list(answers)) for key, answers in groupby(asked, place)]
+
+    def _find_own_time(
+        self, native: Native, find: _Finder, runs: Sequence[tuple[Owner, Sequence[Used]]]
+    ) -> list[tuple[int, int]]:
         """From the first to the last of what was no leg's work, day by day where rows are days."""
         since, by_day = self._question.since, self._question.by == "day"
+        times = [(answers[0].at, answers[-1].at) for owner, answers in runs if owner is find.own]
+        for listed in (native.prompts, native.failures, native.changes):
+            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find(mark.at) is find.own]
         spans: dict[str, tuple[int, int]] = {}
-        marks = (native.used, native.prompts, native.failures, native.changes)
-        for mark in (mark for listed in marks for mark in listed):
-            at = mark.at
-            if at and at >= since and find(at) is find.own:
-                begin, end = spans.get(key := self._question.day_of(at) if by_day else "", (at, at))
-                spans[key] = min(begin, at), max(end, at)
+        for first, last in times:
+            if first:
+                begin, end = spans.get(key := self._question.day_of(first) if by_day else "", (first, last))
+                spans[key] = min(begin, first), max(end, last)
         return list(spans.values())
 
     def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -190,8 +210,11 @@ class _Table:
             begin = high
         yield begin, end
 
-    def _at(self, owner: Owner, at: int, *, model: str = "") -> Sequence[Row]:
-        """The row something belongs to, and the total; none where it was not asked for."""
+    def _at(self, owner: Owner, at: int, *, last: int = 0, model: str = "") -> Sequence[Row]:
+        """The row something belongs to, and the total; none where it was not asked for.
+
+        What goes on until `last` does so within a quarter of an hour.
+        """
         if at < self._question.since:
             return ()
         key = self._name(owner, at, model)
@@ -200,7 +223,7 @@ class _Table:
             rows = self._found[owner, key] = self._find(owner, key)
         for row in rows:
             row.first = min(row.first or at, at)
-            row.last = max(row.last, at)
+            row.last = max(row.last, last or at)
         return rows
 
     def _find(self, owner: Owner, key: str) -> Sequence[Row]:

@@ -1,8 +1,9 @@
 """Cuts a native session into turns: one prompt and all that follows."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from agent_relay.logic.metrics.pool import Native
 
@@ -23,11 +24,11 @@ def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
     lasts = list(starts)
     models = [""] * len(starts)
     failed = [False] * len(starts)
-    for used in native.used:
-        place = bisect_right(starts, used.at) - 1
-        if place >= 0:
-            lasts[place] = max(lasts[place], used.at)
-            models[place] = models[place] or used.model
+    moments = [used.at for used in native.used]
+    cuts = [bisect_left(moments, start) for start in starts] + [len(moments)]
+    for place, (begin, end) in enumerate(pairwise(cuts)):
+        lasts[place] = max(moments[begin:end], default=starts[place])
+        models[place] = next((used.model for used in native.used[begin:end] if used.model), "")
     for at in (*(mark.at for mark in native.changes), *(mark.at for mark in native.failures)):
         place = bisect_right(starts, at) - 1
         if place >= 0:

@@ -20,7 +20,7 @@ from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.faces.cli.metrics.view import name_row
 from agent_relay.faces.cli.printing import print_json
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.logic.metrics.rows import By, Question, sum_rows
+from agent_relay.logic.metrics.rows import QUARTER_MS, By, Question, sum_rows
 from agent_relay.logic.metrics.work import to_ms
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import keep_report
@@ -30,7 +30,6 @@ from agent_relay.system.prices import PriceList
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-_QUARTER_MS = 900_000
 
 
 _words: ContextVar[list[str]] = ContextVar("words")
@@ -131,12 +130,12 @@ def _report(wanted: Wanted, by: By, since: str, agent: str, environ: Mapping[str
 @lru_cache(maxsize=100_000)
 def _name_quarter(quarter: int) -> str:
     """The day by the machine's zone; every zone's offset is a whole number of quarter hours."""
-    return datetime.fromtimestamp(quarter * _QUARTER_MS / 1000, UTC).astimezone().date().isoformat()
+    return datetime.fromtimestamp(quarter * QUARTER_MS / 1000, UTC).astimezone().date().isoformat()
 
 
 def name_day(at: int) -> str:
     """The user's day of a moment in epoch ms, ISO."""
-    return _name_quarter(at // _QUARTER_MS)
+    return _name_quarter(at // QUARTER_MS)
 
 
 def _parse_by(text: str) -> By:
