@@ -11,9 +11,9 @@ from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session
-from agent_relay.domain.spending import Mark, Spending
+from agent_relay.domain.spending import Spending
 from agent_relay.domain.spending_effect import Counted
-from agent_relay.logic.spending import find_spending
+from agent_relay.logic.spending import find_spending, is_news
 from agent_relay.system.local_zone import LocalZone
 from agent_relay.system.spending import Counter
 
@@ -24,6 +24,8 @@ _SHARE = 20
 """A count that takes long is made seldom: no more than one part in so many of the time."""
 _SETTLE_S = 0.5
 """How long after a turn its last record may be written."""
+_REPORTS = 3
+"""A mistake of ours that comes back with every count is reported this often."""
 _IDLE_S = 86_400.0
 
 
@@ -32,6 +34,7 @@ class Counting:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._reports = 0
         budgets = ground.config.build_budgets()
         specs = {
             str(name): loaded.adapter.transcript
@@ -47,7 +50,7 @@ class Counting:
         tell: Callable[[Happened], None],
         name: Callable[[], Awaitable[None]],
     ) -> None:
-        """Every mark passed while the leg lives is told; the first count tells whatever is not open.
+        """Every mark passed while the leg lives is told; the first count tells how all of them stand.
 
         An agent that does not say which of its sessions it works in has its leg named by `name` once it has
         worked: what it uses could not be told from others' before.
@@ -56,7 +59,7 @@ class Counting:
         while not live.watch.gone.is_set():
             if not _is_named(get_session(), live.leg.id):
                 if live.watch.heard:
-                    await name()
+                    await self._try(name)
                     await asyncio.sleep(_SETTLE_S)
             elif self._counter is None:
                 return
@@ -64,19 +67,36 @@ class Counting:
             if self._counter is not None:
                 found = await self._count(self._counter, live, get_session())
                 if is_first or _has_news(get_session(), found):
-                    tell(Counted(live.leg.id, tuple(one for one in found if one.mark is not Mark.OPEN)))
+                    tell(Counted(live.leg.id, tuple(found)))
                 is_first = False
             pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
             await _pause(live.watch, pause_s, is_headless=live.leg.headless)
 
     async def _count(self, counter: Counter, live: LiveLeg, session: Session) -> Sequence[Spending]:
+        """How the budgets stand; where that cannot be counted, it is what is said of them."""
         ground = self._ground
-        environ, now = live.luggage.environ, ground.clock.now()
+        environ, now, zone = live.luggage.environ, ground.clock.now(), LocalZone()
         try:
-            return await asyncio.to_thread(counter.count, session, now=now, zone=LocalZone(), environ=environ)
+            return await asyncio.to_thread(counter.count, session, now=now, zone=zone, environ=environ)
         except RelayError as error:
             _log.warning("budgets-uncounted session=%s why=%s", session.id, type(error).__name__)
-            return ()
+            why = error.sentence
+        except Exception as error:  # noqa: BLE001 - the root of a count: the next one is made all the same
+            self._report(error)
+            why = "agent-relay made a mistake in counting"
+        return counter.tell_uncounted(why, now=now, zone=zone)
+
+    async def _try(self, name: Callable[[], Awaitable[None]]) -> None:
+        """The leg is named, if it can be: a budget of a day is counted without that."""
+        try:
+            await name()
+        except Exception as error:  # noqa: BLE001 - whatever an agent's records hold, its budgets are counted
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        self._reports += 1
+        if self._reports <= _REPORTS:
+            self._ground.report(error)
 
 
 def _is_named(session: Session, leg_id: str) -> bool:
@@ -85,12 +105,7 @@ def _is_named(session: Session, leg_id: str) -> bool:
 
 
 def _has_news(session: Session, found: Sequence[Spending]) -> bool:
-    for one in found:
-        known = find_spending(session, one.budget)
-        before = known.mark if known is not None and known.period == one.period else Mark.OPEN
-        if one.mark.is_above(before):
-            return True
-    return False
+    return any(is_news(find_spending(session, one.budget), one) for one in found)
 
 
 async def _pause(watch: LegWatch, pause_s: float, *, is_headless: bool) -> None:

@@ -7,9 +7,14 @@ from enum import StrEnum
 
 
 class Mark(StrEnum):
-    """How much of a budget is used; `unpriced` while that is not known because a model has no known price."""
+    """How much of a budget is used.
+
+    `uncounted` while that cannot be counted, or not all of it; `unpriced` while it is not known because some
+    model has no known price.
+    """
 
     OPEN = "open"
+    UNCOUNTED = "uncounted"
     UNPRICED = "unpriced"
     WARN = "warn"
     SPENT = "spent"

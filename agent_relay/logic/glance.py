@@ -29,7 +29,7 @@ _FALLS_TO = {
     "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
     "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
 }
-_MARKS = ("unpriced", "warn", "spent")
+_MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
 """How much of a budget is used, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 

@@ -48,6 +48,18 @@ def find_spending(session: Session, budget: str) -> Spending | None:
     return next((known for known in session.budgets if known.budget == budget), None)
 
 
+def is_news(known: Spending | None, found: Spending) -> bool:
+    """Whether the user is told of what was found: within a day, and in a session, a budget is only used more.
+
+    One that cannot be counted is told of, too, and when it can be again, but for one that is used up.
+    """
+    if known is None or known.period != found.period:
+        return found.mark is not Mark.OPEN
+    if Mark.UNCOUNTED in {known.mark, found.mark}:
+        return known.mark not in {found.mark, Mark.SPENT}
+    return found.mark.is_above(known.mark)
+
+
 def _with(session: Session, noted: Spending) -> Session:
     others = tuple(known for known in session.budgets if known.budget != noted.budget)
     return replace(session, budgets=(*others, noted))

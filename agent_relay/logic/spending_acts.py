@@ -11,7 +11,7 @@ from agent_relay.domain.spending_effect import Counted
 from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
-from agent_relay.logic.spending import find_spending, is_about, is_current
+from agent_relay.logic.spending import find_spending, is_about, is_current, is_news
 from agent_relay.logic.succession import replace_agent
 
 _AT_WORK = frozenset({State.BUSY, State.ASKING})
@@ -23,7 +23,7 @@ def note_counted(session: Session, counted: Counted, world: World) -> Outcome:
     leg = session.living_leg
     if leg is None or leg.id != counted.leg:
         return NOTHING
-    fresh = [found for found in counted.found if _is_news(find_spending(session, found.budget), found)]
+    fresh = [found for found in counted.found if is_news(find_spending(session, found.budget), found)]
     noted = tuple(
         BudgetNoted(leg.id, one.budget, one.mark, one.text, one.agent, one.then, one.period, one.until)
         for one in fresh
@@ -35,13 +35,6 @@ def note_counted(session: Session, counted: Counted, world: World) -> Outcome:
     )
     told = Outcome(noted, (Say(leg.id),) if fresh and session.handoff is None else ())
     return told.then(apply_budgets(after, world))
-
-
-def _is_news(known: Spending | None, found: Spending) -> bool:
-    """Within a day, and in a session, a budget is only ever used more."""
-    if found.mark is Mark.OPEN:
-        return False
-    return known is None or known.period != found.period or found.mark.is_above(known.mark)
 
 
 def note_spent(session: Session, world: World) -> World:

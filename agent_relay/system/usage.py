@@ -27,7 +27,8 @@ _MARK_LEVELS = 4
 class UsageRead:
     """The native sessions found, and how the reading went.
 
-    `problems` are sentences about files that could not be read; `skipped` counts lines that could not.
+    `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
+    counts lines that could not.
     `looked` are the paths of all files read now or before, and of the folders they were looked for in.
     `roots` are the working folders that files beside them name, by the folder they are in.
     """
@@ -37,6 +38,7 @@ class UsageRead:
     new_bytes: int = 0
     skipped: int = 0
     problems: list[str] = field(default_factory=list)
+    gaps: dict[str, str] = field(default_factory=dict)
     looked: list[str] = field(default_factory=list)
     roots: dict[str, str] = field(default_factory=dict)
 
@@ -63,8 +65,11 @@ def read_usage(
             taken |= {(one.device, one.inode) for one in found}
             done.looked += [one.path for one in found]
             index.forget_others([one.path for one in found], _name_entry(agent, spec))
+            known = len(done.problems)
             transcripts = [_read_one(reader, _name_entry(agent, spec), one, index, done) for one in found]
             done.natives += pool_marks(agent, transcripts)
+            if len(done.problems) > known:
+                done.gaps[agent] = done.problems[known]
     return done
 
 

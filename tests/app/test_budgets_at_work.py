@@ -160,3 +160,25 @@ def test_a_headless_run_is_ended_beyond_its_budget(world: RelayWorld) -> None:
     assert done.returncode == 1
     assert "budget of 1,000 tokens a session for demo is used up (2,000 tokens)" in done.stderr
     wait_until(lambda: set(world.processes()) <= living, "nothing of the agent to be left")
+
+
+def test_a_budget_that_cannot_be_counted_says_so_until_it_can_be(world: RelayWorld) -> None:
+    """An agent's damaged records, another one's even, may hold what uses it up."""
+    damaged = Path(world.home, ".local/share/opencode/opencode.db")
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"SQLite format 3\0 and then something else" * 100)
+    configure(world, '[[budgets]]\nper = "day"\ntokens = 100000\n')
+    session = begin(world)
+    say(world, session, "some")
+    wait_mark(world, session, Mark.UNCOUNTED)
+    said = "not all that counts for your budget of 100,000 tokens a day can be counted"
+    assert said.capitalize() in str(world.ask("where", session=session)["message"])
+    assert said in run_command(world, "status").stdout
+    damaged.unlink()
+    say(world, session, "rest")
+    wait_mark(world, session, Mark.OPEN)
+    assert said.capitalize() not in str(world.ask("where", session=session)["message"])
+    assert said not in run_command(world, "status").stdout
+    damaged.write_bytes(b"SQLite format 3\0 and then something else" * 100)
+    say(world, session, "some")
+    wait_mark(world, session, Mark.UNCOUNTED)

@@ -27,6 +27,7 @@ from tests.logic.spending_story import Budgeted, at_work, spend, start
 from tests.logic.story import HERE, NOW
 
 WARN, SPENT, UNPRICED, OPEN = Mark.WARN, Mark.SPENT, Mark.UNPRICED, Mark.OPEN
+UNCOUNTED = Mark.UNCOUNTED
 TOMORROW = datetime(2026, 11, 22, tzinfo=UTC)
 HEADLESS = replace(HERE, capabilities=frozenset({"headless"}))
 
@@ -41,6 +42,19 @@ def test_each_mark_is_told_once_and_a_budget_never_gets_fuller_by_being_counted_
     assert story.counts(spend(SPENT, "warn"), spend(WARN, "warn")).effects == []
     assert story.count("budget.noted") == 2
     assert story.says("ready").effects == []
+
+
+def test_a_budget_that_cannot_be_counted_is_told_and_that_it_can_be_again() -> None:
+    """It must not stop being watched in silence, however much of it was used before; nor flood."""
+    story = at_work()
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == []
+    assert story.counts(spend(OPEN, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(WARN, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == []
+    assert story.count("budget.noted") == 5
 
 
 def test_the_next_day_begins_anew() -> None:

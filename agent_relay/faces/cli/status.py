@@ -92,7 +92,7 @@ def _tell_budgets(view: dict[str, object]) -> str:
             is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= datetime.now(UTC)
         except (ValueError, TypeError):
             continue
-        if not is_over and known["agent"] in ("", view["agent"]):
+        if not is_over and known["mark"] != "open" and known["agent"] in ("", view["agent"]):
             told.append(str(known["text"]))
     return "; ".join(told)
 

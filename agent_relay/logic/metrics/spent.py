@@ -1,6 +1,6 @@
 """How much of each budget is used: by a session's legs, or on a day by everything on this machine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 
@@ -14,6 +14,7 @@ from agent_relay.logic.metrics.work import SessionWork, to_ms
 _NAMED = 3
 """How many models without a known price are named."""
 _NAME_LENGTH = 40
+_NO_GAPS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +34,39 @@ def find_day(now: datetime, zone: tzinfo) -> Day:
 
 
 def count_spending(
-    budgets: Sequence[Budget], work: SessionWork | None, natives: Sequence[Native], rates: Rates, day: Day
+    budgets: Sequence[Budget],
+    work: SessionWork | None,
+    natives: Sequence[Native],
+    rates: Rates,
+    day: Day,
+    *,
+    gaps: Mapping[str, str] = _NO_GAPS,
 ) -> tuple[Spending, ...]:
-    """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it."""
+    """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it.
+
+    `gaps` say by agent why some of what it used could not be counted.
+    """
     session = _sum_session(work, natives, rates)
     found = []
     for budget in budgets:
+        gap = next((why for agent, why in gaps.items() if budget.agent in ("", agent)), "")
         if budget.per == "day":
-            spending = _judge(budget, _sum_day(budget.agent, natives, rates, day))
+            spending = _judge(budget, _sum_day(budget.agent, natives, rates, day), gap)
             found.append(_date(spending, day))
         else:
-            found.append(_judge(budget, session.get(budget.agent, Bill())))
+            found.append(_judge(budget, session.get(budget.agent, Bill()), gap))
     return tuple(found)
+
+
+def tell_uncounted(budgets: Sequence[Budget], why: str, day: Day) -> tuple[Spending, ...]:
+    """That none of the budgets is counted, and `why`."""
+    told = [
+        Spending(one.name, Mark.UNCOUNTED, f"{one.name} is not watched: {why}", one.agent, one.then)
+        for one in budgets
+    ]
+    return tuple(
+        _date(one, day) if budget.per == "day" else one for budget, one in zip(budgets, told, strict=True)
+    )
 
 
 def _date(spending: Spending, day: Day) -> Spending:
@@ -75,9 +97,11 @@ def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> B
     return bill
 
 
-def _judge(budget: Budget, bill: Bill) -> Spending:
+def _judge(budget: Budget, bill: Bill, gap: str) -> Spending:
     mark = _find_mark(budget, bill)
-    return Spending(budget.name, mark, _tell(budget, bill, mark), budget.agent, budget.then)
+    if mark is Mark.OPEN and gap:
+        mark = Mark.UNCOUNTED
+    return Spending(budget.name, mark, _tell(budget, bill, mark, gap), budget.agent, budget.then)
 
 
 def _find_mark(budget: Budget, bill: Bill) -> Mark:
@@ -93,15 +117,21 @@ def _find_mark(budget: Budget, bill: Bill) -> Mark:
     return Mark.UNPRICED if bill.unpriced and budget.dollars is not None else Mark.OPEN
 
 
-def _tell(budget: Budget, bill: Bill, mark: Mark) -> str:
+def _tell(budget: Budget, bill: Bill, mark: Mark, gap: str) -> str:
     """In words, without a capital: `$4.12 of your budget of $5.00 a day is used`."""
-    if budget.dollars is None:
-        used, more = f"{bill.tokens:,} tokens", ""
-    else:
-        more = _tell_unpriced(bill)
-        used = f"{'at least ' if more else ''}{render_cost(bill.cost or None, is_whole=True)}"
+    unpriced = "" if budget.dollars is None else _tell_unpriced(bill)
     if mark is Mark.UNPRICED:
-        return f"{more}, so {budget.name} cannot be kept for them"
+        return "; ".join(
+            part for part in (f"{unpriced}, so {budget.name} cannot be kept for them", gap) if part
+        )
+    if mark is Mark.UNCOUNTED:
+        return f"not all that counts for {budget.name} can be counted: {gap}"
+    more = "; ".join(part for part in (unpriced, gap) if part)
+    if budget.dollars is None:
+        used = f"{bill.tokens:,} tokens"
+    else:
+        used = render_cost(bill.cost or None, is_whole=True)
+    used = f"{'at least ' if more else ''}{used}"
     told = f"{budget.name} is used up ({used})" if mark is Mark.SPENT else f"{used} of {budget.name} is used"
     return f"{told}; {more}" if more else told
 

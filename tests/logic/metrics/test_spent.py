@@ -8,7 +8,7 @@ import pytest
 from agent_relay.domain.spending import Budget, Mark
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Rate
-from agent_relay.logic.metrics.spent import count_spending, find_day
+from agent_relay.logic.metrics.spent import count_spending, find_day, tell_uncounted
 from agent_relay.logic.metrics.work import LegWork, SessionWork, to_ms
 from agent_relay.logic.transcripts.usage.marks import Used
 
@@ -113,3 +113,55 @@ def test_a_days_budget_says_which_day_and_a_session_nobody_tells_of_used_nothing
     )
     assert (one.period, one.until, one.text[:10]) == ("2026-11-22", "2026-11-23T00:00:00+09:00", "427 tokens")
     assert (two.period, two.until, two.mark) == ("", "", Mark.OPEN)
+
+
+@pytest.mark.parametrize(
+    ("budget", "mark", "text"),
+    [
+        (
+            Budget("session", tokens=1000),
+            Mark.UNCOUNTED,
+            "not all that counts for your budget of 1,000 tokens a session can be counted: b!",
+        ),
+        (
+            Budget("session", tokens=25),
+            Mark.WARN,
+            "at least 20 tokens of your budget of 25 tokens a session is used; b!",
+        ),
+        (
+            Budget("session", "ann", 1000),
+            Mark.OPEN,
+            "20 tokens of your budget of 1,000 tokens a session for ann is used",
+        ),
+        (
+            Budget("day", "bob", 0, Decimal(9)),
+            Mark.UNPRICED,
+            (
+                "no price is known for 7 tokens of x, "
+                "so your budget of $9.00 a day for bob cannot be kept for them; b!"
+            ),
+        ),
+    ],
+)
+def test_what_could_not_be_read_keeps_a_budget_from_counting_as_open(
+    budget: Budget, mark: Mark, text: str
+) -> None:
+    """It is at least what was counted, and of another agent it does not matter."""
+    (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, gaps={"bob": "b!"})
+    assert (found.mark, found.text) == (mark, text)
+
+
+def test_budgets_that_cannot_be_counted_at_all_say_so_for_their_day() -> None:
+    """Tomorrow's is another one."""
+    session, day = tell_uncounted([Budget("session", tokens=5), Budget("day", "ann", 7)], "it is gone", DAY)
+    assert (session.mark, session.text, session.period) == (
+        Mark.UNCOUNTED,
+        "your budget of 5 tokens a session is not watched: it is gone",
+        "",
+    )
+    assert (day.mark, day.agent, day.period, day.until) == (
+        Mark.UNCOUNTED,
+        "ann",
+        "2026-11-21",
+        "2026-11-22T00:00:00+00:00",
+    )
