@@ -103,6 +103,35 @@ def test_rows_by_model_hold_answers_and_turns_only() -> None:
     assert total.handoffs == 2
 
 
+def test_answers_of_one_quarter_of_an_hour_are_each_their_models_and_their_legs() -> None:
+    """They are priced together, by model, owner and size: no row has another one's tokens or moments.
+
+    10 of the user's own before the leg, then 20 of m and 40 of x in it, 80 undated, one minute after another.
+    """
+    native = Native("one", "n1", "/w")
+    native.used = [
+        Used("u0", 0, "n1", "m", input=80),
+        Used("u1", HOUR - 60_000, "n1", "m", input=10),
+        Used("u2", HOUR, "n1", "m", input=20),
+        Used("u3", HOUR + 60_000, "n1", "x", input=40),
+        Used("u4", HOUR + 120_000, "n1", "m", output=5),
+    ]
+    rows, total = sum_rows([_work()], [native], _ask("session"))
+    own = next(row for row in rows if row.key == "one:n1")
+    ours = next(row for row in rows if row.key == "S")
+    assert (own.bill.tokens, own.bill.answers, own.last) == (90, 2, HOUR - 60_000)
+    assert (ours.bill.tokens, ours.bill.cost, ours.bill.unpriced) == (65, Decimal(25), {"x": 40})
+    assert (total.bill.tokens, total.bill.cost) == (155, Decimal(115))
+    models, _ = sum_rows([], [native], _ask("model"))
+    assert {row.key: (row.bill.tokens, row.last) for row in models} == {
+        "m": (115, HOUR + 120_000), "x": (40, HOUR + 60_000),
+    }  # fmt: skip
+    late, _ = sum_rows([], [native], _ask("day", since=HOUR + 60_000))
+    assert [(row.key, row.bill.tokens, row.first, row.wall_ms) for row in late] == [
+        ("day 0", 45, HOUR + 60_000, 60_000)
+    ]
+
+
 def test_rows_by_day_cut_time_at_midnight() -> None:
     """An hour of rest from 23:30 is half an hour of each day; undated usage has no day."""
     rows, _ = _rows("day")

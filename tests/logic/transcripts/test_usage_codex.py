@@ -154,6 +154,12 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
     assert _sum(alone) == (2500, 16_000, 500, 200, 80)
 
 
+def test_a_session_that_was_opened_only_has_used_nothing() -> None:
+    """Its file has a first line, and no answer yet; the one beside it counts."""
+    natives = pool_marks("codex", [_read(_meta("t1")), _read(_meta("t2"), _count(FIRST, FIRST))])
+    assert [(one.session, len(one.used)) for one in natives] == [("t2", 1)]
+
+
 def test_unrelated_sessions_with_the_same_totals_both_count() -> None:
     """The same prompt in two new sessions can cost the same to the token. 2 * 2,000 new, 2 * 7,000 cached."""
     files = [_read(_meta("t1"), _count(FIRST, FIRST)), _read(_meta("t2"), _count(FIRST, FIRST))]

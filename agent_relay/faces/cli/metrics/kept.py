@@ -1,6 +1,8 @@
 """The door of `agent-relay metrics`: a report that still holds is shown again, and nothing else is loaded."""
 
+import gc
 import sys
+from collections.abc import Callable
 
 from agent_relay.domain.errors import ExitCode
 from agent_relay.faces.cli.metrics.question import build_question
@@ -14,6 +16,16 @@ def run(words: list[str]) -> int:
     if report:
         sys.stdout.write(report)
         return ExitCode.DONE
-    from agent_relay.faces.cli.metrics.command import run as run_anew
+    return _load_command()(words)
 
-    return run_anew(words)
+
+def _load_command() -> Callable[[list[str]], int]:
+    """What answers anew, loaded without looks for garbage: what modules are made of stays."""
+    gc.disable()
+    try:
+        from agent_relay.faces.cli.metrics.command import run as run_anew
+
+        gc.freeze()
+    finally:
+        gc.enable()
+    return run_anew
