@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_relay.client.watch_loop import Latest, WatchLoop
 from agent_relay.domain.errors import ExitCode, RelayError
 from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.watch.crowd import Crowd, build_protocol
 from agent_relay.logic.watching.view import View, list_changes
 
 HOST = "127.0.0.1"
@@ -30,6 +31,8 @@ _FILES = {
     "/page.css": ("page.css", "text/css; charset=utf-8"),
 }
 _MOST_STREAMS = 16
+_WAITING = 128
+"""How many connections the kernel keeps for us, and how many we take at once."""
 _ALIVE_S = 15.0
 """How often something is sent where nothing changed: a reader that is gone is only noticed by writing."""
 _HEADERS = {
@@ -52,7 +55,8 @@ def serve(loop: WatchLoop, port: int) -> int:
     token = secrets.token_urlsafe(24)
     # Behind the `#` it is sent to nobody: not in a request, a log, or the address another page sees.
     print_lines(f"Watching at http://{HOST}:{port}/#{token}", "Ctrl-C ends it.")
-    app = build_app(loop.start(), token, port)
+    crowd = Crowd()
+    app = build_app(loop.start(), token, port, crowd)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -63,6 +67,8 @@ def serve(loop: WatchLoop, port: int) -> int:
             proxy_headers=False,
             server_header=False,
             timeout_graceful_shutdown=1,
+            http=build_protocol(crowd),
+            backlog=_WAITING,
         )
     )
     try:
@@ -75,11 +81,11 @@ def serve(loop: WatchLoop, port: int) -> int:
     return 128 + signal.SIGTERM
 
 
-def build_app(latest: Latest, token: str, port: int) -> ASGIApp:
+def build_app(latest: Latest, token: str, port: int, crowd: Crowd) -> ASGIApp:
     """The page, its two files, and the stream of events for who has the token."""
     board = _Board(latest)
     routes = [Route(path, _build_file(name, kind)) for path, (name, kind) in _FILES.items()]
-    routes.append(Route("/events", _build_stream(board, token)))
+    routes.append(Route("/events", _build_stream(board, token, crowd)))
     app = Starlette(routes=routes, lifespan=lambda _app: board.kept())
     return _Guard(app, {f"{name}:{port}" for name in (HOST, "localhost")})
 
@@ -198,7 +204,7 @@ def _build_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]
     return answer
 
 
-def _build_stream(board: _Board, token: str) -> Callable[[Request], Awaitable[Response]]:
+def _build_stream(board: _Board, token: str, crowd: Crowd) -> Callable[[Request], Awaitable[Response]]:
     wanted = f"Bearer {token}".encode()
 
     async def answer(request: Request) -> Response:
@@ -207,6 +213,8 @@ def _build_stream(board: _Board, token: str) -> Callable[[Request], Awaitable[Re
             return PlainTextResponse("only with the token of the address", HTTPStatus.UNAUTHORIZED)
         if board.streams >= _MOST_STREAMS:
             return PlainTextResponse("too many look on already", HTTPStatus.SERVICE_UNAVAILABLE)
+        if request.client is not None:
+            crowd.leave((request.client.host, request.client.port))
         return _Stream(board)
 
     return answer
@@ -219,7 +227,7 @@ def _listen(port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
         # At once: who reads the address may be faster than the server.
-        listening.listen(128)
+        listening.listen(_WAITING)
     except (OSError, OverflowError) as error:
         listening.close()
         raise RelayError(
