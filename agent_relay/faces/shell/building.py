@@ -17,6 +17,7 @@ from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.attach import measure
 from agent_relay.faces.cli.printing import is_fancy
 from agent_relay.faces.rendering.turn_view import open_turn_view
+from agent_relay.faces.shell.company import Company
 from agent_relay.faces.shell.completion import ShellCompleter
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.history import TypedHistory
@@ -57,7 +58,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:
         shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
-        shell.turns.hold("left over")
+        shell.turns.held.hold("left over")
     under_way = find_under_way(root)
     if under_way and not first:
         shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
@@ -86,7 +87,8 @@ def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[She
         paper=paper,
         changed=tell,
     )
-    turns.returning = Returning(conversation, FollowedConfig(folders.config).get, folders.ledger)
+    conversation.company = Company(os.path.dirname(queue))
+    turns.held.returning = Returning(conversation, FollowedConfig(folders.config).get, folders.ledger)
     turns.prepare = partial(make_room, conversation, connect)
     shell = Shell(folders, conversation, typed, turns, Terminal(paper, modes))
     changes.append(shell.changed)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from agent_relay.faces.shell.company import Company, is_shared
 from agent_relay.system.glances import find_near_root, read_session
 
 Event = Mapping[str, object]
@@ -14,7 +15,8 @@ class Conversation:
     """One relay session over many turns; `session` is empty before the first.
 
     `agent` is who has the next message, `at_work` who has the running turn, empty between turns; `models` are
-    the user's for this shell, by agent. The journal is the truth; this is how far it was read.
+    the user's for this shell, by agent; `had_by` had the session when it was last read. The journal is the
+    truth; this is how far it was read.
     """
 
     cwd: str
@@ -27,6 +29,8 @@ class Conversation:
     context: tuple[int, int] = (0, 0)
     near: str = ""
     models: dict[str, str] = field(default_factory=dict)
+    company: Company | None = None
+    had_by: str = ""
 
     @property
     def root(self) -> str:
@@ -58,8 +62,9 @@ class Conversation:
             case "turn":
                 self.session, self.folder = _text(event, "session"), _text(event, "folder")
                 self.at_work = _text(event, "agent")
+                is_shared(self.company, self.session)
             case "leg":
-                self.at_work = self.agent = _text(event, "agent")
+                self.at_work = self.agent = self.had_by = _text(event, "agent")
                 self.model = _text(event, "model") or self.models.get(self.agent, "")
             case "usage":
                 cost = event.get("cost")
@@ -94,9 +99,21 @@ class Conversation:
     def join(self, view: Mapping[str, object]) -> None:
         """The next message belongs to the session of `view`, which `read_session` has given."""
         self.session, self.folder = str(view["session"]), str(view["folder"])
-        self.agent = str(view["agent"]) or self.agent
+        self.agent = self.had_by = str(view["agent"]) or self.agent
         self.cost = None
         self.look()
+
+    def follow(self, view: Mapping[str, object]) -> str:
+        """The agent another shell has given the session to, which has the next message; empty for none.
+
+        Whoever chose an agent here meant that one.
+        """
+        agent, before = str(view.get("agent") or ""), self.had_by
+        self.had_by = agent or before
+        if not agent or agent == before or self.agent != before:
+            return ""
+        self.agent = agent
+        return agent
 
 
 def _text(event: Event, key: str) -> str:

@@ -10,6 +10,7 @@ from agent_relay.faces.shell.conversation import Conversation
 
 _ENDING_LIMIT_S = 60.0
 _LOOK_S = 1.0
+_DOES = (("on its own screen", "/attach"), ("on another turn of this session", "/resume"))
 _OVER = frozenset(("ended", "gone", ""))
 _WAITS = frozenset(("ready", "resting", "stopping"))
 
@@ -22,23 +23,25 @@ def make_room(
 ) -> None:
     """Nobody is at work in the session; an agent that waits at its own screen has left it politely.
 
-    One that works there is waited for, which `tell` is told. For a thread. Raises WrongUseError where the
-    session has another turn, or when `unwanted` is set.
+    One that works there is waited for, and so is a turn another shell has begun, which `tell` is told. Who
+    has the session then has the next turn, unless somebody was chosen here. For a thread. Raises
+    WrongUseError when `unwanted` is set meanwhile.
     """
     view = conversation.look()
     if not view or view["state"] in _OVER:
+        conversation.follow(view)
         return
     with connect() as connection:
         connection.subscribe()
         place = _find_place(connection, conversation.session)
-        while place["leg"] and place["state"] not in _WAITS:
-            tell(f"{place['agent']} works on its own screen (/attach shows it)")
+        while place["headless"] is True or (place["leg"] and place["state"] not in _WAITS):
+            what, see = _DOES[place["headless"] is True]
+            tell(f"{place['agent']} works {what} ({see} shows it)")
             if unwanted.is_set():
-                raise WrongUseError(f"{place['agent']} is at work on its own screen", hint="See it: /attach")
+                raise WrongUseError(f"{place['agent']} is at work {what}", hint=f"See it: {see}")
             _listen(connection)
             place = _find_place(connection, conversation.session)
-        if place["headless"] is True:
-            raise WrongUseError(f"{place['agent']} works on another turn of this session", hint="/resume")
+        conversation.follow(conversation.look())
         if place["leg"] or place["state"] == "stopping":
             _end(connection, conversation.session)
 

@@ -25,11 +25,27 @@ def find_under_way(root: str) -> str:
     return ""
 
 
+def find_resting(root: str, session: str) -> tuple[str, str] | None:
+    """Prompt of the newest turn and when it can be asked again (ISO 8601); `None` where it does not rest.
+
+    A turn of a chat is the chat's. The prompt is as the journal has it, without secrets.
+    """
+    found = fold_events(read_events(_name_journal(root, session)))
+    turn = found.turn if found is not None else None
+    if found is None or turn is None or turn.outcome != "resting" or turn.seat:
+        return None
+    return turn.prompt, found.rested_until
+
+
 def find_place(root: str, session: str) -> Mapping[str, object] | None:
     """The place before the first line of the turn that is under way; `None` where none is."""
-    events = read_events(os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl"))
+    events = read_events(_name_journal(root, session))
     found = fold_events(events)
     if found is None or found.open_turn is None:
         return None
     begun = [line.number for line in events if isinstance(line.body, TurnBegun)]
     return {"number": begun[-1] - 1, "leg": "", "offset": 0, "events": 0} if begun else None
+
+
+def _name_journal(root: str, session: str) -> str:
+    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")

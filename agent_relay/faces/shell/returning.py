@@ -32,10 +32,13 @@ class Returning:
         """The person chose somebody: nobody is to come back."""
         self._left = ""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the user wants work to go on by itself at the first reset."""
+        return self._read_config().resume_at_reset
+
     def count_wait(self, moment: str) -> float | None:
-        """Seconds until a moment (ISO 8601) at which the user wants work to go on; `None` for no wish."""
-        if not self._read_config().resume_at_reset:
-            return None
+        """Seconds until a moment (ISO 8601); `None` where it is none."""
         try:
             at = datetime.fromisoformat(moment)
         except ValueError:

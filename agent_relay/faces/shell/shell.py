@@ -85,6 +85,8 @@ class Shell:
             with suppress(asyncio.CancelledError, OSError):
                 await worker
             self._typed.close()
+            if self.conversation.company is not None:
+                self.conversation.company.leave()
             await self._end_asides()
         return self.status
 

@@ -14,9 +14,11 @@ from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.rendering.turn_view import TurnView
 from agent_relay.faces.shell.aside import run_aside, tell_loop
 from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.held import Held
 from agent_relay.faces.shell.jobs import Job
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.logic.redact import redact_text
 
 if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning
@@ -26,7 +28,6 @@ Event = Mapping[str, object]
 _ASK_LIMIT_S = 30.0
 _HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
 """The events that change what stands around the prompt."""
-_WHY_HELD = {"resting": "everybody rests", "stopped": "the turn was stopped"}
 
 
 Prepare = Callable[[Callable[[str], None], threading.Event], None]
@@ -36,8 +37,8 @@ Prepare = Callable[[Callable[[str], None], threading.Event], None]
 class Turns:
     """Gives what was typed to the agents, as long as nothing holds it.
 
-    `why_held` is why what waits is not sent by itself; empty where it is. `label` and `since` say what
-    else is done, and from when on (monotonic). `prepare` is awaited before a turn:
+    `held` is why what waits is not sent by itself. `label` and `since` say
+    what else is done, and from when on (monotonic). `prepare` is awaited before a turn:
     the session is free for one then, or it raises RelayError.
     """
 
@@ -63,10 +64,10 @@ class Turns:
         self._unwanted = threading.Event()
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
-        self.returning: Returning | None = None
+        self.held = Held(typed, changed=changed, go_on=self.go_on, say=partial(self._note, hint=""))
         self.is_waiting = self.is_ending = False
         self.is_working = False
-        self.why_held = self.label = ""
+        self.label = ""
         self.since = 0.0
         self._jobs: list[Job] = []
         self._job: Job | None = None
@@ -88,19 +89,28 @@ class Turns:
 
     def go_on(self) -> None:
         """What waits is sent, whatever held it."""
-        self.why_held = ""
-        self._changed()
+        self.held.release()
         self._wake.set()
 
-    def hold(self, why: str) -> None:
-        """What waits stays where it is until the person says so."""
-        self.why_held = why if len(self._typed) else ""
-        self._changed()
+    @property
+    def why_held(self) -> str:
+        """Why what waits is not sent by itself; empty where it is."""
+        return self.held.why
+
+    @property
+    def returning(self) -> "Returning | None":
+        """Who knows which agents can be had again."""
+        return self.held.returning
 
     def rejoin(self, told: Mapping[str, object]) -> None:
         """The turn of the session that was begun before is shown from `told` on."""
         self._told = told
         self._wake.set()
+
+    def take_up(self, prompt: str, moment: str) -> None:
+        """The turn of `prompt`, which rests until `moment`, waits to be sent again; once, whoever kept it."""
+        is_there = any(redact_text(message).text == redact_text(prompt).text for message in self._typed)
+        self.held.rest("" if is_there else prompt, moment)
 
     def list_waiting(self) -> list[str]:
         """The messages nobody has been given; the one that is being given now is on its way."""
@@ -188,12 +198,12 @@ class Turns:
             if told is None:
                 await self._make_room()
             if told is None and self._unwanted.is_set():
-                self.hold("stopped in time")
+                self.held.hold("stopped in time")
                 return
-            self._settle(await run_aside(self._build_work(message, told)), message)
+            self.held.settle(await run_aside(self._build_work(message, told)), message)
         except RelayError as error:
             self._complain(error)
-            self.hold("not sent")
+            self.held.hold("not sent")
         finally:
             self.is_working = self._is_giving = self.is_ending = False
             self._unwanted.clear()
@@ -221,16 +231,6 @@ class Turns:
         line = self.returning.look() if self.returning is not None else ""
         if line:
             self._note(line, "")
-
-    def _go_on_at(self, moment: str) -> None:
-        """What waits is sent once that moment has come, unless the person did something else meanwhile."""
-        wait_s = self.returning.count_wait(moment) if self.returning is not None else None
-        if wait_s is not None:
-            asyncio.get_running_loop().call_later(wait_s, self._go_on_again)
-
-    def _go_on_again(self) -> None:
-        if self.why_held == _WHY_HELD["resting"]:
-            self.go_on()
 
     def _name_wait(self, label: str) -> None:
         if self.is_waiting:
@@ -276,17 +276,6 @@ class Turns:
             if self._unwanted.is_set():
                 self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
-
-    def _settle(self, last: Event, message: str) -> None:
-        """What the turn's end means for what waits."""
-        outcome = last.get("outcome")
-        if outcome == "done":
-            return
-        if outcome == "resting" and message:
-            self._typed.put_first(message)
-        self.hold(_WHY_HELD.get(str(outcome), "the turn has failed"))
-        if outcome == "resting":
-            self._go_on_at(str(last.get("resets_at", "")))
 
     def _note(self, sentence: str, hint: str) -> None:
         self._paper.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))

@@ -75,5 +75,6 @@ def test_a_moment_nobody_knows_is_not_waited_for(tmp_path: os.PathLike[str], mom
 def test_work_goes_on_at_the_reset_where_that_is_wished(tmp_path: os.PathLike[str]) -> None:
     """A night's queue should not wait for somebody to press Enter."""
     passed = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
-    assert _build(tmp_path, resume_at_reset=True)[0].count_wait(passed) == 0.0
-    assert _build(tmp_path)[0].count_wait(passed) is None
+    assert _build(tmp_path)[0].count_wait(passed) == 0.0
+    assert _build(tmp_path, resume_at_reset=True)[0].goes_on
+    assert not _build(tmp_path)[0].goes_on

@@ -87,6 +87,10 @@ _TABLE = (
         "go on with another session of this repository, its turn under way included",
         "agent-relay resume",
         resume,
+        (
+            "A turn nobody could take, because all rested, waits to be sent again.",
+            "Where another shell has the session too, you are told; what you send waits for its turns.",
+        ),
         completes="session",
     ),
     _mirror("agents"),

@@ -1,5 +1,7 @@
 """The agent's own screen out of the shell and back, and conversations taken up again."""
 
+from collections.abc import Mapping
+
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.attach import follow, measure
@@ -7,7 +9,9 @@ from agent_relay.faces.cli.relay_prompt import split_words
 from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S
 from agent_relay.faces.shell.commands.face import ShellFace
-from agent_relay.faces.shell.rejoining import find_place
+from agent_relay.faces.shell.company import is_shared
+from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.rejoining import find_place, find_resting
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions, read_sessions_at
 
@@ -56,12 +60,36 @@ async def begin_anew(shell: ShellFace, rest: str) -> None:
 async def resume(shell: ShellFace, rest: str) -> None:
     """`[SESSION]`: the next message belongs to that session, or to the newest other one here."""
     conversation = shell.conversation
+    was_waiting = shell.turns.is_waiting
+    await shell.turns.give_up_waiting()
     if shell.turns.is_working:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
+    view = _find_session(conversation, rest, was_waiting=was_waiting)
+    conversation.join(view)
+    shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
+    if view["task"]:
+        shell.say(f"  It began with: {view['task']}")
+    others = is_shared(conversation.company, conversation.session)
+    if others:
+        shell.say("  Another shell has it too; what is sent here waits for its turns. /resume shows them.")
+    told = find_place(conversation.root, conversation.session)
+    resting = find_resting(conversation.root, conversation.session)
+    if told is not None:
+        shell.turns.rejoin(told)
+    if resting is not None and not others:
+        shell.turns.take_up(*resting)
+    elif was_waiting:
+        shell.turns.go_on()
+
+
+def _find_session(conversation: Conversation, rest: str, *, was_waiting: bool) -> Mapping[str, object]:
+    """The session that is meant. Raises WrongUseError where there is none, or it is elsewhere."""
     if rest:
-        view = find_session(rest, read_all_sessions(get_folders().sessions))
+        view: Mapping[str, object] = find_session(rest, read_all_sessions(get_folders().sessions))
     else:
-        here = [one for one in read_sessions_at(conversation.root) if one["session"] != conversation.session]
+        # Who waits for a turn of this very session wants to see that.
+        own = "" if was_waiting else conversation.session
+        here = [one for one in read_sessions_at(conversation.root) if one["session"] != own]
         if not here:
             raise WrongUseError("there is no other session here", hint="See: /sessions")
         view = here[0]
@@ -69,10 +97,4 @@ async def resume(shell: ShellFace, rest: str) -> None:
         raise WrongUseError(
             f"session {view['session']} belongs to {view['root']}", hint="Open a shell in that folder"
         )
-    conversation.join(view)
-    shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
-    if view["task"]:
-        shell.say(f"  It began with: {view['task']}")
-    told = find_place(conversation.root, conversation.session)
-    if told is not None:
-        shell.turns.rejoin(told)
+    return view

@@ -6,6 +6,7 @@ from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agent import check_agent
+from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.relay_prompt import RECORDS, split_words
 from agent_relay.faces.cli.undo_handoff import find_predecessor
 from agent_relay.faces.shell.commands.face import ShellFace
@@ -19,7 +20,19 @@ async def use(shell: ShellFace, rest: str) -> None:
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
     check_agent(agent, get_folders(), os.getcwd())
+    _check_installed(shell, agent)
     await _switch(shell, agent, message.strip())
+
+
+def _check_installed(shell: ShellFace, agent: str) -> None:
+    """Raises WrongUseError where the next message could not reach `agent`; says where it looks signed out."""
+    (row,) = [row for row in build_view(os.getcwd(), os.environ) if row["name"] == agent] or ({},)
+    if row and not row["program"]:
+        raise WrongUseError(
+            f"{row['title']} is not installed", hint="See what is missing: agent-relay doctor"
+        )
+    if row and not row["signed_in"]:
+        shell.say(f"→ {row['title']} does not look signed in. On its own screen: agent-relay {agent}")
 
 
 async def relay(shell: ShellFace, rest: str) -> None:
@@ -92,7 +105,16 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
     if not session:
         return False
     ask = partial(shell.turns.ask, "use", session=session, agent=agent, focus=focus, turn=True)
-    return (await asyncio.to_thread(ask)).get("passed") is True
+    try:
+        return (await asyncio.to_thread(ask)).get("passed") is True
+    except WrongUseError as error:
+        place = await asyncio.to_thread(partial(shell.turns.ask, "where", session=session))
+        if not place.get("handoff"):
+            raise
+        raise WrongUseError(
+            error.sentence,
+            hint="Once that agent works, type it again (Up brings it back); Ctrl-C stops the turn",
+        ) from error
 
 
 def _need_session(shell: ShellFace) -> str:

@@ -1,0 +1,99 @@
+"""`/use` of agents that cannot be had, and while somebody takes over already; shells that share a session."""
+
+import os
+
+from tests.support.relay_world import wait_until
+from tests.support.runs import LIMIT, SCENES
+from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
+
+LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 1}, LIMIT]}
+
+
+def test_an_agent_that_is_not_installed_is_refused_when_it_is_chosen() -> None:
+    """Not with the message that was meant for it; and one in the order is passed over at a limit."""
+    with shell_world() as world:
+        world.environ["PATH"] = "/usr/bin:/bin"
+        with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
+            file.write('order = ["opencode", "demo", "codex", "understudy"]\n')
+        person = ShellPerson(world)
+        person.wait_for("demo has the next message")
+        person.type("/use opencode")
+        person.wait_for(r"opencode is not installed\s+See what is missing: agent-relay doctor")
+        person.type("out of luck")
+        person.wait_for(r"(?s)demo > out of luck.*Continuing with understudy.*understudy goes on")
+        assert list_prompts(world, person.session()) == ["out of luck"]
+        person.terminal.close()
+
+
+def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen() -> None:
+    """A keychain is not seen from here, so it is had all the same."""
+    with shell_world() as world:
+        os.mkdir(f"{world.folder}/bin")
+        os.symlink("/bin/false", f"{world.folder}/bin/codex")
+        world.environ["PATH"] = f"{world.folder}/bin:/usr/bin:/bin"
+        person = ShellPerson(world)
+        person.type("/use codex")
+        person.wait_for("Codex does not look signed in. On its own screen: agent-relay codex")
+        person.wait_for("→ codex has the next message")
+        person.terminal.close()
+
+
+def test_a_switch_while_a_failover_is_under_way_is_refused_and_nothing_is_lost() -> None:
+    """One handoff at a time: the turn is the successor's, and what waits follows in order."""
+    with shell_world(demo=[LONG, *SCENES]) as world:
+        person = ShellPerson(world)
+        person.type("a long job")
+        person.wait_for("I begin")
+        person.type("second thought")
+        session = person.session()
+        wait_until(
+            lambda: any(event.body.name == "handoff.begun" for event in world.events(session)), "a failover"
+        )
+        person.type("/use understudy")
+        person.wait_for(
+            r"a handoff to understudy is under way\s+Once that agent works, type it again"
+            r"|understudy is already at work|understudy has the next message"
+        )
+        person.wait_for(r"(?s)understudy goes on.*understudy > second thought\s+understudy heard you")
+        person.wait_idle()
+        assert list_prompts(world, session) == ["a long job", "second thought"]
+        agents = [agent for agent, _ in list_natives(world, session)]
+        assert agents == ["demo", "understudy", "understudy"]
+        person.terminal.close()
+
+
+def test_two_shells_of_one_session_know_of_each_other_and_take_turns(person: ShellPerson) -> None:
+    """The second is told, waits instead of being refused, can watch, and goes on with who has the session."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    session = person.session()
+    second = ShellPerson(person.world, "resume", session[-8:])
+    second.wait_for("Another shell has it too; what is sent here waits for its turns")
+    person.type("slow work")
+    person.wait_for("I begin")
+    second.type("me too")
+    second.wait_for(r"demo works on another turn of this session \(/resume shows it\)")
+    second.type("/resume")
+    second.wait_for(r"(?s)I begin.*waits: me too")
+    person.type("/use understudy")
+    person.wait_for("understudy goes on")
+    second.wait_for(r"(?s)Continuing with understudy.*understudy > me too\s+understudy heard you")
+    assert list_prompts(person.world, session) == ["hello", "slow work", "me too"]
+    second.terminal.close()
+
+
+def test_a_shell_goes_on_with_the_agent_another_one_gave_the_session_to(person: ShellPerson) -> None:
+    """Nobody asked here for a handoff back."""
+    person.type("hello")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    session = person.session()
+    second = ShellPerson(person.world, "resume", session[-8:])
+    person.type("/use understudy go on")
+    person.wait_for("understudy goes on")
+    person.wait_idle()
+    second.type("and I")
+    second.wait_for(r"understudy > and I\s+understudy heard you")
+    assert [agent for agent, _ in list_natives(person.world, session)] == ["demo", "understudy", "understudy"]
+    second.terminal.close()

@@ -1,0 +1,76 @@
+"""What a shell does while nobody can work: it says so, keeps what was typed, and goes on at the reset."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.runs import LIMIT, SCENES
+from tests.support.shells import ShellPerson, list_prompts, shell_world
+
+SOON = {"limit": "You've hit your session limit", "resets_in_s": 8}
+
+
+@contextmanager
+def rest_world(limit: dict[str, object], wishes: str = "") -> Iterator[RelayWorld]:
+    """A machine with one agent, which meets `limit` in its first long job."""
+    with shell_world(
+        demo=[{"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 1}, limit]}, *SCENES]
+    ) as world:
+        with open(f"{world.folders.config}/config.toml", "w", encoding="utf-8") as file:
+            file.write(f'order = ["demo"]\n{wishes}')
+        yield world
+
+
+def test_at_the_first_reset_the_person_is_told_and_asked() -> None:
+    """Without a wish nothing is sent by itself, but a line that says until when is not left to grow stale."""
+    with rest_world(SOON) as world:
+        person = ShellPerson(world)
+        person.type("a long job")
+        person.wait_for(r"Nobody can take over\. The first reset is at")
+        person.wait_for(r"demo rests until .* 1 not sent \(everybody rests\): Enter sends on")
+        person.wait_for("The first reset is over: Enter sends what waits")
+        person.wait_for(r"(?m)^demo · 1 not sent \(the first reset is over\): Enter sends on")
+        person.terminal.send("\r")
+        person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
+        assert list_prompts(world, person.session()) == ["a long job", "a long job"]
+        person.terminal.close()
+
+
+def test_with_the_wish_it_goes_on_by_itself_and_says_when() -> None:
+    """A night's queue does not wait for somebody to press Enter, and stays in the order it was typed."""
+    with rest_world(SOON, "resume_at_reset = true\n") as world:
+        person = ShellPerson(world)
+        person.type("a long job\rsecond thought")
+        person.wait_for(r"2 not sent \(everybody rests, sent at \d\d:\d\d\)")
+        person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
+        person.wait_for(r"waits: a long job\s+waits: second thought\s+demo · demo rests until")
+        assert list_prompts(world, person.session())[:2] == ["a long job", "a long job"]
+        person.terminal.close()
+
+
+def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
+    """The shell that asked is gone and kept nothing: the journal has the message nobody answered."""
+    with rest_world(LIMIT) as world:
+        first = ShellPerson(world)
+        first.type("a long job")
+        first.wait_for("I begin")
+        session = first.session()
+        first.terminal.kill()
+        wait_until(lambda: world.session(session).state.value == "ended", "the turn rests")
+        second = ShellPerson(world, "resume", session[-8:])
+        second.wait_for(r"waits: a long job\s+demo · demo rests until .* 1 not sent \(everybody rests\)")
+        second.type(f"/resume {session[-8:]}")
+        second.wait_for(r"(?s)It began with.*It began with")
+        second.terminal.wait_quiet(0.3)
+        assert second.screen.count("waits: a long job") == 1
+        third = ShellPerson(world, "resume", session[-8:])
+        third.wait_for("Another shell has it too")
+        third.terminal.wait_quiet(0.3)
+        assert "waits:" not in third.screen
+        third.terminal.close()
+        second.type("/exit")
+        assert second.terminal.wait_exit(30) == 0
+        fourth = ShellPerson(world, "resume", session[-8:])
+        fourth.wait_for("1 not sent .everybody rests")
+        assert fourth.screen.count("waits: a long job") == 1
+        fourth.terminal.close()
