@@ -20,7 +20,7 @@ from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.usage_files import Found
 
-VERSION = 3
+VERSION = 4
 """Counted up whenever a reader or a mark changes its meaning: another version's entries are read again."""
 _WAIT_S = 20.0
 _TABLES = """

@@ -2,7 +2,7 @@
 
 from agent_relay.logic.metrics.pool import Native, pool_marks
 from agent_relay.logic.transcripts.usage.claude import read_claude_usage
-from agent_relay.logic.transcripts.usage.marks import Mark, Memory, Opened, Used
+from agent_relay.logic.transcripts.usage.marks import Mark, Memory, Opened, Prompted, Used
 from tests.logic.transcripts.rows import join_compact, join_lines, read_sample
 
 
@@ -155,6 +155,19 @@ def test_typed_pictured_and_queued_prompts_are_turns() -> None:
     ]
     natives = pool_marks("claude", [_read(join_compact(*rows))])
     assert len(natives[0].prompts) == 3
+
+
+def test_a_prompt_counts_whatever_bytes_are_in_it() -> None:
+    """A byte of another encoding, or half a character, is in what a person pasted: all of it was a prompt.
+
+    Nothing of it is raised: one such line would leave every figure of the machine unsaid.
+    """
+    memory = Memory()
+    data = join_compact(_prompt("caf*"), _prompt("half")).replace(b"caf*", b"caf\xe9")
+    data = data.replace(b'"content":"half"', rb'"content":"half \ud83d"')
+    marks = list(read_claude_usage(data, memory))
+    assert [mark.at for mark in marks if isinstance(mark, Prompted)] == [1_795_168_800_000] * 2
+    assert memory.skipped == 0
 
 
 def test_a_limit_is_a_failure_and_uses_nothing() -> None:

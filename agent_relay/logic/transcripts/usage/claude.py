@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_hunks, count_lines
-from agent_relay.logic.transcripts.lines import decode_mended, get_list, get_map, get_text
+from agent_relay.logic.transcripts.lines import decode_mended, decode_raw, get_list, get_map, get_text
 from agent_relay.logic.transcripts.usage.marks import (
     MOST_TOKENS,
     Changed,
@@ -69,11 +69,11 @@ class _Edit(msgspec.Struct, rename="camel"):
     tool_use_result: _Result | str | None = None
 
 
-class _Tokens(msgspec.Struct):
+class _Tokens(msgspec.Struct, gc=False):
     ephemeral_1h_input_tokens: _Count = 0
 
 
-class _Usage(msgspec.Struct):
+class _Usage(msgspec.Struct, gc=False):
     input_tokens: _Count = 0
     output_tokens: _Count = 0
     cache_read_input_tokens: _Count = 0
@@ -81,13 +81,13 @@ class _Usage(msgspec.Struct):
     cache_creation: _Tokens | None = None
 
 
-class _Said(msgspec.Struct):
+class _Said(msgspec.Struct, gc=False):
     id: str
     model: str
     usage: _Usage
 
 
-class _Answer(msgspec.Struct, rename="camel"):
+class _Answer(msgspec.Struct, rename="camel", gc=False):
     """A row as nearly all answers are: whatever is odd about one is read as a `_Row`."""
 
     type: Literal["assistant"]
@@ -210,7 +210,7 @@ def _is_prompt(row: _Row) -> bool:
         )
     if row.type != "user" or row.message is None:
         return False
-    content = msgspec.json.decode(row.message.content) if row.message.content else None
+    content = decode_raw(row.message.content)
     if isinstance(content, str):
         return bool(content) and not content.startswith(_OWN_WORDS)
     parts = content if isinstance(content, list) else []
