@@ -23,6 +23,7 @@ def iterate_spans(data: bytes) -> Iterator[Span]:
 def has_near_ends(data: bytes, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
     """Whether `literal` stands in the first `head` or the last `tail` bytes of the line."""
     start, end = span
+    # Most often it stands near the end: what is looked for from there is found at once.
     if end - start <= head + tail:
-        return data.find(literal, start, end) >= 0
-    return data.find(literal, start, start + head) >= 0 or data.find(literal, end - tail, end) >= 0
+        return data.rfind(literal, start, end) >= 0
+    return data.rfind(literal, end - tail, end) >= 0 or data.find(literal, start, start + head) >= 0
