@@ -243,3 +243,9 @@ def test_nothing_is_exported_unless_asked(terminals: Terminals) -> None:
     refused = terminals.world.run("export", "--webhook", "http://hooks.example/")
     assert refused.status == 2
     assert "neither https nor http to this machine" in refused.err
+    assert terminals.world.run("export", "--prometheus", "99999").err.splitlines()[0] == (
+        "agent-relay: export: --prometheus: Input should be less than or equal to 65535"
+    )
+    assert terminals.world.run("export", "--interval", "0.2", "--prometheus", "9464").err.splitlines()[0] == (
+        "agent-relay: export: --interval: Input should be greater than or equal to 1"
+    )

@@ -208,7 +208,11 @@ def test_a_chain_without_a_session_needs_one_here(tmp_path: os.PathLike[str]) ->
     world = create_world(f"{tmp_path}")
     assert world.run("metrics", "--chain").status == 2
     done = world.run("metrics")
-    assert (done.status, "Nothing was used here." in done.out) == (0, True)
+    assert (done.status, done.out) == (
+        0,
+        "Nothing was used here.\nAll of this machine's: agent-relay metrics --all\n",
+    )
+    assert world.run("metrics", "--all").out == "Nothing was used on this machine.\n"
     assert os.listdir(world.cwd) == []
 
 

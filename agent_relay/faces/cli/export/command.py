@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.export_loop import ExportLoop
@@ -28,6 +29,7 @@ from agent_relay.system.folders import get_folders
 
 _WEBHOOK = Receiver("webhook", "The webhook", "event", "events")
 _COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
+_HELP = "See: agent-relay export --help"
 _LAST_PUSH_MS = 1000
 
 
@@ -78,9 +80,12 @@ def _choose(prometheus: int, otlp: str, webhook: str, interval: float) -> Export
         chosen = ExportConfig.model_validate(
             config.model_dump() | {name: value for name, value in given.items() if value}
         )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = str(first["loc"][0]).partition("_")[0]
+        raise WrongUseError(f"export: --{option}: {first['msg']}", hint=_HELP) from None
     except ValueError as error:
-        why = str(error).splitlines()[0]
-        raise WrongUseError(f"export: {why}", hint="See: agent-relay export --help") from None
+        raise WrongUseError(f"export: {error}", hint=_HELP) from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
         raise WrongUseError(
             "export: nothing says what to export, or to where",

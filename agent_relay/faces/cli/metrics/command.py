@@ -124,7 +124,8 @@ def _report(wanted: Wanted, by: By, since: str, agent: str, environ: Mapping[str
     rows, total = sum_rows(gathered.works, gathered.natives, question)
     works = {work.session: work for work in gathered.works}
     labels = {row.key: name_row(row, by, works) for row in rows}
-    return Report(by, rows, total, labels, gathered, prices.source, prices.find_newest(now.date()))
+    newest = prices.find_newest(now.date())
+    return Report(by, rows, total, labels, gathered, prices.source, newest, is_all=wanted.is_all)
 
 
 @lru_cache(maxsize=100_000)

@@ -19,7 +19,10 @@ _SHOWN_PROBLEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Rows with their labels by key, their total, what they were made of, and where prices are from."""
+    """Rows with their labels by key, their total, what they were made of, and where prices are from.
+
+    With `is_all` they are about this machine, else about where the command runs, or about one session.
+    """
 
     by: By
     rows: Sequence[Row]
@@ -28,6 +31,7 @@ class Report:
     gathered: Gathered
     source: str
     newest: date | None
+    is_all: bool = False
 
     def build_view(self) -> dict[str, object]:
         """All of it for JSON."""
@@ -65,7 +69,10 @@ def print_report(report: Report) -> None:
     """Tables, a picture, and what the figures leave out."""
     rows, labels, by = report.rows, report.labels, report.by
     if not rows:
-        print_lines("Nothing was used here.", "All of this machine's: agent-relay metrics --all")
+        if report.is_all:
+            print_lines("Nothing was used on this machine.")
+        else:
+            print_lines("Nothing was used here.", "All of this machine's: agent-relay metrics --all")
         return
     cells = [[labels[row.key], *list_cells(row)] for row in rows]
     headers, cells = drop_empty((by, *HEADERS), cells, ["total", *list_cells(report.total)])
