@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
+from agent_relay.app.patience import Tell, describe_wait, wait_aloud
 from agent_relay.app.submission import Submission
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Deliver
@@ -22,14 +23,13 @@ _READ_S = 25.0
 """How much longer an agent may take that shows neither the paste nor anything that took it along."""
 _TYPING_S = 0.5
 _REFUSALS = 3
+_TOLD_REFUSALS = 20
 _PASTES = 3
 
 _Shown = Literal["shown", "asked", "lost"]
 
 
-async def deliver_text(
-    watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str, tell: Callable[[str], None]
-) -> None:
+async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str, tell: Tell) -> None:
     """`packet` (may be empty) and `prompt` were submitted as one turn, and the agent works on it.
 
     `packet` is pasted with the adapter's escapes, `prompt` as it is; `tell` hears what keeps them waiting.
@@ -41,8 +41,8 @@ async def deliver_text(
     if not watch.prompted:
         text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
         for _ in range(_PASTES):
-            is_counted = await _paste(watch, text)
-            shown = await _find_shown(watch)
+            is_counted = await _paste(watch, text, tell)
+            shown = await _find_shown(watch, tell)
             if shown != "lost":
                 break
             _log.warning("paste-again leg=%s", watch.leg.id)
@@ -63,7 +63,7 @@ async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
     await watch.holder.type(deliver.submit.encode())
 
 
-async def _paste(watch: LegWatch, text: str) -> bool:
+async def _paste(watch: LegWatch, text: str, tell: Tell) -> bool:
     """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
 
     `False` where keys are counted as typed all the same, of which nothing is seen.
@@ -74,16 +74,11 @@ async def _paste(watch: LegWatch, text: str) -> bool:
 
     deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
     while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-        if not await watch.wait_until(has_room, limit_s=left_s):
+        if not await wait_aloud(watch, has_room, limit_s=left_s, tell=tell):
             break
-        if watch.input == "hidden" and watch.sees_input:
-            # A window title says ready before the prompt is painted, or a question in its place.
-            await watch.wait_until(
-                lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
-                limit_s=_SHOWN_S,
-            )
-            if not has_room():
-                continue
+        await _see_prompt(watch)
+        if not has_room():
+            continue
         if watch.gone.is_set():
             raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
         try:
@@ -95,6 +90,8 @@ async def _paste(watch: LegWatch, text: str) -> bool:
             if error.why != "typed":
                 raise
             refusals += 1
+            if refusals == _TOLD_REFUSALS:
+                await tell(describe_wait(watch))
             await asyncio.sleep(_TYPING_S)
             await watch.settle_evidence()
         else:
@@ -102,7 +99,16 @@ async def _paste(watch: LegWatch, text: str) -> bool:
     raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
 
 
-async def _find_shown(watch: LegWatch) -> _Shown:
+async def _see_prompt(watch: LegWatch) -> None:
+    """The prompt of a ready agent is painted: a window title says ready before it is, or a question is."""
+    if watch.input == "hidden" and watch.sees_input:
+        await watch.wait_until(
+            lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
+            limit_s=_SHOWN_S,
+        )
+
+
+async def _find_shown(watch: LegWatch, tell: Tell) -> _Shown:
     """What became of the paste, as far as that can be seen.
 
     A question that came up over it takes it along, and so does an agent that starts itself again. An agent
@@ -118,13 +124,13 @@ async def _find_shown(watch: LegWatch) -> _Shown:
     await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
     is_asked = watch.state == "asking"
     if is_asked or (watch.state != "ready" and not is_shown()):
-        await watch.wait_until(lambda: is_shown() or watch.state == "ready", limit_s=_READY_S)
+        await wait_aloud(watch, lambda: is_shown() or watch.state == "ready", limit_s=_READY_S, tell=tell)
         await watch.wait_until(is_shown, limit_s=_SHOWN_S)
     if is_asked:
         return "lost" if is_lost() else "asked"
     if is_lost():
         _log.info("paste-unseen leg=%s", watch.leg.id)
-        await watch.wait_until(lambda: is_shown() or watch.state != "ready", limit_s=_READ_S)
+        await wait_aloud(watch, lambda: is_shown() or watch.state != "ready", limit_s=_READ_S, tell=tell)
     return "lost" if is_lost() else "shown"
 
 

@@ -1,6 +1,8 @@
 """Giving a living leg what it is to work on: its packet or the session's task, once."""
 
 import asyncio
+import contextlib
+import logging
 from collections.abc import Mapping
 from functools import partial
 
@@ -11,6 +13,9 @@ from agent_relay.app.publishing import read_packet_text
 from agent_relay.domain.effect import Delivered, DeliverFailed, Happened
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Handoff, Session
+from agent_relay.system.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
 
 
 class Handing:
@@ -37,7 +42,7 @@ class Handing:
             packet = ""
             if deliver.packet_by == "paste":
                 packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
-            tell = partial(self._under_way.__setitem__, leg_id)
+            tell = partial(self._tell, live)
             await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening, tell=tell)
         except RelayError as error:
             return DeliverFailed(handoff.id, leg_id, error.sentence)
@@ -52,7 +57,14 @@ class Handing:
             return
         self._under_way[leg_id] = ""
         try:
-            tell = partial(self._under_way.__setitem__, leg_id)
+            tell = partial(self._tell, live)
             await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task, tell=tell)
         finally:
             self._under_way.pop(leg_id, None)
+
+    async def _tell(self, live: LiveLeg, why: str) -> None:
+        """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg."""
+        self._under_way[live.leg.id] = why
+        _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.watch.state, live.watch.input)
+        with contextlib.suppress(HolderError):
+            await live.watch.holder.request("say", text=f"→ {why}")

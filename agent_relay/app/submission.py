@@ -1,9 +1,8 @@
 """Submitting what stands in an agent's input line: a return, and whether the agent took it."""
 
-import asyncio
 import logging
-from collections.abc import Callable
 
+from agent_relay.app.patience import SILENT_S, Tell, describe_wait, wait_aloud
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.holder_client import HolderError
@@ -23,7 +22,7 @@ class Submission:
     Only the record of a prompt, or work above a line that is clear of the text, says that it was submitted.
     """
 
-    def __init__(self, watch: LegWatch, keys: str, *, is_counted: bool, tell: Callable[[str], None]) -> None:
+    def __init__(self, watch: LegWatch, keys: str, *, is_counted: bool, tell: Tell) -> None:
         self._watch = watch
         self._keys = keys.encode()
         self._is_counted = is_counted
@@ -39,16 +38,20 @@ class Submission:
         stand there still and nobody has typed since: anywhere else it could say yes to a question. Raises
         RelayError where the agent ends, or shows no sign of work.
         """
-        watch, began_at = self._watch, _now()
+        watch, waited_s = self._watch, 0.0
         for pause_s in _PAUSES_S:
             await self._wait_for_turn()
             if self.is_taken():
                 break
             if not self._presses or (watch.state == "ready" and watch.input == "typed"):
-                await self._press(after_s=_now() - began_at)
+                await self._press(after_s=waited_s)
             if await watch.wait_until(self.is_taken, limit_s=pause_s):
                 break
-            self._tell(f"{watch.leg.agent} has not begun to work on its packet for {_now() - began_at:.0f} s")
+            waited_s += pause_s
+            if waited_s >= SILENT_S:
+                await self._tell(
+                    f"{watch.leg.agent} has not begun to work on its packet for {waited_s:.0f} s"
+                )
             await watch.settle_evidence()
         if watch.gone.is_set():
             raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
@@ -72,13 +75,12 @@ class Submission:
         watch = self._watch
         if self.is_taken() or watch.state == "ready":
             return
-        doing = "was asking" if watch.state == "asking" else "was busy with something else"
         _log.info("submit-waits leg=%s state=%s", watch.leg.id, watch.state)
-        self._tell(f"{watch.leg.agent} {doing}: its packet waits in its input line")
-        if not await watch.wait_until(lambda: self.is_taken() or watch.state == "ready", limit_s=_TURN_S):
-            raise RelayError(
-                f"{watch.leg.agent} {doing} for {_TURN_S:.0f} s and could not be given its packet"
-            )
+        is_ours = await wait_aloud(
+            watch, lambda: self.is_taken() or watch.state == "ready", limit_s=_TURN_S, tell=self._tell
+        )
+        if not is_ours:
+            raise RelayError(f"{describe_wait(watch)}, after {_TURN_S:.0f} s")
 
     async def _press(self, *, after_s: float) -> None:
         """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
@@ -93,7 +95,3 @@ class Submission:
         self._presses += 1
         if self._presses > 1:
             _log.warning("submit-again leg=%s returns=%d after_s=%.1f", watch.leg.id, self._presses, after_s)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -41,6 +41,7 @@ def test_a_line_somebody_types_is_waited_for() -> None:
     deliver(agent)
     assert agent.typed == [PASTED, b"\r"]
     assert agent.looks == 3
+    assert agent.told == []
 
 
 def test_a_key_that_answered_a_question_does_not_hold_the_packet_up_for_ever() -> None:
@@ -100,6 +101,26 @@ def test_a_prompt_that_is_announced_before_it_is_painted_is_waited_for() -> None
     assert agent.typed == [PASTED, b"\r"]
 
 
+@pytest.mark.parametrize(
+    ("state", "line", "doing"),
+    [
+        ("starting", "hidden", "is still starting"),
+        ("ready", "typed", "has something in its input line"),
+    ],
+)
+def test_what_an_agent_does_instead_is_told(state: str, line: str, doing: str) -> None:
+    """Whoever waits can see to it: answer the question, or send what stands there."""
+    agent = Agent()
+    agent.state, agent.input = state, line
+
+    def wait() -> None:
+        agent.state, agent.input = "ready", "empty"
+
+    deliver(agent, *[lambda: None] * 4, wait)
+    assert agent.told == [f"ann {doing}, and has not been given its packet yet"]
+    assert agent.typed == [PASTED, b"\r"]
+
+
 def test_an_input_line_that_cannot_be_told_holds_nothing_up_for_long() -> None:
     """A new version may paint it otherwise; its work must still go on."""
     agent = Agent()
@@ -119,6 +140,7 @@ def test_a_paste_that_is_drawn_late_is_not_made_twice() -> None:
 
     deliver(agent, *[lambda: None] * 5, draw)
     assert agent.typed == [PASTED, b"\r"]
+    assert agent.told == ["ann is slow to read, and has not been given its packet yet"]
 
 
 def test_a_paste_that_is_never_seen_is_made_three_times_at_most() -> None:
@@ -161,3 +183,4 @@ def test_an_agent_that_never_becomes_ready_is_given_up() -> None:
     agent.state = "asking"
     with pytest.raises(RelayError, match="was not ready for its packet within 600 s"):
         deliver(agent)
+    assert agent.told[0] == "ann is asking something, and has not been given its packet yet"

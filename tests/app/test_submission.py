@@ -37,7 +37,7 @@ def test_an_agent_that_starts_its_tools_over_the_paste_is_given_the_return_when_
     agent.reacts = start_tools
     deliver(agent, lambda: None, lambda: None, be_done)
     assert agent.typed == [PASTED, b"\r"]
-    assert agent.told == ["ann was busy with something else: its packet waits in its input line"]
+    assert agent.told == ["ann is busy with something else, and has not been given its packet yet"]
 
 
 def test_tools_that_start_before_the_paste_is_drawn_are_no_turn_either() -> None:
@@ -85,7 +85,8 @@ def test_returns_that_do_nothing_come_to_an_end_and_are_told_meanwhile() -> None
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
         deliver(agent)
     assert agent.typed == [PASTED, *[b"\r"] * 7]
-    assert agent.told[0] == "ann has not begun to work on its packet for 0 s"
+    waits = [f"ann has not begun to work on its packet for {after} s" for after in (12, 24, 48, 96)]
+    assert agent.told == waits
 
 
 def test_no_second_return_is_pressed_over_what_somebody_types() -> None:

@@ -92,6 +92,19 @@ def test_the_same_terminal_goes_on_with_the_next_agent(world: World, first: str,
     check_handoff(world, terminal, first, second)
 
 
+def test_codex_is_given_its_packet_once_its_tool_servers_have_started(world: World) -> None:
+    """It says that it works while they start, before anybody asked it anything."""
+    real_seeds.free_hands(world.home)
+    with open(f"{world.home}/.codex/config.toml", "a", encoding="utf-8") as file:
+        file.write('\n[mcp_servers.slow]\ncommand = "sh"\nargs = ["-c", "sleep 4"]\n')
+    order(world, "claude", "codex")
+    world.play("claude", *build_turn(world, "claude", LIMITS["claude"]))
+    world.play("codex", say(GOES_ON))
+    terminal = world.open(world.relay("claude"))
+    type_task(terminal, "claude")
+    check_handoff(world, terminal, "claude", "codex")
+
+
 def test_a_limit_that_gemini_hides_for_seven_hours_is_acted_on_at_once(google_world: World) -> None:
     """Its screen says "Thinking" until the quota is back; the task came by `--task`."""
     world = google_world

@@ -58,6 +58,10 @@ class Agent:
     def is_working(self) -> bool:
         return self.gone.is_set() or self.prompted or self.state == "busy"
 
+    async def hear(self, text: str) -> None:
+        """What people are told of the wait."""
+        self.told.append(text)
+
     def say_working(self) -> None:
         self.says_working += 1
 
@@ -76,6 +80,6 @@ def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
     async def main() -> None:
         for number, happens in enumerate(meanwhile):
             asyncio.get_running_loop().call_later(0.05 * (number + 1), happens)
-        await deliver_text(agent, DELIVER, packet="see @home", prompt="Go on @once.", tell=agent.told.append)
+        await deliver_text(agent, DELIVER, packet="see @home", prompt="Go on @once.", tell=agent.hear)
 
     asyncio.run(main())
