@@ -17,7 +17,6 @@ from agent_relay.domain.effect import TurnAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Leg, Session, State
-from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.turn_report import report_end
 from agent_relay.system.journal import read_events
@@ -36,19 +35,20 @@ class Running:
         self._sessions = sessions
         self._ground = ground
 
-    async def begin(self, wish: OpenWish, most: int, *, waits: bool = False) -> tuple[Session, Told]:
-        """The session at work on the turn, and the place before its first line.
+    async def begin(
+        self, wish: OpenWish, most: int, *, waits: bool = False, message: str = ""
+    ) -> tuple[str, Told]:
+        """The id of the session at work on the turn, and the place before its first line.
 
-        With `waits` it does not end with the turn: its next one may come.
+        With `waits` it does not end with the turn: its next one may come. Who asks again by the same id of
+        a `message` is told of the same turn.
         Raises RelayError where the agent that was asked is not installed or knows no headless work.
         """
         any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
         await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
-        asked = TurnAsked(wish.agent, wish.task, most, ends=not waits)
-        room = await self._sessions.take_turn(wish, asked)
-        room.reading.begin()
-        begun = [line.number for line in room.host.events if isinstance(line.body, TurnBegun)]
-        return room.session, Told(begun[-1] - 1)
+        asked = TurnAsked(wish.agent, wish.task, most, ends=not waits, message=message)
+        begun = await self._sessions.take_turn(wish, asked)
+        return begun.session, Told(begun.number - 1)
 
     async def follow(self, session_id: str, told: Told, *, follower: int = 0) -> tuple[Chapter, Session]:
         """What came since `told`; where nothing did, the answer waits for it a while.
@@ -127,8 +127,10 @@ def build_run_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handl
         most = request.number("most", 0)
         if not 0 <= most <= _MOST_TURNS:
             raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
-        session, told = await running.begin(wish, most, waits=request.flag("waits"))
-        return {"session": session.id, "told": render_told(told)}
+        session, told = await running.begin(
+            wish, most, waits=request.flag("waits"), message=request.text("message", "")
+        )
+        return {"session": session, "told": render_told(told)}
 
     async def follow(request: Request, peer: Peer) -> Mapping[str, object]:
         chapter, session = await running.follow(

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import tzinfo
 
 from agent_relay.app.adoption import was_adopted
 from agent_relay.app.beginning import create_session, find_note
+from agent_relay.app.begun import Begun, find_begun, get_newest
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import get_journal_path, read_index
 from agent_relay.app.kept import UNREAD, forget_streams, release_legs
@@ -173,23 +175,30 @@ class Sessions:
                 room.stage.take(luggage)
             return room
 
-    async def take_turn(self, wish: OpenWish, asked: TurnAsked) -> Room:
-        """The room of the session that is at work on a headless turn: the one wished for, or a new one.
+    async def take_turn(self, wish: OpenWish, asked: TurnAsked) -> Begun:
+        """Where the headless turn begins, in the session wished for or a new one, or where it did before.
 
-        Raises WrongUseError where that one is at work already.
+        Raises WrongUseError where that session is at work already.
         """
-
-        async def take(room: Room) -> None:
+        root = await asyncio.to_thread(find_wished_root, wish.cwd)
+        async with self._opening:
+            known = await find_begun(
+                self._ground, self._rooms, asked.message, root=root, session=wish.session
+            )
+            if known is not None and not known.is_given_up:
+                return known
+            if known is not None:
+                wish = replace(wish, session=known.session, fresh=False)
+            room = await self._make_room(wish, root)
             await room.take_turn(wish.pack(), asked)
-
-        return await self.work_in(wish, take)
+            room.reading.begin()
+        return get_newest(room)
 
     async def work_in(self, wish: OpenWish, work: Callable[[Room], Awaitable[None]]) -> Room:
         """The room of the session wished for, or of a new one, once `work` is done in it."""
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
         async with self._opening:
-            await self._rooms.retire()
-            room = await self._find(wish, root) or await self._create_room(wish, root)
+            room = await self._make_room(wish, root)
             await work(room)
         return room
 
@@ -202,6 +211,10 @@ class Sessions:
             if session_id not in self._rooms or await asyncio.to_thread(os.path.isdir, room.session.root):
                 raise
         return await self._rooms.abandon(session_id)
+
+    async def _make_room(self, wish: OpenWish, root: str) -> Room:
+        await self._rooms.retire()
+        return await self._find(wish, root) or await self._create_room(wish, root)
 
     async def _find(self, wish: OpenWish, root: str) -> Room | None:
         if wish.session:

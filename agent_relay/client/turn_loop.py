@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from agent_relay.client.connection import NobodyListensError
 from agent_relay.client.heeding import SIGNALS, Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.system.clock import SystemClock, create_ulid
 
 _FOLLOW_LIMIT_S = 60.0
 """Above how long the daemon puts an answer off."""
@@ -63,7 +65,9 @@ class TurnLoop:
         that goes away ends it too.
         """
         with self._heeding():
-            begun = self._ask("run.begin", _BEGIN_LIMIT_S, **wish)
+            # By its id, so that the next daemon knows whether it began under one that died.
+            named = {"message": create_ulid(SystemClock()), **wish}
+            begun = self._ask_again("run.begin", _BEGIN_LIMIT_S, NobodyListensError, **named)
             session = str(begun["session"])
             with self._stopping(session):
                 return self._follow(session, begun["told"])
@@ -143,12 +147,19 @@ class TurnLoop:
             self._close()
             raise
 
-    def _ask_again(self, op: str, limit_s: float, **fields: object) -> dict[str, object]:
+    def _ask_again(
+        self,
+        op: str,
+        limit_s: float,
+        lost: type[DaemonUnreachableError] = DaemonUnreachableError,
+        /,
+        **fields: object,
+    ) -> dict[str, object]:
         """The answer to what may be asked twice, of the next daemon where one dies."""
         for left in reversed(range(_FAILURES)):
             try:
                 return self._ask(op, limit_s, **fields)
-            except DaemonUnreachableError:
+            except lost:
                 self._close()
                 if not left:
                     raise

@@ -243,6 +243,7 @@ class TurnAsked:
     ends: bool = False
     seat: str = ""
     others: tuple[str, ...] = ()
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class Began(Line):
     agent: str
     folder: str = Field(description="where the session's journal and packets are")
     at: str
+    message: str | None = Field(default=None, description="the id whoever asked gave the turn")
 
 
 class LegBegan(Line):

@@ -10,6 +10,7 @@ class TurnBegun:
 
     `most` is how many legs it may take in all, 0 for as many as there are; with `ends` the session ends
     with it. In a chat `seat` is the agent whose turn it is, `others` are those who may not take it over.
+    `message` is the id its asker gave it, empty for none: who was not answered asks again by it.
     """
 
     name: ClassVar[str] = "turn.begun"
@@ -19,6 +20,7 @@ class TurnBegun:
     ends: bool = False
     seat: str = ""
     others: tuple[str, ...] = ()
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

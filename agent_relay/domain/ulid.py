@@ -15,6 +15,16 @@ def build_ulid(at_ms: int, randomness: bytes) -> str:
     return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
 
 
+def read_moment_ms(ulid: str) -> int:
+    """The milliseconds since the epoch a ULID was built at. Raises ValueError where it is none."""
+    if not is_ulid(ulid):
+        raise ValueError("no ULID")
+    number = 0
+    for character in ulid[:10]:
+        number = number << 5 | _CROCKFORD.index(character)
+    return number
+
+
 def is_ulid(text: str) -> bool:
     """Whether `text` could name a session or leg: safe as a file name, whatever a peer sent."""
     return len(text) == _ULID_LENGTH and all(character in _CROCKFORD for character in text)

@@ -21,6 +21,8 @@ from agent_relay.logic.succession import (
 )
 from agent_relay.logic.turns import begin_turn, end_resting, wait_or_end
 
+_UNASKED = "the daemon was killed before an agent was asked"
+
 
 def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
     """What follows from what the journal says and whether the newest leg's holder lives.
@@ -46,21 +48,27 @@ def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  #
                 return _go_on(session, handoff, world)
             if leg is not None and not leg.child_pid:
                 return Outcome((), (SpawnLeg(leg.id),))
-            turn = session.open_turn
-            if leg is None and turn is not None and not turn.taken:
-                return _go_on_beginning(session, turn, world)
+            if leg is None and _is_unasked(session):
+                return _go_on_beginning(session, session.open_turn, world)
             ready = leg is not None and session.state is State.READY
             given = find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
             return went_on if given else went_on.then(turn_ended(session, world))
 
 
-def _go_on_beginning(session: Session, turn: Turn, world: World) -> Outcome:
+def _is_unasked(session: Session) -> bool:
+    """Whether nobody has been asked yet what the session, or its newest turn, was begun for."""
+    turn = session.open_turn
+    return not turn.taken if turn is not None else session.leg is None and session.turn is None
+
+
+def _go_on_beginning(session: Session, turn: Turn | None, world: World) -> Outcome:
     """A turn nobody was asked for yet: begun, or ended where only its asker has the user's environment."""
+    if turn is None:
+        return Outcome((SessionEnded(_UNASKED),))
     if not turn.ends:
         return begin_turn(session, turn, world)
-    why = "the daemon was killed before an agent was asked"
-    return Outcome((TurnEnded("", "stopped", why), SessionEnded(why)))
+    return Outcome((TurnEnded("", "stopped", _UNASKED), SessionEnded(_UNASKED)))
 
 
 def _end(session: Session) -> Outcome:

@@ -1,7 +1,9 @@
 """What a journal's lines make of a headless turn."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from agent_relay.domain.event import Event, LegStarting
 from agent_relay.domain.session import Session, Turn
 from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 
@@ -23,3 +25,24 @@ def end_turn(session: Session, outcome: str, why: str) -> Session:
 def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:
     """The turn with one more leg, where that one is headless."""
     return replace(turn, taken=turn.taken + 1) if turn is not None and is_headless else turn
+
+
+def find_asked(events: Sequence[Event], message: str) -> tuple[int, bool] | None:
+    """The number of the line that begins the newest turn asked for as `message`; `None` where none does.
+
+    And whether it was given up before any agent had a part in it, so that asking again asks nobody twice.
+    """
+    found: tuple[int, bool] | None = None
+    is_open = False
+    for event in events:
+        match event.body:
+            case TurnBegun() as body:
+                is_open = body.message == message
+                found = (event.number, False) if is_open else found
+            case LegStarting():
+                is_open = False
+            case TurnEnded(outcome="stopped") if is_open and found is not None:
+                found = (found[0], True)
+            case _:
+                pass
+    return found

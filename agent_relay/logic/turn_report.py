@@ -35,10 +35,8 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEven
     """The line as it is told, `None` where it is not; `before` is the journal up to it, itself included."""
     at = event.at.isoformat()
     match event.body:
-        case TurnBegun(agent):
-            session = fold_events(before)
-            folder = session_folder(session) if session is not None else ""
-            return Began(session=session.id if session is not None else "", agent=agent, folder=folder, at=at)
+        case TurnBegun() as body:
+            return _report_begun(fold_events(before), body, at)
         case LegStarting() as body if body.headless:
             return LegBegan(leg=body.leg, agent=body.agent, model=body.model, resumes=body.resumes, at=at)
         case LegNamed(leg, native_id) if native_id and not _was_named(before[:-1], event.body):
@@ -63,6 +61,16 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEven
             return LegOver(leg=leg, agent=agents[0] if agents else "", how=how, status=status, at=at)
         case _:
             return None
+
+
+def _report_begun(session: Session | None, body: TurnBegun, at: str) -> Began:
+    return Began(
+        session=session.id if session is not None else "",
+        agent=body.agent,
+        folder=session_folder(session) if session is not None else "",
+        at=at,
+        message=body.message or None,
+    )
 
 
 def report_said(said: Said, leg: Leg) -> RunEvent | None:  # noqa: PLR0911 - one arm a meaning

@@ -20,7 +20,9 @@ def take_turn(session: Session, asked: TurnAsked, world: World) -> Outcome:
     Raises WrongUseError while something else is under way.
     """
     check_free(session)
-    begun = TurnBegun(asked.agent, asked.prompt, asked.most, asked.ends, asked.seat, asked.others)
+    begun = TurnBegun(
+        asked.agent, asked.prompt, asked.most, asked.ends, asked.seat, asked.others, asked.message
+    )
     turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends, seat=asked.seat, others=asked.others)
     after = replace(session, turn=turn, state=State.STARTING, handoff=None, tried=())
     return Outcome((begun,)).then(begin_turn(after, turn, world))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.ulid import build_ulid, is_ulid
+from agent_relay.domain.ulid import build_ulid, is_ulid, read_moment_ms
 
 
 def test_an_identifier_says_its_time_first() -> None:
@@ -26,3 +26,10 @@ def test_other_words_are_no_identifiers(text: str) -> None:
     """A peer's word becomes part of a path only when it can be nothing else."""
     assert is_ulid("0" * 26)
     assert not is_ulid(text)
+
+
+def test_the_moment_of_an_id_can_be_read() -> None:
+    """What is older than an id cannot know of it."""
+    assert read_moment_ms(build_ulid(1_790_000_000_123, bytes(10))) == 1_790_000_000_123
+    with pytest.raises(ValueError, match="no ULID"):
+        read_moment_ms("soon")

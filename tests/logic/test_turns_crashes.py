@@ -132,3 +132,12 @@ def test_a_session_a_person_went_on_with_rests_for_them() -> None:
     assert (story.now.state, story.now.living_leg) == (State.RESTING, None)
     story.happens(Restarted(leg_lives=False))
     assert story.now.state is State.RESTING
+
+
+def test_a_session_nobody_was_asked_in_ends_with_its_daemon() -> None:
+    """Its first line was written and no other: it would stand among those at work for ever."""
+    story = TurnStory()
+    story.refold(story.events[:1])
+    story.happens(Restarted(leg_lives=False))
+    assert story.now.state is State.ENDED
+    assert story.now.why == "the daemon was killed before an agent was asked"

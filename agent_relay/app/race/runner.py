@@ -148,7 +148,7 @@ class SessionRunners:
     async def _begin(self, wish: RunnerWish, session: str, task: str) -> str:
         given = OpenWish(wish.agent, wish.cwd, wish.environ, task=task, session=session, fresh=not session)
         begun, _ = await self._running.begin(given, 0)
-        return begun.id
+        return begun
 
     async def forget(self, tree: str) -> None:
         """The index does not name sessions of the worktree."""

@@ -17,7 +17,7 @@ from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.held import Held
 from agent_relay.faces.shell.jobs import Job
 from agent_relay.faces.shell.paper import Paper
-from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.faces.shell.typed_ahead import NOTHING, Message, TypedAhead
 from agent_relay.logic.redact import redact_text
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Turns:
         self._changed = changed
         self._wake = asyncio.Event()
         self._told: Mapping[str, object] | None = None
-        self.is_stopping = self._is_giving = False
+        self.is_stopping = False
+        self._giving = ""
         self._unwanted = threading.Event()
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
@@ -115,7 +116,7 @@ class Turns:
     def list_waiting(self) -> list[str]:
         """The messages nobody has been given; the one that is being given now is on its way."""
         waiting = list(self._typed)
-        return waiting[1:] if self._is_giving else waiting
+        return waiting[1:] if self._giving else waiting
 
     @property
     def is_busy(self) -> bool:
@@ -129,7 +130,7 @@ class Turns:
         self._unwanted.set()
         if self.is_waiting:
             return
-        if self._is_giving or not self.is_working:
+        if self._giving or not self.is_working:
             # Nobody knows yet which turn that is.
             return
         self.is_stopping = True
@@ -191,8 +192,8 @@ class Turns:
         self._come_back()
         told, self._told = self._told, None
         self.is_working, self.is_stopping = True, False
-        message = "" if told is not None else self._typed.first
-        self._is_giving = bool(message)
+        message = NOTHING if told is not None else self._typed.first
+        self._giving = message.id
         self._changed()
         try:
             if told is None:
@@ -200,12 +201,13 @@ class Turns:
             if told is None and self._unwanted.is_set():
                 self.held.hold("stopped in time")
                 return
-            self.held.settle(await run_aside(self._build_work(message, told)), message)
+            self.held.settle(await run_aside(self._build_work(message, told)), message.text)
         except RelayError as error:
             self._complain(error)
             self.held.hold("not sent")
         finally:
-            self.is_working = self._is_giving = self.is_ending = False
+            self.is_working = self.is_ending = False
+            self._giving = ""
             self._unwanted.clear()
             self._idle.set()
             self._changed()
@@ -237,7 +239,7 @@ class Turns:
             self.label = label
             self._changed()
 
-    def _build_work(self, message: str, told: Mapping[str, object] | None) -> Callable[[], Event]:
+    def _build_work(self, message: Message, told: Mapping[str, object] | None) -> Callable[[], Event]:
         """What follows the turn to its end, on a thread of its own."""
         loop, view, conversation = asyncio.get_running_loop(), self._view, self._conversation
 
@@ -249,14 +251,15 @@ class Turns:
                 view.show(event)
 
         follower = TurnLoop(self._connect, show, heeds=())
-        wish, agent, session = conversation.build_wish(message), conversation.agent, conversation.session
+        wish = conversation.build_wish(message.text) | {"message": message.id}
+        agent, session = conversation.agent, conversation.session
 
         def work() -> Event:
             try:
                 if told is not None:
                     return follower.rejoin(session, told)
                 with suppress(OSError):
-                    view.begin(agent, message)
+                    view.begin(agent, message.text)
                 return follower.run(wish)
             finally:
                 with suppress(OSError):
@@ -269,11 +272,11 @@ class Turns:
         self.is_ending = self.is_ending or event.get("type") == "end"
         if event.get("reason") == "rate_limit" and self.returning is not None:
             self.returning.note_limit(str(event.get("from_agent", "")))
-        if event.get("type") == "turn" and self._is_giving:
+        if event.get("type") == "turn":
             # The journal has it now.
-            self._is_giving = False
-            self._typed.drop_first()
-            if self._unwanted.is_set():
+            given, self._giving = self._giving, ""
+            self._typed.drop(str(event.get("message") or given))
+            if given and self._unwanted.is_set():
                 self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
 

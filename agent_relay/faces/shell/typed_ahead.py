@@ -2,14 +2,28 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.ulid import is_ulid
+from agent_relay.system.clock import SystemClock, create_ulid
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.locks import take_lock
 
 _LIMIT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What was typed, by an id: a daemon that is asked twice tells by it that it is the same."""
+
+    id: str
+    text: str
+
+
+NOTHING = Message("", "")
 
 
 class TypedAhead:
@@ -21,7 +35,7 @@ class TypedAhead:
     def __init__(self, path: str, changed: Callable[[], None]) -> None:
         self._path = path
         self._changed = changed
-        self._messages: list[str] = []
+        self._messages: list[Message] = []
         self._lock = take_lock(f"{path}.lock")
 
     def __len__(self) -> int:
@@ -29,34 +43,34 @@ class TypedAhead:
         return len(self._messages)
 
     def __iter__(self) -> Iterator[str]:
-        """The messages, the oldest first."""
-        return iter(tuple(self._messages))
+        """The messages' texts, the oldest first."""
+        return iter([message.text for message in self._messages])
 
     @property
-    def first(self) -> str:
-        """The message that is sent next; empty for none."""
-        return self._messages[0] if self._messages else ""
+    def first(self) -> Message:
+        """The message that is sent next; `NOTHING` for none."""
+        return self._messages[0] if self._messages else NOTHING
 
-    def add(self, message: str) -> None:
-        """`message` is the last one now."""
-        self._messages.append(message)
+    def add(self, text: str) -> None:
+        """`text` is the last message now."""
+        self._messages.append(_name(text))
         self._keep()
 
-    def put_first(self, message: str) -> None:
-        """`message` is sent before all the others."""
-        self._messages.insert(0, message)
+    def put_first(self, text: str) -> None:
+        """`text` is sent before all the others."""
+        self._messages.insert(0, _name(text))
         self._keep()
 
-    def drop_first(self) -> None:
-        """The first message is somebody else's now."""
-        del self._messages[:1]
+    def drop(self, message_id: str) -> None:
+        """The message of that id is somebody else's now; harmless where none waits."""
+        self._messages = [message for message in self._messages if message.id != message_id]
         self._keep()
 
     def take_last(self) -> str:
-        """The newest message, which waits no longer; empty for none."""
-        message = self._messages.pop() if self._messages else ""
+        """The text of the newest message, which waits no longer; empty for none."""
+        message = self._messages.pop() if self._messages else NOTHING
         self._keep()
-        return message
+        return message.text
 
     def take_over(self, folder: str) -> int:
         """How many messages shells that are gone have left in `folder`, which wait here now."""
@@ -91,7 +105,8 @@ class TypedAhead:
         """Whether the file says what waits; what cannot be written is still sent."""
         try:
             if self._messages:
-                write_atomic(self._path, json.dumps(self._messages).encode(), durable=False)
+                kept = [[message.id, message.text] for message in self._messages]
+                write_atomic(self._path, json.dumps(kept).encode(), durable=False)
             else:
                 # No room is needed to say that nothing waits, and no secret stays behind.
                 _unlink(self._path)
@@ -109,7 +124,11 @@ def _list_names(folder: str) -> list[str]:
         return []
 
 
-def _read(path: str) -> list[str] | None:
+def _name(text: str) -> Message:
+    return Message(create_ulid(SystemClock()), text)
+
+
+def _read(path: str) -> Sequence[Message] | None:
     """The messages of a file; `None` where they cannot be read now, and should stay."""
     try:
         found = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
@@ -117,7 +136,19 @@ def _read(path: str) -> list[str] | None:
         return []
     except (OSError, RelayError):
         return None
-    return [message for message in found if isinstance(message, str)] if isinstance(found, list) else []
+    read = [_parse(entry) for entry in found] if isinstance(found, list) else []
+    return [message for message in read if message is not None]
+
+
+def _parse(entry: object) -> Message | None:
+    """A message as it is kept, or as it was before messages had ids; `None` for anything else."""
+    match entry:
+        case [str(message_id), str(text)] if is_ulid(message_id):
+            return Message(message_id, text)
+        case str(text):
+            return _name(text)
+        case _:
+            return None
 
 
 def _remove(path: str) -> None:

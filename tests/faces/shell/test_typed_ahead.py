@@ -28,13 +28,13 @@ def test_messages_keep_their_order_and_stand_on_disk_for_their_user_alone(folder
     for message in ("first", "second\nline", "third"):
         typed.add(message)
     with open(f"{folder}/one.json", encoding="utf-8") as stream:
-        assert json.load(stream) == ["first", "second\nline", "third"]
+        assert [text for _, text in json.load(stream)] == ["first", "second\nline", "third"]
     assert stat.S_IMODE(os.stat(f"{folder}/one.json").st_mode) == 0o600
     assert typed.take_last() == "third"
     typed.put_first("before all")
     assert list(typed) == ["before all", "first", "second\nline"]
-    typed.drop_first()
-    assert (typed.first, len(typed)) == ("first", 2)
+    typed.drop(typed.first.id)
+    assert (typed.first.text, len(typed)) == ("first", 2)
 
 
 def test_a_living_shells_messages_are_its_own(folder: str) -> None:
@@ -58,11 +58,35 @@ def test_what_a_gone_shell_left_is_taken_over_once(folder: str) -> None:
     assert not os.path.exists(f"{folder}/gone.json")
 
 
+def test_a_message_keeps_its_id_from_shell_to_shell(folder: str) -> None:
+    """By it the daemon tells whether its turn began under a shell that was killed in that moment."""
+    gone = _open(folder, "gone")
+    gone.add("asked already?")
+    known = gone.first
+    gone.close()
+    second = _open(folder, "second")
+    second.take_over(folder)
+    second.drop("an id that nobody has")
+    assert second.first == known
+    second.drop(known.id)
+    second.put_first("asked already?")
+    assert second.first.id != known.id
+
+
+def test_a_file_of_an_earlier_version_is_read(folder: str) -> None:
+    """Its messages had no ids."""
+    with open(f"{folder}/old.json", "w", encoding="utf-8") as stream:
+        json.dump(["one", ["no id", "two"], "three"], stream)
+    typed = _open(folder, "one")
+    assert typed.take_over(folder) == 2
+    assert list(typed) == ["one", "three"]
+
+
 def test_a_shell_that_kept_nothing_leaves_no_file(folder: str) -> None:
     """A folder that fills with empty files is somebody's to clean."""
     typed = _open(folder, "one")
     typed.add("sent")
-    typed.drop_first()
+    typed.drop(typed.first.id)
     typed.close()
     assert os.listdir(folder) == []
 
@@ -80,7 +104,7 @@ def test_a_file_that_cannot_be_written_costs_no_message(folder: str) -> None:
     typed = _open(folder, "one")
     shutil.rmtree(folder)
     typed.add("still here")
-    assert typed.first == "still here"
+    assert typed.first.text == "still here"
     assert not os.path.exists(folder)
 
 
@@ -96,7 +120,7 @@ def test_a_full_disk_costs_nothing_that_a_gone_shell_left(folder: str) -> None:
     try:
         assert second.take_over(folder) == 1
         assert os.path.exists(f"{folder}/gone.json")
-        second.drop_first()
+        second.drop(second.first.id)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
@@ -115,5 +139,5 @@ def test_what_was_sent_stands_in_no_file_any_more(folder: str) -> None:
     """People type secrets; a queue must not keep what it has handed over."""
     typed = _open(folder, "one")
     typed.add("the password is hunter2")
-    typed.drop_first()
+    typed.drop(typed.first.id)
     assert not os.path.exists(f"{folder}/one.json")
