@@ -147,6 +147,17 @@ class SignalTold(Line):
     at: str
 
 
+class BudgetTold(Line):
+    """A budget of the user's passed a mark; `message` says it in words."""
+
+    type: Literal["budget"] = "budget"
+    leg: str
+    budget: str
+    mark: Literal["uncounted", "unpriced", "warn", "spent"]
+    message: str
+    at: str
+
+
 class HandedOver(Line):
     """The turn passes to another agent, by this packet."""
 
@@ -210,6 +221,7 @@ RunEvent = Annotated[
     | Usage
     | LeftOut
     | SignalTold
+    | BudgetTold
     | HandedOver
     | HandoffBroke
     | LegOver

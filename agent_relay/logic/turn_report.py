@@ -7,6 +7,7 @@ from agent_relay.domain.event import Event, LegEnded, LegNamed, LegStarting, Sig
 from agent_relay.domain.handoff_event import HandoffFailed, PacketPublished
 from agent_relay.domain.run_event import (
     Began,
+    BudgetTold,
     Ended,
     FileEdited,
     HandedOver,
@@ -25,8 +26,11 @@ from agent_relay.domain.run_event import (
 )
 from agent_relay.domain.session import Leg, Session, State
 from agent_relay.domain.signal import Scope
+from agent_relay.domain.spending import Mark, Spending
+from agent_relay.domain.spending_event import BudgetNoted
 from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.logic.fold import fold_events
+from agent_relay.logic.spending import render_spending_line
 from agent_relay.logic.stream import Said
 from agent_relay.logic.wording import render_handoff_line, render_rest_line, session_folder
 
@@ -51,6 +55,8 @@ def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEven
                 text=body.text,
                 at=at,
             )
+        case BudgetNoted() as body:
+            return _report_budget(body, at)
         case PacketPublished():
             return _report_handoff(fold_events(before), zone, at)
         case HandoffFailed(handoff, _, why):
@@ -125,6 +131,20 @@ def report_end(session: Session, zone: tzinfo) -> Ended | None:
         skipped=session.skipped if is_resting else (),
         message=render_rest_line(session, zone) if is_resting else "",
     )
+
+
+def _report_budget(body: BudgetNoted, at: str) -> BudgetTold | None:
+    """How the budget stands; what ends the turn or hands it over is told with that, with this reason."""
+    match body.mark:
+        case "uncounted" | "unpriced" | "warn" as mark:
+            pass
+        case "spent" as mark if body.then == "warn":
+            pass
+        case _:
+            return None
+    known = Spending(body.budget, Mark(mark), body.text, body.agent, body.then)
+    message = render_spending_line(known)
+    return BudgetTold(leg=body.leg, budget=body.budget, mark=mark, message=message, at=at)
 
 
 def _was_named(before: Sequence[Event], named: LegNamed) -> bool:

@@ -152,6 +152,15 @@ def test_a_headless_run_goes_on_with_somebody_else_or_ends(world: RelayWorld) ->
     ]
 
 
+def test_a_headless_run_tells_of_a_budget_on_its_terminal(world: RelayWorld) -> None:
+    """Of a day's at its beginning already: whoever runs one turn after the other is never attached."""
+    configure(world, '[[budgets]]\nper = "day"\ntokens = 1000\n')
+    assert run_command(world, "run", "demo", "some").returncode == 0
+    done = run_command(world, "run", "demo", "hello")
+    assert done.returncode == 0
+    assert "→ 800 tokens of your budget of 1,000 tokens a day is used\n" in done.stderr
+
+
 def test_a_headless_run_is_ended_beyond_its_budget(world: RelayWorld) -> None:
     """In the middle of its turn, with the reason and a failure's status."""
     configure(world, BUDGET.format("session", "stop"))

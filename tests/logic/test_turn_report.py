@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from agent_relay.domain.effect import CancelAsked, StopAsked
 from agent_relay.domain.event import LegNamed
 from agent_relay.domain.run_event import (
+    BudgetTold,
     Ended,
     FileEdited,
     HandedOver,
@@ -23,6 +24,7 @@ from agent_relay.domain.run_event import (
     build_schema,
 )
 from agent_relay.domain.session import Leg
+from agent_relay.domain.spending_event import BudgetNoted
 from agent_relay.logic.stream import Said
 from agent_relay.logic.turn_report import report_end, report_event, report_said
 from tests.logic.story import NOW, RESET
@@ -34,6 +36,25 @@ LEG = Leg("L1", "ann", 1, NOW)
 def report(story: TurnStory) -> list[RunEvent]:
     told = (report_event(story.events[: index + 1], event, UTC) for index, event in enumerate(story.events))
     return [event for event in told if event is not None]
+
+
+@pytest.mark.parametrize(
+    ("mark", "then", "told"),
+    [
+        ("warn", "stop", ["→ Four of five. When it is used up, the session ends"]),
+        ("uncounted", "handoff", ["→ Four of five"]),
+        ("spent", "warn", ["→ Four of five. It is yours to decide what follows"]),
+        ("spent", "stop", []),
+        ("open", "warn", []),
+    ],
+)
+def test_a_budget_is_told_where_nothing_else_tells_of_it(mark: str, then: str, told: list[str]) -> None:
+    """Nobody attached to a headless turn: its follower is who can be told."""
+    story = TurnStory().take().at_work()
+    story.note(BudgetNoted("L1", "five", mark, "four of five", then=then))
+    events = [event for event in report(story) if isinstance(event, BudgetTold)]
+    assert [event.message for event in events] == told
+    assert {(event.leg, event.budget, event.mark) for event in events} <= {("L1", "five", mark)}
 
 
 def test_a_handed_on_turn_is_told_in_its_order() -> None:

@@ -8,7 +8,7 @@ from agent_relay.faces.rendering.ink import join_line
 def find_note(event: Mapping[str, object]) -> str:
     """The sentence; empty for an event that is none of relay's, and for a turn that is done."""
     match event.get("type"):
-        case "handoff":
+        case "handoff" | "budget":
             return join_line(str(event.get("message", "")))
         case "handoff-failed":
             return join_line(f"→ {event.get('why', '')}")
