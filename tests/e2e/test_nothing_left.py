@@ -8,6 +8,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import State
+from tests.e2e.test_crash_matrix import begin, end, has_environment, settle
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 
 ENDING = [
@@ -55,3 +56,28 @@ def test_the_holder_of_a_session_that_is_ending_outlives_a_killed_daemon_for_sec
         world.start_daemon()
         world.wait_for(session, lambda found: found.state is State.ENDED, "the next daemon knows")
         assert os.listdir(world.folders.legs) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "point",
+    [
+        "after handoff.begun",
+        "before StopLeg",
+        "after handoff.stopped",
+        "before PublishPacket",
+        "after SpawnLeg",
+    ],
+)
+def test_a_daemon_stopped_in_a_failover_leaves_it_to_the_next_one(point: str) -> None:
+    """`agent-relay daemon restart` after an upgrade may come in the very second of a limit."""
+    with relay_world() as world:
+        session, daemon = begin(world, point)
+        os.kill(daemon, signal.SIGTERM)
+        os.kill(daemon, signal.SIGCONT)
+        assert world.daemons[-1].wait(timeout=30) == 0
+        world.start_daemon()
+        found = settle(world, session)
+        assert (found.agent, len(found.done), found.packets) == ("understudy", 1, 1)
+        assert has_environment(found)
+        end(world, session)
