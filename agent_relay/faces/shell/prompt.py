@@ -43,6 +43,10 @@ class Behind(Protocol):
         ...
 
 
+class GaveWayError(Exception):
+    """The prompt is gone for a moment: something else needs the terminal."""
+
+
 class Prompt:
     """Asks for one message after the other; what is painted meanwhile stands above."""
 
@@ -56,6 +60,7 @@ class Prompt:
         source: Input | None = None,
     ) -> None:
         self._behind = behind
+        self._kept = ""
         self._drawn: tuple[int, AnyFormattedText] = (-1, "")
         self._session: PromptSession[str] = PromptSession(
             message=self._render,
@@ -79,8 +84,15 @@ class Prompt:
         return self._session.app
 
     async def ask(self) -> str:
-        """The next message or command. Raises EOFError where the person leaves."""
-        return await self._session.prompt_async(handle_sigint=False)
+        """The next message or command. Raises EOFError where the person leaves, GaveWayError if told so."""
+        kept, self._kept = self._kept, ""
+        return await self._session.prompt_async(default=kept, handle_sigint=False)
+
+    def give_way(self) -> None:
+        """Whoever waits in `ask` goes on at once; what is half typed stands in the next one."""
+        if self.app.is_running and not self.app.is_done:
+            self._kept = self._session.default_buffer.text
+            self.app.exit(exception=GaveWayError)
 
     def _completes(self) -> bool:
         """Whether what stands there is completed unasked: a command or a path, no prose."""

@@ -3,18 +3,19 @@
 import asyncio
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.shell.commands.face import Act
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.dispatching import is_command, obey
 from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
-from agent_relay.faces.shell.prompt import Prompt
+from agent_relay.faces.shell.prompt import GaveWayError, Prompt
 from agent_relay.faces.shell.status_line import render_status
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
@@ -58,6 +59,7 @@ class Shell:
         self._asides: list[asyncio.Task[None]] = []
         self._hint = ""
         self._is_leaving = False
+        self._soon: list[Act] = []
         self.conversation = conversation
         self.turns = turns
         self.status = 0
@@ -75,7 +77,7 @@ class Shell:
         try:
             with self._ending():
                 if first:
-                    await self._obey(first)
+                    await self._try(obey(self, first))
                 while not self._is_leaving:
                     await self._read_line()
         finally:
@@ -110,8 +112,13 @@ class Shell:
 
     async def _read_line(self) -> None:
         assert self._prompt is not None  # noqa: S101 - given before `run`
+        if self._soon:
+            await self._try(self._soon.pop(0)(self, ""))
+            return
         try:
             line = await self._prompt.ask()
+        except GaveWayError:
+            return
         except EOFError:
             self._is_leaving = True
             return
@@ -122,11 +129,11 @@ class Shell:
             return
         if is_command(line):
             self._paper.paint(f"> {plain(line)}\n")
-        await self._obey(line)
+        await self._try(obey(self, line))
 
-    async def _obey(self, line: str) -> None:
+    async def _try(self, doing: Awaitable[None]) -> None:
         try:
-            await obey(self, line)
+            await doing
         except RelayError as error:
             self.say(f"agent-relay: {error.sentence}", *([f"  {error.hint}"] if error.hint else []))
         except KeyboardInterrupt:
@@ -147,6 +154,12 @@ class Shell:
     def lend_terminal(self) -> AbstractContextManager[None]:
         """Within, somebody else has the terminal."""
         return self._modes.given_away()
+
+    def do_soon(self, act: Act) -> None:
+        """`act` is done in place of the prompt, which comes back with what is half typed."""
+        self._soon.append(act)
+        if self._prompt is not None:
+            self._prompt.give_way()
 
     def leave(self, status: int = 0) -> None:
         """The shell ends after what it does now."""

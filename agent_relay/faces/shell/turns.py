@@ -88,6 +88,10 @@ class Turns:
         self._jobs.append(job)
         self._wake.set()
 
+    def awaits(self, label: str) -> bool:
+        """Whether a job of that label is to be done or under way."""
+        return self.label == label or any(job.label == label for job in self._jobs)
+
     def go_on(self) -> None:
         """What waits is sent, whatever held it."""
         self.held.release()
@@ -180,7 +184,9 @@ class Turns:
         self.label, self.since = job.label, time.monotonic()
         self._changed()
         try:
-            self._note(await run_aside(partial(job.run, self.ask)), "")
+            line = await run_aside(partial(job.run, self.ask))
+            if line:
+                self._note(line, "")
         except RelayError as error:
             self._complain(error)
         finally:

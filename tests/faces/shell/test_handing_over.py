@@ -86,6 +86,25 @@ def test_attach_shows_the_same_conversation_and_comes_back_to_it(person: ShellPe
     assert list_prompts(person.world, session) == ["hello", "and on"]
 
 
+def test_attach_in_the_middle_of_a_turn_opens_the_screen_when_it_ends(person: ShellPerson) -> None:
+    """Nobody should have to watch for a turn's end; what is half typed and what waits are still there."""
+    person.type("soon, please")
+    person.wait_for("I begin")
+    person.type("then this")
+    person.type("/attach")
+    person.wait_for("demo works without a screen: its own opens when this turn ends")
+    person.terminal.send("half typed")
+    person.wait_for("ready . demo")
+    assert "half typed" not in person.screen
+    person.terminal.send("\x1d")
+    person.terminal.wait_quiet(0.3)
+    person.type("/detach")
+    person.wait_for(r"(?s)Back in the shell.*demo > then this\s+demo heard you.*> half typed")
+    person.wait_idle()
+    assert [leg.headless for leg in person.world.session(person.session()).legs] == [True, False, True]
+    assert list_prompts(person.world, person.session()) == ["soon, please", "then this"]
+
+
 def test_an_undone_handoff_gives_the_conversation_back(person: ShellPerson) -> None:
     """A switch that was a mistake costs one command; the first agent still knows what it knew."""
     person.type("hello")

@@ -36,6 +36,10 @@ class ShellFace(Protocol):
         """Within, somebody else has the terminal."""
         ...
 
+    def do_soon(self, act: "Act") -> None:
+        """`act` is done in place of the prompt, which comes back with what is half typed."""
+        ...
+
     def leave(self) -> None:
         """The shell ends after this command."""
         ...

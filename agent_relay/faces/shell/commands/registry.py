@@ -68,7 +68,10 @@ _TABLE = (
         "this conversation in the agent's own screen; leaving that comes back here",
         "agent-relay attach",
         attach,
-        ("Detached, the agent goes on there; your next message waits until it is done.",),
+        (
+            "While a turn is under way, it opens when that ends, before what waits is sent.",
+            "Detached, the agent goes on there; your next message waits until it is done.",
+        ),
         completes="session",
     ),
     _act("status", show_status),

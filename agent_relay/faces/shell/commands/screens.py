@@ -9,6 +9,7 @@ from agent_relay.faces.cli.relay_prompt import split_words
 from agent_relay.faces.cli.sessions import find_session
 from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S
 from agent_relay.faces.shell.commands.face import ShellFace
+from agent_relay.faces.shell.commands.screen_job import LABEL, ScreenJob
 from agent_relay.faces.shell.company import is_shared
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.rejoining import find_place, find_resting
@@ -24,11 +25,20 @@ async def attach(shell: ShellFace, rest: str) -> None:
     conversation = shell.conversation
     was_waiting = shell.turns.is_waiting
     await shell.turns.give_up_waiting()
-    if shell.turns.is_working:
-        raise WrongUseError(
-            f"{conversation.at_work or conversation.agent} works without a screen",
-            hint="Wait for the end of its turn, or stop it: Ctrl-C",
-        )
+    if not shell.turns.is_working:
+        await _open_screen(shell, "")
+        if was_waiting:
+            shell.turns.go_on()
+        return
+    agent = conversation.at_work or conversation.agent
+    if not shell.turns.awaits(LABEL):
+        shell.turns.do(ScreenJob(shell, _open_screen))
+    shell.say(f"→ {agent} works without a screen: its own opens when this turn ends. Ctrl-C ends the turn.")
+
+
+async def _open_screen(shell: ShellFace, _rest: str) -> None:
+    """The conversation in the agent's own screen, until that is left."""
+    conversation = shell.conversation
     folders = get_folders()
     rows, cols = measure()
     wish = conversation.build_wish("") | {"rows": rows, "cols": cols}
@@ -42,8 +52,6 @@ async def attach(shell: ShellFace, rest: str) -> None:
     view = conversation.look()
     conversation.agent = str(view["agent"]) or conversation.agent
     shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
-    if was_waiting:
-        shell.turns.go_on()
 
 
 async def begin_anew(shell: ShellFace, rest: str) -> None:
