@@ -63,14 +63,14 @@ class Counting:
                     await asyncio.sleep(_SETTLE_S)
             elif self._counter is None:
                 return
-            began = time.monotonic()
+            began, heard = time.monotonic(), live.watch.heard
             if self._counter is not None:
                 found = await self._count(self._counter, live, get_session())
                 if is_first or _has_news(get_session(), found):
                     tell(Counted(live.leg.id, tuple(found)))
                 is_first = False
             pause_s = max(_PAUSE_S, _SHARE * (time.monotonic() - began))
-            await _pause(live.watch, pause_s, is_headless=live.leg.headless)
+            await _pause(live.watch, pause_s, heard, is_headless=live.leg.headless)
 
     async def _count(self, counter: Counter, live: LiveLeg, session: Session) -> Sequence[Spending]:
         """How the budgets stand; where that cannot be counted, it is what is said of them."""
@@ -108,9 +108,11 @@ def _has_news(session: Session, found: Sequence[Spending]) -> bool:
     return any(is_news(find_spending(session, one.budget), one) for one in found)
 
 
-async def _pause(watch: LegWatch, pause_s: float, *, is_headless: bool) -> None:
-    """Something may have been used: the agent has told of something, and worked for a while or is done."""
-    heard = watch.heard
+async def _pause(watch: LegWatch, pause_s: float, heard: int, *, is_headless: bool) -> None:
+    """Something may have been used: the agent told of more than `heard`, and worked for a while or is done.
+
+    A turn may begin and end while a count is under way.
+    """
     if not is_headless:
         await watch.wait_until(
             lambda: watch.gone.is_set() or watch.state == "busy" or watch.heard != heard, limit_s=_IDLE_S
