@@ -1,8 +1,8 @@
 """Reads hundreds of megabytes of made-up logs with `agent-relay metrics` and with ccusage, in turns.
 
-`python -m tests.bench.usage [--megabytes N] [--rounds N] [--ccusage PROGRAM]`. The program is ccusage's
-native one (npm install ccusage, in a folder outside the project); without it we are measured alone. The
-status is 1 where our tokens are not those that were written.
+`python -m tests.bench.usage [--megabytes N] [--rounds N] [--ccusage PROGRAM]`. The program is `ccusage` as
+npm installs it (npm install ccusage, in a folder outside the project), which starts a native one, or that one
+itself; without it we are measured alone. The status is 1 where our tokens are not those that were written.
 """
 
 import argparse
@@ -18,18 +18,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agent_relay.system.kept_reports import YOUNG_NS
 from tests.bench.usage_logs import WRITERS, Totals
+from tests.bench.weighing import weigh
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+Command = tuple[list[str], Mapping[str, str], str]
+"""Words, environment and working folder."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """One run of a program: wall and processor time, peak memory, what it printed."""
+    """One run of a program: wall and processor time, what it printed."""
 
     wall_s: float
     cpu_s: float
-    peak_mb: float
     out: str
 
 
@@ -46,27 +51,19 @@ def run(words: list[str], environ: Mapping[str, str], cwd: str) -> Run:
         if child.returncode:
             raise RuntimeError(f"{words[0]} ended with {child.returncode}")
         out.seek(0)
-        return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, out.read().decode())
+        return Run(wall, used.ru_utime + used.ru_stime, out.read().decode())
 
 
-def run_ours(home: str, agent: str, *, is_first: bool) -> Run:
-    """Our whole command, with its index deleted before where `is_first`."""
-    if is_first:
-        shutil.rmtree(os.path.join(home, "relay", "cache"), ignore_errors=True)
-    words = [
-        sys.executable,
-        "-m",
-        "agent_relay",
-        "metrics",
-        "--all",
-        "--by",
-        "day",
-        "--agent",
-        agent,
-        "--json",
-    ]
+def build_ours(home: str, agent: str) -> Command:
+    """Our whole command."""
+    words = [*(sys.executable, "-m", "agent_relay", "metrics", "--all"), *("--by", "day", "--agent", agent)]
     environ = _environ(home) | {"AGENT_RELAY_HOME": os.path.join(home, "relay"), "PYTHONPATH": ROOT}
-    return run(words, environ, home)
+    return [*words, "--json"], environ, home
+
+
+def forget(home: str) -> None:
+    """Our next run is a first one."""
+    shutil.rmtree(os.path.join(home, "relay", "cache"), ignore_errors=True)
 
 
 def repeat_line(home: str) -> None:
@@ -77,14 +74,14 @@ def repeat_line(home: str) -> None:
         log.write(last)
 
 
-def run_ccusage(program: str, home: str, agent: str) -> Run:
+def build_ccusage(program: str, home: str, agent: str) -> Command:
     """The peer's daily report of the same agent, with the prices it brings."""
-    return run([program, agent, "daily", "--json", "--offline"], _environ(home), home)
+    return [program, agent, "daily", "--json", "--offline"], _environ(home), home
 
 
 def _environ(home: str) -> dict[str, str]:
     return {
-        "PATH": os.defpath,
+        "PATH": os.environ.get("PATH", os.defpath),
         "HOME": home,
         "TZ": "UTC",
         "LANG": "C.UTF-8",
@@ -114,26 +111,36 @@ def measure(agent: str, megabytes: int, rounds: int, program: str, *, is_odd: bo
         written = WRITERS[agent](home, megabytes << 20, is_odd=is_odd)
         runs: dict[str, list[Run]] = {"first": [], "second": [], "grown": [], "ccusage": []}
         load = os.getloadavg()[0]
+        ours, peer = build_ours(home, agent), build_ccusage(program, home, agent)
+        # A report is kept of files only that have rested for a moment.
+        time.sleep(2 * YOUNG_NS / 1e9)
         for _ in range(rounds):
-            runs["first"].append(run_ours(home, agent, is_first=True))
+            forget(home)
+            runs["first"].append(run(*ours))
             if program:
-                runs["ccusage"].append(run_ccusage(program, home, agent))
-            runs["second"].append(run_ours(home, agent, is_first=False))
+                runs["ccusage"].append(run(*peer))
+            runs["second"].append(run(*ours))
             repeat_line(home)
-            runs["grown"].append(run_ours(home, agent, is_first=False))
-        ours = parse_ours(runs["first"][0].out)
+            runs["grown"].append(run(*ours))
+            time.sleep(2 * YOUNG_NS / 1e9)
+        forget(home)
+        peaks = {"first": weigh(*ours), "second": weigh(*ours), "ccusage": weigh(*peer) if program else 0.0}
+        found = parse_ours(runs["first"][0].out)
         is_right = all(
             parse_ours(one.out) == written for name in ("first", "second", "grown") for one in runs[name]
         )
         kind = "with partial counts, forks and subagents" if is_odd else "plain"
         sys.stdout.write(f"\n{agent}, {kind}, {megabytes} MB, {rounds} rounds, load {load:.1f}\n")
         _print_tokens("written", written)
-        _print_tokens("agent-relay", ours)
+        _print_tokens("agent-relay", found)
         if program:
             _print_tokens("ccusage", parse_ccusage(runs["ccusage"][0].out, agent))
         for name, done in runs.items():
             if done:
                 _print_runs(name, done, runs["ccusage"])
+        for name, peak in peaks.items():
+            ratio = f"  of ccusage's: {peak / peaks['ccusage']:.2f}" if program else ""
+            sys.stdout.write(f"  {name:12} peak {peak:6.0f} MB{ratio}\n")
         return is_right
 
 
@@ -143,11 +150,10 @@ def _print_tokens(name: str, totals: Totals) -> None:
 
 
 def _print_runs(name: str, runs: list[Run], peers: list[Run]) -> None:
-    wall, cpu, peak = (
-        statistics.median(values)
-        for values in zip(*((one.wall_s, one.cpu_s, one.peak_mb) for one in runs), strict=True)
+    wall, cpu = (
+        statistics.median(values) for values in zip(*((one.wall_s, one.cpu_s) for one in runs), strict=True)
     )
-    line = f"  {name:12} wall {wall:6.2f} s  cpu {cpu:6.2f} s  peak {peak:6.0f} MB"
+    line = f"  {name:12} wall {wall:6.2f} s  cpu {cpu:6.2f} s"
     if peers and runs is not peers:
         pairs = list(zip(runs, peers, strict=True))
         ratios = [
@@ -155,7 +161,6 @@ def _print_runs(name: str, runs: list[Run], peers: list[Run]) -> None:
             for values in (
                 [(one.wall_s, other.wall_s) for one, other in pairs],
                 [(one.cpu_s, other.cpu_s) for one, other in pairs],
-                [(one.peak_mb, other.peak_mb) for one, other in pairs],
             )
         ]
         line += "  of ccusage's: " + ", ".join(f"{ratio:.2f}" for ratio in ratios)
