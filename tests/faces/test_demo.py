@@ -1,11 +1,18 @@
+import contextlib
 import os
+import signal
 import sys
 import tempfile
 
 import pexpect
 import pytest
 
+from agent_relay.system.folders import get_folders
 from tests.faces.cli_run import World, create_world
+from tests.support.relay_world import is_holder
+
+_AT_WORK = 4
+"""The client, the daemon, the holder and the agent."""
 
 
 @pytest.fixture
@@ -36,6 +43,43 @@ def test_the_demo_hands_over_and_leaves_nothing_behind(world: World) -> None:
     assert "\x1b" not in done.out
     assert _list_left() <= before
     assert os.listdir(world.home) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_demo_leaves_nothing_behind_when_it_is_broken_off(world: World, number: int) -> None:
+    """Newcomers break it off, or close its window: its agent would go on by itself otherwise."""
+    places = os.path.join(world.cwd, "temporary")
+    os.mkdir(places)
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "agent_relay", "demo"],
+        cwd=world.cwd,
+        env={**world.environ(), "TERM": "xterm-256color", "TMPDIR": places},
+        encoding="utf-8",
+        timeout=60,
+        dimensions=(30, 100),
+    )
+    child.expect_exact("ready | demo")
+    (folder,) = os.listdir(places)
+    place = os.path.join(places, folder)
+    assert len(_list_running(place)) >= _AT_WORK
+    child.kill(number)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 128 + number
+    assert os.listdir(places) == []
+    assert _list_running(place) == {}
+
+
+def _list_running(place: str) -> dict[int, str]:
+    """Everything that works in a demo's folder, by pid: holders are known by their legs."""
+    legs, found = get_folders({"AGENT_RELAY_HOME": os.path.join(place, "home")}).legs, {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if place.encode() in file.read() or is_holder(int(name), legs):
+                with open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as line:
+                    found[int(name)] = line.read()
+    return found
 
 
 def test_the_demo_plays_on_a_terminal_too(world: World) -> None:

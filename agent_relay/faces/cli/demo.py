@@ -1,16 +1,19 @@
 """`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder."""
 
+import contextlib
 import os
 import shutil
 import sys
 import tempfile
 import time
-from typing import Annotated
+from typing import Annotated, Self
 
 import pexpect
 import typer
 
 from agent_relay.client.autostart import stop_daemon
+from agent_relay.client.connection import Connection, NobodyListensError
+from agent_relay.client.heeding import Heeding, Told
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
 from agent_relay.faces.cli.plain_log import PlainLog
@@ -46,29 +49,32 @@ def demo(
     project = create_project(folder, environ)
     show = Show(environ, project, pause_s=0.0 if fast else 1.0)
     try:
-        show.play()
-        show.tell_packet()
-        done = True
-    except (pexpect.EOF, pexpect.TIMEOUT):
-        done = False
-    finally:
-        show.close()
-    if not done:
+        with Heeding() as heeding, show, contextlib.suppress(Told), heeding.breaking():
+            show.play()
+            show.tell_packet()
+    except (pexpect.EOF, pexpect.TIMEOUT) as error:
+        keep = True
         log = get_folders(environ).daemon_log
         raise RelayError(
             f"the demo came to a halt while waiting for {show.waiting_for!r}",
             hint=f"Everything is in {folder}, the daemon's log is {log}",
-        )
+        ) from error
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    if heeding.number:
+        raise SystemExit(128 + heeding.number)
     if keep:
         print_lines(
             "", f"Kept: {folder}", f"Look around: AGENT_RELAY_HOME={folder}/home agent-relay sessions"
         )
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Show:
-    """One performance: the product's own command in a PTY, typed into as a person would."""
+    """One performance: the product's own command in a PTY, typed into as a person would.
+
+    Behind its block nothing of it runs any more, in whatever way that was left.
+    """
 
     def __init__(self, environ: dict[str, str], project: str, *, pause_s: float) -> None:
         self.waiting_for = ""
@@ -116,11 +122,19 @@ class Show:
             "With your own agents: agent-relay doctor, then agent-relay <agent>",
         )
 
-    def close(self) -> None:
-        """Nothing of the demo runs any more."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._child is not None:
             self._child.close(force=True)
-        stop_daemon(get_folders(self._environ))
+        folders = get_folders(self._environ)
+        # A session goes on without its terminal, and its agent without the daemon.
+        living = [view for view in read_sessions_at(self._project) if view["state"] != "ended"]
+        with contextlib.suppress(NobodyListensError), Connection.open(folders) as connection:
+            for view in living:
+                connection.request("session.stop", session=view["session"])
+        stop_daemon(folders)
 
     def _start(self) -> None:
         columns, rows = shutil.get_terminal_size((100, 30))
