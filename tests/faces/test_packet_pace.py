@@ -39,6 +39,7 @@ print(json.dumps({"build": min(times), "peer": min(peers), "grown": grown * 1024
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("agent", "bulk", "pace", "memory"),

@@ -169,7 +169,7 @@ def test_fitting_what_was_fitted_changes_nothing() -> None:
     assert fit_packet(fitted, tokens=8_000, render=show) == fitted
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 40), st.integers(12, 900), st.integers(1_500, 40_000))
 def test_any_packet_fits_any_sensible_budget(count: int, size: int, tokens: int) -> None:
     """Whatever is big in it."""

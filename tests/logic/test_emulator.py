@@ -208,7 +208,7 @@ def test_an_over_long_sequence_is_not_repeated() -> None:
     assert len(emulator.repaint()) < 10_000
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.lists(st.sampled_from(PIECES), max_size=10))
 def test_a_repaint_brings_any_terminal_to_the_same_state(
     written: list[bytes], elsewhere: list[bytes]
@@ -229,7 +229,7 @@ def test_a_repaint_brings_any_terminal_to_the_same_state(
     fresh.close()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(PIECES), max_size=25), st.lists(st.integers(1, 40), max_size=30))
 def test_where_output_is_cut_changes_nothing(written: list[bytes], sizes: list[int]) -> None:
     """Reads end anywhere."""
@@ -248,7 +248,7 @@ def test_where_output_is_cut_changes_nothing(written: list[bytes], sizes: list[i
     assert cut.repaint() == whole.repaint()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_taken(data: bytes) -> None:
     """Agents print what they like."""

@@ -147,7 +147,7 @@ class Walk:
                 pass
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(MOVES, max_size=40))
 def test_whatever_happens_the_session_can_go_on(moves: list[tuple[str, object, bool]]) -> None:
     """A late answer, a second opinion, a crash in between: no order of them strands a user."""

@@ -159,7 +159,7 @@ def test_real_sessions_become_packets() -> None:
     ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.text(max_size=200), max_size=8), st.text(max_size=80), st.text(max_size=200))
 def test_no_words_break_the_packet(turns: list[str], command: str, output: str) -> None:
     """Whatever was said or run, a packet can be built, and building it again on top loses nothing."""

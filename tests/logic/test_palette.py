@@ -68,7 +68,7 @@ def test_a_terminal_that_is_let_go_gets_its_own_palette_back() -> None:
     assert palette(terminal) == {}
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.integers(0, 255), st.binary(min_size=3, max_size=3), max_size=8))
 def test_any_palette_is_repainted_exactly(colors: dict[int, bytes]) -> None:
     """Themes set all of it."""

@@ -34,7 +34,8 @@ def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
         assert (await holder.collect())["status"] == 3
         assert await holder.luggage() == "L"
         await holder.leave()
-        assert [event["event"] async for event in events] == []
+        # The screen may have settled after its end.
+        assert {event["event"] async for event in events} <= {"settled"}
         with pytest.raises(HolderError) as caught:
             await holder.request("hello")
         assert caught.value.why == "gone"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.faces.rendering.views import answer, call, say, show
@@ -53,14 +53,12 @@ def check(shown: str) -> None:
     shown.encode()
 
 
-@settings(deadline=None)
 @given(st.lists(TEXTS, max_size=4))
 def test_any_words_in_any_pieces_are_shown(pieces: list[str]) -> None:
     """An agent quotes whatever it has read."""
     check(show(*(say(piece, more=True) for piece in pieces), columns=30, is_colour=True))
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_any_tool_any_change_any_plan_and_any_thought_are_shown(first: str, second: str) -> None:
     """Their inputs and outputs are files and programs of anybody."""

@@ -72,7 +72,7 @@ def test_facts_keep_what_is_allowed() -> None:
     assert redact_facts(facts, allow=build_allow((AWS,), ())) == facts
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(TOKENS), st.sampled_from(TOKENS))
 def test_allowing_one_secret_never_spares_another(allowed: planted.Planted, secret: planted.Planted) -> None:
     """Whatever the user lets stand, recall on everything else stays complete."""
@@ -83,7 +83,7 @@ def test_allowing_one_secret_never_spares_another(allowed: planted.Planted, secr
 
 
 @pytest.mark.parametrize("mark", ['"', "'", "`", '\\"'])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from([one for one in TOKENS if one.context == "prose"]), st.integers(4, 60), st.data())
 def test_a_secret_split_over_a_line_end_or_quotes_goes_whole(
     mark: str, one: planted.Planted, cut: int, data: st.DataObject

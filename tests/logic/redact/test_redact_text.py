@@ -199,6 +199,7 @@ def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 def test_no_line_of_the_standard_library_and_the_dependencies_is_changed() -> None:
     """The whole corpus: more than a million lines by other people."""
     paths = sysconfig.get_paths()
@@ -272,7 +273,7 @@ def test_counts_are_by_kind() -> None:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.text(),
     st.sampled_from(

@@ -160,7 +160,7 @@ def test_a_giant_line_is_skipped() -> None:
     assert facts.skipped_lines == 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(min_value=0, max_value=len(_LIMIT)), st.binary(max_size=20))
 def test_a_file_torn_anywhere_keeps_what_came_before(cut: int, rest: bytes) -> None:
     """A growing or torn file never raises and never loses an earlier fact."""

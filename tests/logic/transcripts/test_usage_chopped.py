@@ -39,7 +39,7 @@ def test_a_file_read_in_two_halves_says_what_it_says_whole(name: str) -> None:
         cut = data.find(b"\n", cut) + 1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 10**6), st.binary(max_size=12), st.integers(0, 400))
 def test_damage_anywhere_is_never_more_than_damage(name: str, at: int, junk: bytes, gone: int) -> None:
     """Whatever stands in a file, reading it ends, raises nothing, and counts nothing negative or twice."""
@@ -51,7 +51,7 @@ def test_damage_anywhere_is_never_more_than_damage(name: str, at: int, junk: byt
     assert len({one.key for one in used if one.key}) == len([one for one in used if one.key])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(SAMPLES)), st.binary(max_size=300))
 def test_what_is_no_transcript_says_nothing(name: str, data: bytes) -> None:
     """Binaries, logs and empty files lie in agents' folders, too."""
