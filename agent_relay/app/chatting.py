@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from agent_relay.app.begun import get_newest
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for
 from agent_relay.app.launching import get_program
@@ -50,6 +51,7 @@ class Chatting:
             await asyncio.to_thread(get_program, load_for(self._ground, leg), wish.environ)
 
         async def work(room: Room) -> None:
+            await room.see_end()
             check_free(room.session)
             known = fold_chat(room.host.events)
             if not agents and known is None:
@@ -88,6 +90,7 @@ class Chatting:
     async def _go_on(
         self, room: Room, wish: OpenWish, after: int, *, is_stopped: bool
     ) -> tuple[TurnNext | ChatOver, Told]:
+        await room.see_end()
         chat = _get_chat(room)
         if any(event.number > after for event in room.host.events if isinstance(event.body, ChatBegun)):
             raise WrongUseError(f"somebody else went on with the chat {room.session.id}")
@@ -102,10 +105,11 @@ class Chatting:
         is_new = not find_native_id(room.session, found.speaker)
         prompt = build_prompt(chat, found.speaker, found.owner, task=wish.task, is_new=is_new)
         asked = TurnAsked(found.speaker, prompt, ends=True, seat=found.owner, others=found.others)
-        number = room.session.number
         await room.take_turn(wish.pack(), asked)
         room.reading.begin()
-        return _report_next(room, number + 1, len(chat.begun) + 1), Told(number)
+        # Not the line after the last one seen: the end of a turn a crash cut off may be written in between.
+        begun = get_newest(room)
+        return _report_next(room, begun.number, len(chat.begun) + 1), Told(begun.number - 1)
 
     async def _find_next(self, room: Room, chat: Chat) -> Seat | Over:
         world = await room.stage.build_world(room.session)

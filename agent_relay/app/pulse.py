@@ -2,6 +2,10 @@
 
 import asyncio
 import contextlib
+from collections.abc import Callable
+
+_LOOK_S = 0.25
+"""How often something is looked at without a beat: not all that is waited for makes one."""
 
 
 class Pulse:
@@ -29,6 +33,18 @@ class Pulse:
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
         return self._next
+
+    async def wait_while(self, is_so: Callable[[], bool], limit_s: float) -> bool:
+        """Whether it ended: `is_so` is false, or `limit_s` seconds passed."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + limit_s
+        while True:
+            beat = self.listen()
+            if not is_so():
+                return True
+            if clock() >= deadline:
+                return False
+            await wait_for(beat, min(deadline - clock(), _LOOK_S))
 
 
 async def wait_for(beat: "asyncio.Future[None]", limit_s: float) -> None:

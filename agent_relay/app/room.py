@@ -18,6 +18,8 @@ from agent_relay.system.journal import Journal
 
 _LOST = timedelta(minutes=1)
 """Who follows a turn asks three times as often, and has gone after that."""
+_ENDS_S = 5.0
+"""How long the rest of a turn's end is waited for: the polite steps of a headless agent take none."""
 
 
 @dataclass(slots=True)
@@ -73,11 +75,25 @@ class Room:
         """Whether who followed its headless turn has read everything."""
         return self.reading.is_done
 
+    async def see_end(self) -> None:
+        """What is left of its last turn's end was done, for as long as one may wait for that.
+
+        Who follows a turn hears of its end before its agent is gone; a journal between two lines of what was
+        decided at once is no state to decide anything from.
+        """
+        await self.pulse.wait_while(lambda: self.is_ending or self._is_leaving, _ENDS_S)
+
+    @property
+    def _is_leaving(self) -> bool:
+        leg = self.session.living_leg
+        return leg is not None and leg.headless and self.session.open_turn is None
+
     async def take_turn(self, luggage: Luggage, asked: TurnAsked) -> None:
         """The turn is under way, its legs get `luggage` and its prompt as it was asked.
 
         Raises WrongUseError where something else is: what that one is still to be given stays the same.
         """
+        await self.see_end()
         check_free(self.session)
         self.stage.take(luggage, asked.prompt)
         await self.host.ask(asked)

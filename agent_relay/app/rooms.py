@@ -9,7 +9,7 @@ from datetime import timedelta
 from agent_relay.app.ground import Ground
 from agent_relay.app.kept import UNREAD, forget_streams, release_legs
 from agent_relay.app.narrating import Narrating
-from agent_relay.app.pulse import Pulse, wait_for
+from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
 from agent_relay.domain.effect import Restarted
 from agent_relay.domain.errors import WrongUseError
@@ -19,8 +19,6 @@ from agent_relay.system.journal import Journal
 _log = logging.getLogger(__name__)
 _REMEMBERED = timedelta(minutes=1)
 """How long an ended session stays at work: terminals still ask how it ended."""
-_LOOK_S = 0.25
-"""How often what is ending is looked at without having been heard of."""
 
 
 class Rooms:
@@ -102,14 +100,8 @@ class Rooms:
 
     async def see_out(self, limit_s: float) -> None:
         """What is ending has ended and was collected, or `limit_s` seconds passed: others have to, then."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + limit_s
-        while (left_s := deadline - clock()) > 0:
-            beat = self.pulse.listen()
-            if not any(room.is_ending for room in self):
-                return
-            await wait_for(beat, min(left_s, _LOOK_S))
-        _log.info("still-ending sessions=%d", sum(room.is_ending for room in self))
+        if not await self.pulse.wait_while(lambda: any(room.is_ending for room in self), limit_s):
+            _log.info("still-ending sessions=%d", sum(room.is_ending for room in self))
 
     async def close(self) -> None:
         """Nothing runs in this process any more; agents and holders are left as they are."""

@@ -12,6 +12,7 @@ from agent_relay.app.room import Room
 from agent_relay.domain.effect import TurnAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import State
+from agent_relay.logic.fold import fold_events
 from tests.logic.turn_story import TurnStory
 
 if TYPE_CHECKING:
@@ -24,9 +25,43 @@ def test_a_turn_that_is_refused_leaves_what_the_next_leg_is_given() -> None:
     story = TurnStory().take("paint it").at_work()
     story.limit().gone()
     assert (story.now.state, story.now.living_leg) == (State.HANDING_OFF, None)
-    taken: list[str] = []
-    host = cast("Host", SimpleNamespace(session=story.now))
-    stage = cast("Stage", SimpleNamespace(take=lambda _luggage, task: taken.append(task)))
+    asked = Asked(story)
     with pytest.raises(WrongUseError, match="is at work"):
-        asyncio.run(Room(host, stage, Pulse()).take_turn(Luggage({}), TurnAsked("ann", "burn it")))
-    assert taken == []
+        asyncio.run(asked.room.take_turn(Luggage({}), TurnAsked("ann", "burn it")))
+    assert asked.taken == []
+
+
+def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end() -> None:
+    """It is told when its first line is written: who was quick was refused, beside an agent already gone."""
+    story = TurnStory().take("paint it", ends=False).at_work().done("painted")
+    told = fold_events(story.events[: story.find("turn.ended")])
+    assert told is not None
+    assert told.open_turn is None
+    assert told.living_leg is not None
+    asked = Asked(story)
+    asked.host.session, asked.host.is_idle = told, False
+
+    async def play() -> None:
+        turn = asyncio.create_task(asked.room.take_turn(Luggage({}), TurnAsked("ann", "varnish it")))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert (turn.done(), asked.taken) == (False, [])
+        asked.host.session, asked.host.is_idle = story.now, True
+        asked.room.pulse.beat()
+        await turn
+
+    asyncio.run(play())
+    assert asked.taken == ["varnish it"]
+
+
+class Asked:
+    """A room that notes what it is given, in the state a story is in."""
+
+    def __init__(self, story: TurnStory) -> None:
+        self.taken: list[str] = []
+        self.host = SimpleNamespace(session=story.now, refusal="", is_idle=True, ask=self._ask)
+        stage = SimpleNamespace(take=lambda _luggage, task: self.taken.append(task), is_collecting=False)
+        self.room = Room(cast("Host", self.host), cast("Stage", stage), Pulse())
+
+    async def _ask(self, asked: TurnAsked) -> None:
+        assert asked.prompt == self.taken[-1]
