@@ -6,12 +6,13 @@ from collections import Counter
 from starlette.types import Message
 
 from agent_relay.client.watch_loop import Latest
+from agent_relay.faces.cli.watch.crowd import Crowd
 from agent_relay.faces.cli.watch.web import build_app
 
 
 async def _ask_at_once(count: int) -> tuple[Counter[int], Counter[int]]:
     """The statuses of so many who ask at once, and of as many after those have gone."""
-    app = build_app(Latest(), "token", 80)
+    app = build_app(Latest(), "token", 80, Crowd())
     scope = {
         "type": "http",
         "method": "GET",
