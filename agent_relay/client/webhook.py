@@ -161,20 +161,8 @@ class _PlainLine(http.client.HTTPConnection):
         self._create_connection = deadline.connect
 
 
-class _EncryptedLine(http.client.HTTPSConnection):
-    def __init__(
-        self,
-        deadline: Deadline,
-        host: str,
-        /,
-        *,
-        port: int | None = None,
-        timeout: float | None = None,
-        source_address: tuple[str, int] | None = None,
-        blocksize: int = _BLOCK_BYTES,
-    ) -> None:
-        super().__init__(host, port, timeout=timeout, source_address=source_address, blocksize=blocksize)
-        self._create_connection = deadline.connect
+class _EncryptedLine(_PlainLine, http.client.HTTPSConnection):
+    """Watched as the plain one is, and encrypted."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
