@@ -9,7 +9,7 @@ import pytest
 
 from agent_relay.system.folders import get_folders
 from tests.faces.cli_run import World, create_world
-from tests.support.relay_world import is_holder
+from tests.support.relay_world import is_holder, wait_until
 
 _AT_WORK = 4
 """The client, the daemon, the holder and the agent."""
@@ -63,6 +63,9 @@ def test_the_demo_leaves_nothing_behind_when_it_is_broken_off(world: World, numb
     (folder,) = os.listdir(places)
     place = os.path.join(places, folder)
     assert len(_list_running(place)) >= _AT_WORK
+    child.kill(number)
+    wait_until(lambda: len(_list_running(place)) < _AT_WORK, "the demo is on its way out")
+    # Whoever does not see it end at once asks again.
     child.kill(number)
     child.expect(pexpect.EOF)
     child.close()

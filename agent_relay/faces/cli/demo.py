@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ import typer
 
 from agent_relay.client.autostart import stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
-from agent_relay.client.heeding import Heeding, Told
+from agent_relay.client.heeding import SIGNALS, Heeding, Told
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
 from agent_relay.faces.cli.plain_log import PlainLog
@@ -126,6 +127,9 @@ class Show:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for number in SIGNALS:
+            # Whoever is impatient would leave the agent at work; those around us put back what was.
+            signal.signal(number, signal.SIG_IGN)
         if self._child is not None:
             self._child.close(force=True)
         folders = get_folders(self._environ)
