@@ -23,8 +23,8 @@ from agent_relay.system.journal import read_events
 
 _LISTEN_S = 20.0
 """How long an answer with nothing in it is put off."""
-_REFUSED_S = 5.0
-"""How long a disk may refuse what a turn has to write before its followers are told."""
+_REFUSED_S = 7.0
+"""How long a disk may refuse what a turn has to write before its followers are told: one more try is made."""
 _MOST_TURNS = 1000
 
 
