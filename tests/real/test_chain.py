@@ -132,4 +132,6 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     other = world.open(world.relay("attach"))
     other.wait_for("hit your usage limit")
     assert terminal.is_alive()
-    assert read_work(world).living_leg == living
+    kept = read_work(world).living_leg
+    assert kept is not None
+    assert (kept.id, kept.child_pid, kept.child_born) == (living.id, living.child_pid, living.child_born)
