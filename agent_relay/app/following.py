@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from agent_relay.app.counting import Counting
+from agent_relay.app.counting import Counting, build_counter
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
@@ -61,7 +61,7 @@ class Following:
         self._tasks: set[asyncio.Task[None]] = set()
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
-        self._counting = Counting(ground)
+        self._counting = Counting(build_counter(ground), ground.clock, ground.report)
 
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""
@@ -203,10 +203,7 @@ class Following:
         async def name() -> None:
             await self._name(_get_leg(told.session, live.leg.id), told)
 
-        try:
-            await self._counting.follow(live, get_session, told.tell, name)
-        except Exception as error:  # noqa: BLE001 - the root of the count's task: the session works on without it
-            self._ground.report(error)
+        await self._counting.follow(live, get_session, told.tell, name)
 
     async def _see_out(self, live: LiveLeg) -> LegGone:
         """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""

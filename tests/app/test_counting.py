@@ -1,0 +1,163 @@
+"""The watch over budgets lives as long as its leg, whatever goes wrong in one of its rounds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
+
+import pytest
+
+from agent_relay.app.counting import Counting
+from agent_relay.app.legs import LiveLeg, Luggage
+from agent_relay.app.senses import Senses
+from agent_relay.app.watch import LegWatch
+from agent_relay.domain.effect import Happened
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.signal import Record, Source
+from agent_relay.domain.spending import Budget, Mark, Spending
+from agent_relay.domain.spending_effect import Counted
+from agent_relay.logic.metrics.spent import find_day, tell_uncounted
+from agent_relay.system.clock import SystemClock
+from agent_relay.system.rules import load_rules
+from tests.support.heard import until
+from tests.support.real_launch import get_adapter
+
+NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
+BUDGET = Budget("session", "", 1000)
+OURS = f"{BUDGET.name} is not watched: agent-relay made a mistake in counting; a crash report was written"
+
+
+class Counter:
+    """Counts by a table: what each count finds, or what it raises."""
+
+    def __init__(self, *rounds: Mark | Exception) -> None:
+        self.rounds = list(rounds)
+        self.done = 0
+
+    def count(
+        self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
+    ) -> Sequence[Spending]:
+        """The table's next line; the last one stays."""
+        del session, now, zone, environ
+        found = self.rounds[min(self.done, len(self.rounds) - 1)]
+        self.done += 1
+        if isinstance(found, Exception):
+            # Raised elsewhere each time, an error would carry the frames of its last journey.
+            raise found.with_traceback(None)
+        return (Spending(BUDGET.name, found, str(found)),)
+
+    def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> Sequence[Spending]:
+        """As the real one does."""
+        return tell_uncounted([BUDGET], why, find_day(now, zone))
+
+
+class Scene:
+    """A leg at work whose budget is counted by `counter`; `told` and `reports` are what came of it."""
+
+    def __init__(self, counter: Counter, *, native_id: str = "known") -> None:
+        loaded = get_adapter("demo")
+        leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
+        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        self.watch = LegWatch(leg, senses, clock=SystemClock(), poke=self._find_nothing)
+        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, Luggage({}), self.watch)
+        self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
+        self.counter = counter
+        self.told: list[tuple[Mark, str]] = []
+        self.reports: list[BaseException] = []
+        self.named = 0
+        self.counting = Counting(counter, SystemClock(), self.reports.append, settle_s=0)
+
+    async def _find_nothing(self) -> None:
+        """No record was written yet."""
+
+    def tell(self, happened: Happened) -> None:
+        """The session knows what was counted, as it does once its host has journalled it."""
+        assert isinstance(happened, Counted)
+        self.told += [(one.mark, one.text) for one in happened.found]
+        self.session = replace(self.session, budgets=happened.found)
+
+    async def name(self) -> None:
+        """The leg stays without a name."""
+        self.named += 1
+
+    async def work(self, rounds: int) -> None:
+        """The agent says something until so many counts were told: by then the next one is done."""
+        while self.counter.done <= rounds:
+            known = self.counter.done
+            await self.watch.hear([Record(Source.HOOK, {}, NOW, "here")])
+            await until(lambda: self.counter.done > known)  # noqa: B023 - asked within this very round
+
+    def play(self, rounds: int, **ports: Callable[..., None] | Callable[[], Awaitable[None]]) -> None:
+        """So many rounds; then the leg ends, and its watch with it."""
+        tell, name = ports.get("tell", self.tell), ports.get("name", self.name)
+
+        async def main() -> None:
+            task = asyncio.create_task(
+                self.counting.follow(self.live, lambda: self.session, tell, name)  # type: ignore[arg-type]
+            )
+            await self.work(rounds)
+            assert not task.done()
+            await self.watch.end()
+            await asyncio.wait_for(task, 20)
+
+        asyncio.run(main())
+
+
+def test_a_mistake_in_one_count_is_told_and_the_next_one_is_made() -> None:
+    """A budget whose watch ended by a bug of ours would be passed in silence."""
+    scene = Scene(Counter(Mark.OPEN, KeyError("x"), Mark.WARN))
+    scene.play(3)
+    assert scene.told == [(Mark.OPEN, "open"), (Mark.UNCOUNTED, OURS), (Mark.WARN, "warn")]
+    assert [type(error) for error in scene.reports] == [KeyError]
+
+
+def test_a_mistake_that_comes_back_is_reported_once_and_another_one_too() -> None:
+    """Every round comes by again: the reports of other mistakes must not be pushed out by one."""
+    scene = Scene(Counter(KeyError("x"), KeyError("y"), ZeroDivisionError(), KeyError("z"), Mark.OPEN))
+    scene.play(5)
+    assert [type(error) for error in scene.reports] == [KeyError, ZeroDivisionError]
+    assert all(error.__traceback__ is not None for error in scene.reports)
+
+
+def test_a_mistake_in_telling_ends_no_watch() -> None:
+    """What a count found is judged by code of ours, too."""
+    scene = Scene(Counter(Mark.OPEN, Mark.WARN, Mark.SPENT))
+    slips = [ValueError("first"), ValueError("second")]
+
+    def slip(happened: Happened) -> None:
+        if slips:
+            raise slips.pop()
+        scene.tell(happened)
+
+    scene.play(3, tell=slip)
+    assert [mark for mark, _ in scene.told] == [Mark.WARN, Mark.SPENT]
+    assert [type(error) for error in scene.reports] == [ValueError, ValueError]
+
+
+@pytest.mark.parametrize(
+    ("error", "reported"), [(LookupError("x"), [LookupError]), (RelayError("torn"), [])], ids=("ours", "said")
+)
+def test_a_leg_that_cannot_be_named_has_its_budgets_counted(error: Exception, reported: list[type]) -> None:
+    """One agent's strange records must not cost the budgets of all."""
+    scene = Scene(Counter(Mark.OPEN, Mark.WARN, Mark.WARN), native_id="")
+
+    async def fail() -> None:
+        await scene.name()
+        raise error.with_traceback(None)
+
+    scene.play(3, name=fail)
+    assert [mark for mark, _ in scene.told] == [Mark.OPEN, Mark.WARN]
+    assert scene.named > 1
+    assert [type(one) for one in scene.reports] == reported
+
+
+def test_what_files_refuse_is_said_of_the_budget_and_is_no_mistake() -> None:
+    """Their reason is for the user; a crash report would say nothing."""
+    scene = Scene(Counter(RelayError("the journal is torn"), Mark.OPEN))
+    scene.play(2)
+    assert scene.told == [
+        (Mark.UNCOUNTED, f"{BUDGET.name} is not watched: the journal is torn"),
+        (Mark.OPEN, "open"),
+    ]
+    assert scene.reports == []
