@@ -6,15 +6,12 @@ import select
 import struct
 import termios
 
-from agent_relay.system.holder.restore import RESTORE
+from agent_relay.system.holder.restore import GIVE_BACK, REMEMBER, RESTORE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Self
 
-# The title and alternate-scroll mode are the terminal's own to remember (XTPUSHTITLE, XTSAVE).
-_REMEMBER = b"\x1b[22;0t\x1b[?1007s"
-_GIVE_BACK = b"\x1b[?1007r\x1b[23;0t"
 # A terminal that takes nothing for this long will not be restored by waiting longer.
 _STALLED_MS = 1000
 _PIECE_BYTES = 512
@@ -45,13 +42,13 @@ class Terminal:
             if os.isatty(self.target):
                 # What the person had on the screen moves into the scrollback instead of being painted over.
                 rows, cols, _, _ = self.size() or (24, 80, 0, 0)
-                self.write(_REMEMBER + b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H")
+                self.write(REMEMBER + b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.leave()
         if self._saved is not None and os.isatty(self.target):
-            self.write(_GIVE_BACK)
+            self.write(GIVE_BACK)
 
     def enter(self) -> None:
         """Keys arrive one by one and unchanged; nothing is echoed."""

@@ -13,7 +13,7 @@ from tests.support.person import Person, at_terminal, client
 
 EVERYTHING = (
     "\\x1b[>7u\\x1b[>4;2m\\x1b[?1049h\\x1b[?1000h\\x1b[?1002h\\x1b[?1003h\\x1b[?1006h\\x1b[?1004h\\x1b[?2004h"
-    "\\x1b[?2031h\\x1b[?25l\\x1b[3 q\\x1b[2;5r\\x1b[1;31m\\x1b(0\\x1b[?1h\\x1b=\\x1b[4h\\x1b[?7l"
+    "\\x1b[?2031h\\x1b[?2027h\\x1b[?25l\\x1b[3 q\\x1b[2;5r\\x1b[1;31m\\x1b(0\\x1b[?1h\\x1b=\\x1b[4h\\x1b[?7l"
     "\\x1b]11;#102030\\x07\\x1b[?2026h"
 )
 AGENT = f"""
@@ -144,3 +144,16 @@ def test_the_palette_an_agent_changed_is_shown_again_and_given_back(
             assert bytes(person.received).count(b"\x1b]104") == 1
             assert b"\x1b]104;1\x1b\\" in person.received
             assert_restored(person)
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+def test_clusters_are_as_wide_afterwards_as_the_person_had_them(tmp_path: object, way: str) -> None:
+    """Some terminals begin with mode 2027 on: off afterwards, every emoji in their shell moves the line."""
+    with hold(str(tmp_path), raw_python("say('up'); os.read(0, 1)")) as held:
+        run = ["sh", "-c", 'printf "\\033[?2027h"; exec "$@"', "sh", *client(held.socket, way=way)]
+        with at_terminal(run) as person:
+            person.wait_for("up")
+            assert person.emulator.modes()["2027"] == 0
+            person.type(b"q")
+            assert person.wait_for_end() == 0
+            assert person.emulator.modes()["2027"] == 1

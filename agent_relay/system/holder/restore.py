@@ -12,6 +12,10 @@ RESTORE = (
     b"\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[0m\x1b[0 q\x1b[?25h"
     b"\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\"
 )
+# What the terminal itself was asked to remember, its user's own to set: the title, alternate scroll, and how
+# wide clusters of characters are (opencode switches 2027 on and never off; some terminals begin with it on).
+REMEMBER = b"\x1b[22;0t\x1b[?1007;2027s"
+GIVE_BACK = b"\x1b[?1007;2027r\x1b[23;0t"
 
 
 def restore(fd: int, modes: object) -> None:
@@ -21,7 +25,7 @@ def restore(fd: int, modes: object) -> None:
     leaves that as it is.
     """
     try:
-        os.write(fd, RESTORE)
+        os.write(fd, RESTORE + GIVE_BACK)
         if isinstance(modes, list):
             control = [bytes((sign,)) for sign in modes[6]]
             termios.tcsetattr(fd, termios.TCSANOW, [*modes[:6], control])
