@@ -140,6 +140,8 @@ class Stage:
         if "context" in step:
             self._context |= {"window": step.get("window", 1000), "model": step.get("model", "scripted")}
             self._fill(step["context"])
+        if "used" in step:
+            self._transcript.write("window", **build_window(step))
         if "use" in step:
             self._transcript.write("usage", **step["use"])  # type: ignore[arg-type]  # a table in the screenplay
         if "retry" in step:
@@ -214,6 +216,12 @@ class Stage:
         self._transcript.write("limit", **limit)
         at = datetime.fromtimestamp(float(str(limit["resets_at"]))).astimezone()
         self._terminal.say(f"! {limit['text']} - resets {at:%H:%M}", "red")
+
+
+def build_window(step: Row) -> Row:
+    """How much of a usage window a step says is used, with its length and the moment it begins anew."""
+    ends = float(str(step.get("resets_in_s", 3600))) + time.time()
+    return {"used": step["used"], "minutes": step.get("minutes", 300), "resets_at": ends}
 
 
 def build_limit(step: Row) -> Row:

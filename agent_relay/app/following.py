@@ -168,6 +168,7 @@ class Following:
     def _stir(self, live: LiveLeg) -> None:
         """Its agent said something: one that says that its turn is over has a while to end by itself."""
         verdict, leg = live.watch.verdict, live.leg
+        self._ground.windows.note(leg.agent, live.watch.windows)
         if leg.headless and (verdict.is_done or verdict.has_failed):
             is_seen_off = leg.id in self._heard_at
             self._heard_at[leg.id] = asyncio.get_running_loop().time()

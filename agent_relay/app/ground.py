@@ -4,11 +4,12 @@ import logging
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.app.evidence import Evidence
+from agent_relay.app.last_windows import LastWindows
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -45,6 +46,7 @@ class Ground:
     zone: tzinfo
     evidence: Evidence
     report: Callable[[BaseException], None]
+    windows: LastWindows = field(default_factory=LastWindows)
 
     @property
     def config(self) -> UserConfig:

@@ -8,6 +8,7 @@ from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.usage_windows import render_windows
 from agent_relay.logic.wording import render_message, session_folder
 
 _SIDE_LIMIT = 4096
@@ -83,8 +84,11 @@ class _Handlers:
         return self._where(await self._sessions.stop_session(request.text("session")))
 
     async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The sessions at work."""
-        return {"sessions": [self._where(session) for session in self._sessions.at_work()]}
+        """The sessions at work, and what their agents last said of usage windows, in whichever of them."""
+        return {
+            "sessions": [self._where(session) for session in self._sessions.at_work()],
+            "windows": render_windows(self._sessions.rooms.list_windows()),
+        }
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg

@@ -14,6 +14,7 @@ from agent_relay.app.room import Room, open_room
 from agent_relay.domain.effect import Restarted
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.usage_windows import WindowRead
 from agent_relay.system.journal import Journal
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,10 @@ class Rooms:
         """The sessions that have not ended, newest change first."""
         living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
         return sorted(living, key=lambda session: session.updated_at, reverse=True)
+
+    def list_windows(self) -> dict[str, tuple[WindowRead, ...]]:
+        """By agent, the usage windows it last told of, in whichever session."""
+        return self._ground.windows.list_known(self._ground.clock.now())
 
     def add(self, journal: Journal) -> Room:
         """The room of the journal's session, at work from now on."""

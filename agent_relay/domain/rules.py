@@ -136,7 +136,8 @@ class Progress(Strict):
 class UsageWindow(Strict):
     """A structured reading of a usage window: percent used (0-100) and when it starts anew.
 
-    A reading of at least `near_percent` is a near limit (0: never).
+    A reading of at least `near_percent` is a near limit (0: never). People know a window by how long it
+    is: `lasts_minutes`, or the number at `minutes` where the record has one.
     """
 
     name: str
@@ -146,6 +147,8 @@ class UsageWindow(Strict):
     reset: str
     forms: tuple[ResetForm, ...] = ("epoch",)
     near_percent: float = Field(default=0, ge=0, le=100)
+    lasts_minutes: int = Field(default=0, ge=0)
+    minutes: str = ""
 
 
 class ContextRule(Strict):

@@ -12,6 +12,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.connection import Connection
 from agent_relay.client.daemon_watch import watch_daemon
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.attach import measure
@@ -31,6 +32,7 @@ from agent_relay.faces.shell.returning import Returning
 from agent_relay.faces.shell.shell import Shell, Terminal
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.faces.shell.usage_watch import watch_usage
 from agent_relay.faces.shell.welcome import greet
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.folders import Folders, ensure_private
@@ -63,6 +65,11 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     if under_way and not first:
         shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
     watch_daemon(folders)
+    watch_usage(
+        partial(Connection.open, folders),
+        is_working=lambda: shell.turns.is_working,
+        tell=shell.take_windows,
+    )
     return await shell.run(first)
 
 

@@ -1,10 +1,11 @@
 """What a shell is in the middle of: which session, which agent is asked next, and what it has cost."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_relay.faces.shell.company import Company, is_shared
+from agent_relay.logic.usage_windows import WindowRead
 from agent_relay.system.glances import find_near_root, read_session
 
 Event = Mapping[str, object]
@@ -16,7 +17,7 @@ class Conversation:
 
     `agent` is who has the next message, `at_work` who has the running turn, empty between turns; `models` are
     the user's for this shell, by agent; `had_by` had the session when it was last read. The journal is the
-    truth; this is how far it was read.
+    truth; this is how far it was read. `windows` are what agents last said of their usage windows.
     """
 
     cwd: str
@@ -31,6 +32,7 @@ class Conversation:
     models: dict[str, str] = field(default_factory=dict)
     company: Company | None = None
     had_by: str = ""
+    windows: Mapping[str, Sequence[WindowRead]] = field(default_factory=dict)
 
     @property
     def root(self) -> str:

@@ -19,6 +19,7 @@ from agent_relay.faces.shell.prompt import GaveWayError, Prompt
 from agent_relay.faces.shell.status_line import render_status
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.faces.shell.usage_watch import Windows
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import read_resting
 
@@ -167,6 +168,11 @@ class Shell:
         self._is_leaving = True
         if self._prompt is not None and self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(exception=EOFError)
+
+    def take_windows(self, windows: Windows) -> None:
+        """`windows` is what agents last said of their usage windows."""
+        self.conversation.windows = windows
+        self._redraw()
 
     def changed(self) -> None:
         """What stands around the prompt is not what it was."""

@@ -16,11 +16,13 @@ _SAME_RESET = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a window last said: percent used and the moment it starts anew."""
+    """What a window last said at a moment: percent used and when it starts anew; 0 minutes are unknown."""
 
     window: UsageWindow
     used: float
     resets_at: datetime
+    at: datetime
+    minutes: int = 0
 
 
 class Windows:
@@ -67,6 +69,13 @@ class Windows:
         resets_at = find_reset(find_value(record.data, window.reset), window.forms, at=at, zone=self._zone)
         if isinstance(used, bool) or not isinstance(used, (int, float)) or resets_at is None:
             return ()
-        reading = Reading(window, float(used), resets_at)
+        reading = Reading(window, float(used), resets_at, at, _read_minutes(window, record))
         self._readings[window.name] = reading
         return (reading,)
+
+
+def _read_minutes(window: UsageWindow, record: Record) -> int:
+    """How long the window is, as the record says, else as the adapter does; 0 where neither knows."""
+    said = find_value(record.data, window.minutes) if window.minutes else None
+    is_length = isinstance(said, int) and not isinstance(said, bool) and said > 0
+    return said if is_length and isinstance(said, int) else window.lasts_minutes

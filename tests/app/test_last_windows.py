@@ -1,0 +1,31 @@
+"""What the daemon remembers of agents' usage windows."""
+
+from datetime import datetime, timedelta
+
+from agent_relay.app.last_windows import LastWindows
+from agent_relay.domain.rules import UsageWindow
+from agent_relay.domain.signal import Source
+from agent_relay.logic.detector.windows import Reading
+from tests.support.detecting import at
+
+SESSION = UsageWindow(name="session", source=Source.STATUS_LINE, used="u", reset="r")
+WEEK = UsageWindow(name="week", source=Source.STATUS_LINE, used="u", reset="r")
+
+
+def read(window: UsageWindow, used: float, said_at: datetime) -> Reading:
+    """A reading of a window that begins anew an hour after the first one."""
+    return Reading(window, used, at(3600), said_at)
+
+
+def test_of_two_legs_of_one_agent_the_newer_reading_counts() -> None:
+    """They share an account; the leg that was silent longer knows less."""
+    known = LastWindows()
+    known.note("demo", (read(SESSION, 40, at(10)), read(WEEK, 5, at(10))))
+    known.note("demo", (read(SESSION, 50, at(20)),))
+    known.note("demo", (read(SESSION, 40, at(10)),))
+    known.note("understudy", ())
+    found = known.list_known(at(30))
+    assert {agent: [(one.name, one.used_percent) for one in windows] for agent, windows in found.items()} == {
+        "demo": [("session", 50.0), ("week", 5.0)]
+    }
+    assert known.list_known(at(30) + timedelta(hours=1)) == {}
