@@ -50,8 +50,7 @@ class Chatting:
             leg = Leg("", name, 0, self._ground.clock.now(), headless=True)
             await asyncio.to_thread(get_program, load_for(self._ground, leg), wish.environ)
 
-        async def work(room: Room) -> None:
-            await room.see_end()
+        async with self._sessions.entrance.enter(wish) as room:
             check_free(room.session)
             known = fold_chat(room.host.events)
             if not agents and known is None:
@@ -60,8 +59,6 @@ class Chatting:
                 )
             taking_part = tuple(agents) or (known.agents if known is not None else ())
             await room.host.ask(Outcome((ChatBegun(taking_part, wish.task, most),)))
-
-        room = await self._sessions.work_in(wish, work)
         chat = _get_chat(room)
         at = room.session.updated_at.isoformat()
         folder = session_folder(room.session)
@@ -76,21 +73,12 @@ class Chatting:
         asks again is told of the same turn.
         `wish.task` are the words the chat was begun with, as they were given; empty for the journal's.
         """
-        answer: tuple[TurnNext | ChatOver, Told] | None = None
-
-        async def work(room: Room) -> None:
-            nonlocal answer
-            answer = await self._go_on(room, wish, after, is_stopped=is_stopped)
-
-        await self._sessions.work_in(wish, work)
-        if answer is None:
-            raise AssertionError("unreachable")
-        return answer
+        async with self._sessions.entrance.enter(wish) as room:
+            return await self._go_on(room, wish, after, is_stopped=is_stopped)
 
     async def _go_on(
         self, room: Room, wish: OpenWish, after: int, *, is_stopped: bool
     ) -> tuple[TurnNext | ChatOver, Told]:
-        await room.see_end()
         chat = _get_chat(room)
         if any(event.number > after for event in room.host.events if isinstance(event.body, ChatBegun)):
             raise WrongUseError(f"somebody else went on with the chat {room.session.id}")

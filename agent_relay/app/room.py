@@ -19,7 +19,7 @@ from agent_relay.system.journal import Journal
 _LOST = timedelta(minutes=1)
 """Who follows a turn asks three times as often, and has gone after that."""
 _ENDS_S = 5.0
-"""How long the rest of a turn's end is waited for: the polite steps of a headless agent take none."""
+"""The polite steps of a headless agent take no time."""
 
 
 @dataclass(slots=True)
@@ -46,12 +46,16 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A session's host and stage; `pulse` beats when it changed or its agent said something."""
+    """A session's host and stage; `pulse` beats when it changed or its agent said something.
+
+    `patience_s` is how long the rest of a turn's end is waited for.
+    """
 
     host: Host
     stage: Stage
     pulse: Pulse
     reading: Reading = field(default_factory=Reading)
+    patience_s: float = _ENDS_S
 
     @property
     def session(self) -> Session:
@@ -75,25 +79,25 @@ class Room:
         """Whether who followed its headless turn has read everything."""
         return self.reading.is_done
 
-    async def see_end(self) -> None:
-        """What is left of its last turn's end was done, for as long as one may wait for that.
+    @property
+    def is_leaving(self) -> bool:
+        """Whether something is left of its last turn's end.
 
         Who follows a turn hears of its end before its agent is gone; a journal between two lines of what was
         decided at once is no state to decide anything from.
         """
-        await self.pulse.wait_while(lambda: self.is_ending or self._is_leaving, _ENDS_S)
-
-    @property
-    def _is_leaving(self) -> bool:
         leg = self.session.living_leg
-        return leg is not None and leg.headless and self.session.open_turn is None
+        return self.is_ending or (leg is not None and leg.headless and self.session.open_turn is None)
+
+    async def see_end(self) -> bool:
+        """Whether all of its last turn's end was done, for as long as one may wait for that."""
+        return await self.pulse.wait_while(lambda: self.is_leaving, self.patience_s)
 
     async def take_turn(self, luggage: Luggage, asked: TurnAsked) -> None:
         """The turn is under way, its legs get `luggage` and its prompt as it was asked.
 
         Raises WrongUseError where something else is: what that one is still to be given stays the same.
         """
-        await self.see_end()
         check_free(self.session)
         self.stage.take(luggage, asked.prompt)
         await self.host.ask(asked)

@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import tzinfo
 
 from agent_relay.app.adoption import was_adopted
-from agent_relay.app.beginning import create_session, find_note
-from agent_relay.app.begun import Begun, find_begun, get_newest
+from agent_relay.app.beginning import find_note
+from agent_relay.app.begun import Begun, get_newest
+from agent_relay.app.entrance import Entrance
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import get_journal_path, read_index
 from agent_relay.app.kept import UNREAD, forget_streams, release_legs
@@ -49,12 +48,12 @@ _AT_ONCE = 8
 
 
 class Sessions:
-    """The registry. One instance per daemon; use it from the event loop only."""
+    """The registry. One instance per daemon; use it from the event loop only. `entrance` leads into rooms."""
 
     def __init__(self, ground: Ground, narrating: Narrating) -> None:
         self._ground = ground
         self._rooms = Rooms(ground, narrating)
-        self._opening = asyncio.Lock()
+        self.entrance = Entrance(ground, self._rooms)
 
     @property
     def zone(self) -> tzinfo:
@@ -112,9 +111,9 @@ class Sessions:
         for name in (wish.agent, wish.terms.rollback or wish.agent):
             self._ground.get_adapter(name)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
-        async with self._opening:
+        async with self.entrance.lock:
             await self._rooms.retire()
-            room = await self._find(wish, root)
+            room = await self.entrance.find(wish, root)
             if room is None and wish.source in {"", wish.agent}:
                 check_terms(wish, None)
             if room is None:
@@ -139,10 +138,10 @@ class Sessions:
         """
         self._ground.get_adapter(wish.agent)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
-        async with self._opening:
-            room = await self._find(wish, root)
+        async with self.entrance.lock:
+            room = await self.entrance.find(wish, root)
             if room is None and wish.source:
-                room = await self._create_room(wish, root)
+                room = await self.entrance.create(wish, root)
         if room is None or room.session.leg is None:
             raise WrongUseError(
                 f"no session runs in {root}, so there is nothing to hand over",
@@ -167,9 +166,9 @@ class Sessions:
 
     async def take_up(self, session_id: str, luggage: Luggage) -> Room:
         """The session's room; one that has ended is at work again. Legs begun from now on get `luggage`."""
-        async with self._opening:
+        async with self.entrance.lock:
             if session_id not in self._rooms:
-                await self._reopen(session_id)
+                await self.entrance.reopen(session_id)
             room = self.get(session_id)
             if room.session.living_leg is None:
                 room.stage.take(luggage)
@@ -180,27 +179,14 @@ class Sessions:
 
         Raises WrongUseError where that session is at work already.
         """
-        root = await asyncio.to_thread(find_wished_root, wish.cwd)
-        async with self._opening:
-            known = await find_begun(
-                self._ground, self._rooms, asked.message, root=root, session=wish.session
-            )
-            if known is not None and not known.is_given_up:
-                return known
-            if known is not None:
-                wish = replace(wish, session=known.session, fresh=False)
-            room = await self._make_room(wish, root)
-            await room.take_turn(wish.pack(), asked)
-            room.reading.begin()
-        return get_newest(room)
-
-    async def work_in(self, wish: OpenWish, work: Callable[[Room], Awaitable[None]]) -> Room:
-        """The room of the session wished for, or of a new one, once `work` is done in it."""
-        root = await asyncio.to_thread(find_wished_root, wish.cwd)
-        async with self._opening:
-            room = await self._make_room(wish, root)
-            await work(room)
-        return room
+        async with self.entrance.hold(wish, asked.message) as found:
+            match found:
+                case Begun():
+                    return found
+                case Room():
+                    await found.take_turn(wish.pack(), asked)
+                    found.reading.begin()
+                    return get_newest(found)
 
     async def stop_session(self, session_id: str) -> Session:
         """The session, its end begun; where its folder was deleted, its agent has ended."""
@@ -212,27 +198,10 @@ class Sessions:
                 raise
         return await self._rooms.abandon(session_id)
 
-    async def _make_room(self, wish: OpenWish, root: str) -> Room:
-        await self._rooms.retire()
-        return await self._find(wish, root) or await self._create_room(wish, root)
-
-    async def _find(self, wish: OpenWish, root: str) -> Room | None:
-        if wish.session:
-            if wish.session not in self._rooms:
-                await self._reopen(wish.session)
-            return self.get(wish.session)
-        if wish.fresh:
-            return None
-        here = [session for session in self.at_work() if session.root == root]
-        going = [
-            one for one in here if one.state is not State.STOPPING and not (one.leg and one.leg.headless)
-        ]
-        return self._rooms.get(going[0].id) if going else None
-
     async def _begin(self, wish: OpenWish, root: str) -> Room:
         """A new session whose first leg is on its way, or whose past was adopted."""
         await asyncio.to_thread(get_program, self._ground.get_adapter(wish.agent), wish.environ)
-        room = await self._create_room(wish, root)
+        room = await self.entrance.create(wish, root)
         room.stage.take(wish.pack(), wish.task)
         if room.session.leg is None:
             world = await room.stage.build_world(room.session)
@@ -267,14 +236,6 @@ class Sessions:
             raise RelayError(session.why or f"{session.agent} could not be started")
         return session
 
-    async def _create_room(self, wish: OpenWish, root: str) -> Room:
-        """A new session, without a leg or with the one adopted from `wish.source`."""
-        journal, past = await create_session(self._ground, wish, root)
-        room = self._rooms.add(journal)
-        if past.bodies:
-            await room.host.ask(past)
-        return room
-
     async def _take_up(self, session_id: str, root: str) -> None:
         """The session is at work again if its journal says that it has not ended."""
         path = get_journal_path(root, session_id)
@@ -286,14 +247,4 @@ class Sessions:
             if session.updated_at < self._ground.clock.now() - UNREAD:
                 await forget_streams(self._ground, session)
             return
-        await self._rooms.reopen(await asyncio.to_thread(Journal, path))
-
-    async def _reopen(self, session_id: str) -> None:
-        """The session is at work again, be it without a leg."""
-        root = (await asyncio.to_thread(read_index, self._ground.folders.sessions)).get(session_id)
-        if root is None:
-            raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
-        path = get_journal_path(root, session_id)
-        if not await asyncio.to_thread(os.path.exists, path):
-            raise RelayError(f"the journal {path} is gone")
         await self._rooms.reopen(await asyncio.to_thread(Journal, path))

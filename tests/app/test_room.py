@@ -12,7 +12,6 @@ from agent_relay.app.room import Room
 from agent_relay.domain.effect import TurnAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import State
-from agent_relay.logic.fold import fold_events
 from tests.logic.turn_story import TurnStory
 
 if TYPE_CHECKING:
@@ -29,29 +28,6 @@ def test_a_turn_that_is_refused_leaves_what_the_next_leg_is_given() -> None:
     with pytest.raises(WrongUseError, match="is at work"):
         asyncio.run(asked.room.take_turn(Luggage({}), TurnAsked("ann", "burn it")))
     assert asked.taken == []
-
-
-def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end() -> None:
-    """It is told when its first line is written: who was quick was refused, beside an agent already gone."""
-    story = TurnStory().take("paint it", ends=False).at_work().done("painted")
-    told = fold_events(story.events[: story.find("turn.ended")])
-    assert told is not None
-    assert told.open_turn is None
-    assert told.living_leg is not None
-    asked = Asked(story)
-    asked.host.session, asked.host.is_idle = told, False
-
-    async def play() -> None:
-        turn = asyncio.create_task(asked.room.take_turn(Luggage({}), TurnAsked("ann", "varnish it")))
-        for _ in range(3):
-            await asyncio.sleep(0)
-        assert (turn.done(), asked.taken) == (False, [])
-        asked.host.session, asked.host.is_idle = story.now, True
-        asked.room.pulse.beat()
-        await turn
-
-    asyncio.run(play())
-    assert asked.taken == ["varnish it"]
 
 
 class Asked:

@@ -1,0 +1,141 @@
+"""Who wants into a room waits for that room's end alone: nobody else is kept from any other."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+from agent_relay.app.begun import Begun
+from agent_relay.app.entrance import Entrance
+from agent_relay.app.pulse import Pulse
+from agent_relay.app.room import Room
+from agent_relay.app.wishes import OpenWish
+from agent_relay.logic.fold import fold_events
+from tests.logic.turn_story import TurnStory
+from tests.support.heard import until
+
+if TYPE_CHECKING:
+    from agent_relay.app.ground import Ground
+    from agent_relay.app.host import Host
+    from agent_relay.app.rooms import Rooms
+    from agent_relay.app.stage import Stage
+    from agent_relay.domain.session import Session
+
+LIMIT_S = 20
+
+
+class Places:
+    """A daemon's rooms: `slow` is between a turn's last line and its agent's end, `quick` is free."""
+
+    def __init__(self, folder: Path, *, patience_s: float = 3600) -> None:
+        story = TurnStory().take("paint it", ends=False).at_work().done("painted")
+        told = fold_events(story.events[: story.find("turn.ended")])
+        assert told is not None
+        assert told.open_turn is None
+        assert told.living_leg is not None
+        self.rest = replace(story.now, id="slow")
+        self.asked: list[str] = []
+        both = replace(told, id="slow"), replace(story.now, id="quick")
+        self._rooms = {one.id: _open(one, patience_s) for one in both}
+        self.entrance = Entrance(cast("Ground", None), cast("Rooms", self))
+        self._cwd = str(folder)
+
+    def __contains__(self, session: object) -> bool:
+        return session in self._rooms
+
+    def get(self, session: str) -> Room:
+        """The room, which somebody asked for."""
+        self.asked.append(session)
+        return self._rooms[session]
+
+    async def retire(self) -> None:
+        """None of them has ended."""
+
+    async def hold(self, session: str) -> Room | Begun:
+        """The room once it may be held, let go of again."""
+        async with self.entrance.hold(OpenWish("ann", self._cwd, {}, session=session)) as found:
+            return found
+
+    def end(self) -> None:
+        """The agent of the slow one's last turn is gone, and everything of it is written."""
+        room = self._rooms["slow"]
+        cast("SimpleNamespace", room.host).session = self.rest
+        room.pulse.beat()
+
+
+def _open(session: "Session", patience_s: float) -> Room:
+    host = SimpleNamespace(session=session, refusal="", is_idle=True)
+    stage = SimpleNamespace(is_collecting=False)
+    return Room(cast("Host", host), cast("Stage", stage), Pulse(), patience_s=patience_s)
+
+
+def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
+    """One agent that takes its time to leave must not stop every terminal of its user."""
+
+    async def play() -> None:
+        places = Places(tmp_path)
+        slow = asyncio.create_task(places.hold("slow"))
+        await until(lambda: places.asked == ["slow"])
+        async with asyncio.timeout(LIMIT_S):
+            assert isinstance(await places.hold("quick"), Room)
+        assert not slow.done()
+        places.end()
+        async with asyncio.timeout(LIMIT_S):
+            assert await slow == places.get("slow")
+
+    asyncio.run(play())
+
+
+def test_the_next_turn_waits_for_the_rest_of_the_last_ones_end(tmp_path: Path) -> None:
+    """It is told when its first line is written: who was quick was refused, beside an agent already gone."""
+
+    async def play() -> None:
+        places = Places(tmp_path)
+        slow = asyncio.create_task(places.hold("slow"))
+        await until(lambda: places.asked == ["slow"])
+        places.end()
+        async with asyncio.timeout(LIMIT_S):
+            await slow
+        # It is looked for again: while nobody held it, it may have gone.
+        assert places.asked == ["slow", "slow"]
+
+    asyncio.run(play())
+
+
+def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) -> None:
+    """Both see the last turn's end; what the first one begins the second one must see, too."""
+
+    async def play() -> None:
+        places = Places(tmp_path)
+        inside: list[str] = []
+
+        async def come(name: str) -> None:
+            wish = OpenWish("ann", str(tmp_path), {}, session="slow")
+            async with places.entrance.hold(wish):
+                inside.append(f"{name} in")
+                await asyncio.sleep(0)
+                inside.append(f"{name} out")
+
+        both = asyncio.gather(come("one"), come("two"))
+        await until(lambda: len(places.asked) == 2)
+        assert inside == []
+        places.end()
+        async with asyncio.timeout(LIMIT_S):
+            await both
+        assert [word.split()[1] for word in inside] == ["in", "out", "in", "out"]
+        assert inside[0].split()[0] == inside[1].split()[0]
+
+    asyncio.run(play())
+
+
+def test_who_comes_into_a_room_that_stays_as_it_is_waits_for_a_while_only(tmp_path: Path) -> None:
+    """It is refused by what it finds there, and told why: better than no answer."""
+
+    async def play() -> None:
+        places = Places(tmp_path, patience_s=0.1)
+        async with asyncio.timeout(LIMIT_S):
+            found = await asyncio.gather(*(places.hold("slow") for _ in range(3)))
+        assert [one == places.get("slow") for one in found] == [True] * 3
+
+    asyncio.run(play())
