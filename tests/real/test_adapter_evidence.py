@@ -15,7 +15,7 @@ from tests.support.real_seeds import write_json
 pytestmark = pytest.mark.real
 
 FETCH = "import sys,urllib.request as u;r=u.Request(sys.argv[1],headers={'Authorization':sys.argv[2]});"
-FETCH += "sys.stdout.write(u.urlopen(r,timeout=5).read().decode())"
+FETCH += "sys.stdout.write(u.urlopen(r,timeout=60).read().decode())"
 
 
 def reach_limit(world: World, agent: str, limit: Step) -> Leg:
@@ -27,7 +27,7 @@ def reach_limit(world: World, agent: str, limit: Step) -> Leg:
     leg.terminal.wait_for("The first answer")
     leg.terminal.wait_quiet()
     deliver(leg, "go on")
-    leg.terminal.wait_until(lambda: len(world.requests(agent)) == 2, "the second request")
+    leg.terminal.wait_until(lambda: len(world.requests(agent)) >= 2, "the second request")
     return leg
 
 
@@ -42,12 +42,12 @@ def find_evidence(world: World, leg: Leg, role: str) -> str:
     assert len(paths) <= 1
     if not paths:
         return ""
-    with open(paths[0], encoding="utf-8") as file:
+    with open(paths[0], encoding="utf-8", errors="replace") as file:
         return file.read()
 
 
 def wait_evidence(world: World, leg: Leg, role: str, *words: str) -> None:
-    """The source `role` says all of `words` within some seconds."""
+    """The source `role` says all of `words`, sooner or later."""
     leg.terminal.wait_until(
         lambda: all(word in find_evidence(world, leg, role) for word in words),
         f"{words} in {role}: {find_evidence(world, leg, role)[-600:]}",
@@ -80,7 +80,7 @@ def test_gemini_says_its_daily_limit_in_telemetry_while_a_dialog_waits(world: Wo
     leg = reach_limit(world, "gemini", refuse("gemini-quota"))
     leg.terminal.wait_for("Usage limit reached for")
     wait_evidence(world, leg, "telemetry", "gemini_cli.api_error", "GenerateRequestsPerDay", '"role": "main"')
-    assert "go on" in find_evidence(world, leg, "transcript")
+    wait_evidence(world, leg, "transcript", "go on")
 
 
 def test_gemini_says_its_silent_limit_in_the_debug_log_at_once(google_world: World) -> None:

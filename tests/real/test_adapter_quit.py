@@ -55,7 +55,7 @@ def check_gone(world: World, leg: Leg, state: str) -> None:
     A shell it was running may end a moment after it, when its own terminal is gone.
     """
     assert quit_politely(leg, state) != 128 + signal.SIGKILL
-    wait_until(lambda: not world.find_processes(), f"{world.find_processes()} to end")
+    wait_until(lambda: not world.find_processes(), f"{world.find_processes()} to end", limit_s=120)
     assert leg.terminal.modes_left_on() == []
 
 

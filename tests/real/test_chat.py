@@ -10,9 +10,9 @@ import pytest
 from agent_relay.domain.chat_event import build_chat_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import hang, say
-from tests.support.real import World
+from tests.support.real import RUN_S, World
 from tests.support.real_launch import AGENTS
-from tests.support.real_work import LIMITS, describe, find_agents, find_journals, order, read_allowed
+from tests.support.real_work import LIMITS, describe, find_journals, order, read_allowed, wait_no_agents
 from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
@@ -24,7 +24,7 @@ FINE = "That is what I would do.\n\nAGREED"
 
 def chat(world: World, *words: str) -> subprocess.CompletedProcess[str]:
     """`agent-relay chat` without a terminal, to its end."""
-    return world.run(["setsid", "--wait", *world.relay("chat", *words)], limit_s=170)
+    return world.run(["setsid", "--wait", *world.relay("chat", *words)])
 
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -65,9 +65,10 @@ def test_four_real_agents_talk_until_all_agree_each_in_its_own_conversation(worl
     # The whole conversation goes to the provider again: its own words, and the task, stand there once.
     assert (second.count(PLAN), second.count(TASK)) == (1, 1)
     assert second.count("That is what I would do.") == len(AGENTS) - 1
-    assert find_agents(world) == []
+    wait_no_agents(world)
     assert look(world) == ""
-    assert os.listdir(f"{world.env()['AGENT_RELAY_HOME']}/run/legs") == []
+    legs = f"{world.env()['AGENT_RELAY_HOME']}/run/legs"
+    wait_until(lambda: os.listdir(legs) == [], "no leg's folder to be left", limit_s=60)
 
 
 def test_a_limit_gives_the_place_to_somebody_else_and_the_chat_goes_on(world: World) -> None:
@@ -85,7 +86,7 @@ def test_a_limit_gives_the_place_to_somebody_else_and_the_chat_goes_on(world: Wo
     assert "→ claude rests; opencode takes its place." in done.stderr
     assert "→ Everybody agreed after 3 turns." in done.stderr
     assert TASK in world.requests("opencode")[0]["text"]
-    assert find_agents(world) == []
+    wait_no_agents(world)
 
 
 def test_when_nobody_is_left_the_earliest_reset_is_told(world: World) -> None:
@@ -111,7 +112,7 @@ def test_signals_end_the_agent_and_the_chat_goes_on_later(world: World) -> None:
     statuses = []
     world.play("claude", say(PLAN), say(FINE))
     for number, words in ((signal.SIGINT, ["claude", "codex", TASK]), (signal.SIGTERM, ["--continue"])):
-        world.play("codex", hang(60))
+        world.play("codex", hang(240))
         before = len(world.requests("codex"))
         if words[0] == "--continue":
             words.append(find_journals(world)[0].split("/")[-2])
@@ -124,12 +125,12 @@ def test_signals_end_the_agent_and_the_chat_goes_on_later(world: World) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_until(lambda seen=before: len(world.requests("codex")) > seen, "codex asks", limit_s=60)
+        wait_until(lambda seen=before: len(world.requests("codex")) > seen, "codex asks", limit_s=RUN_S)
         process.send_signal(number)
-        out, err = process.communicate(timeout=40)
+        out, err = process.communicate(timeout=RUN_S)
         statuses.append(process.returncode)
         assert "→ The chat was stopped after " in err, f"{out}{err}"
-        assert find_agents(world) == []
+        wait_no_agents(world)
     assert statuses == [130, 143]
     world.play("codex", say(FINE))
     done = chat(world, "--continue", find_journals(world)[0].split("/")[-2])

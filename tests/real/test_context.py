@@ -67,9 +67,9 @@ def test_what_an_agent_holds_is_read_from_its_own_records(world: World, agent: s
     configure(world, '[context]\nmode = "ask"\n')
     terminal, _ = talk(world, agent, HELD[agent])
     terminal.wait_until(lambda: any(noted.level == "advise" for noted in list_noted(world)), "the mark")
-    noted = list_noted(world)[-1]
+    noted = next(noted for noted in list_noted(world) if noted.level == "advise")
     assert (noted.used, noted.room) == (HELD[agent], ROOMS[agent])
-    terminal.wait_for(f"The context of {agent} is 7[0-9] % full")
+    terminal.wait_painted(f"The context of {agent} is 7[0-9] % full")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -78,7 +78,7 @@ def test_a_full_agent_hands_over_to_a_fresh_one_of_its_own(world: World, agent: 
     order(world, agent)
     configure(world, '[context]\nmode = "handoff"\nadvise = 30\nrearm = 20\ndraft = 60\nact = 70\n')
     terminal, _ = talk(world, agent, HELD[agent], "## Goal\nKeep heliotrope.", "I go on.")
-    wait_work(world, terminal, lambda found: found.handoff is not None, "a handoff to begin")
+    wait_work(world, terminal, lambda found: bool(found.handoff or found.done), "a handoff to begin")
     wait_work(world, terminal, lambda found: len(found.legs) == 2, "a fresh one to start")
     wait_work(world, terminal, lambda found: len(found.done) == 1, "the packet to be given to it")
     found = wait_work(world, terminal, lambda found: found.state is State.READY, "a fresh one at work")

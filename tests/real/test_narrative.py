@@ -1,6 +1,7 @@
 import glob
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -10,10 +11,11 @@ from agent_relay.client.connection import Connection
 from agent_relay.domain.session import Session, State
 from agent_relay.system.folders import get_folders
 from tests.support.provider.steps import call, hang, refuse, say, shell
-from tests.support.real import World
+from tests.support.real import RUN_S, World
 from tests.support.real_launch import AGENTS
 from tests.support.real_terminal import Terminal
-from tests.support.real_work import order, read_work, type_line, wait_heard, wait_prompt, wait_work
+from tests.support.real_work import order, type_line, wait_heard, wait_prompt, wait_work
+from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
 
@@ -30,6 +32,7 @@ STORES = {
     "gemini": ".gemini/tmp/**/*.json*",
 }
 RELAY_KEY = "\x1d"
+SETTLED_S = 2.0
 
 
 def read_transcripts(world: World, agent: str) -> dict[str, object]:
@@ -45,6 +48,26 @@ def read_transcripts(world: World, agent: str) -> dict[str, object]:
     with closing(sqlite3.connect(address, uri=True)) as database:
         tables = ("session", "message", "part", "todo", "event")
         return {table: database.execute(f"select * from {table}").fetchall() for table in tables}  # noqa: S608  five literals
+
+
+def read_settled(world: World, terminal: Terminal, agent: str) -> dict[str, object]:
+    """The same once nothing is written any more: agents write their records a while after their screens."""
+    found, since = read_transcripts(world, agent), time.monotonic()
+
+    def is_settled() -> bool:
+        nonlocal found, since
+        now = read_transcripts(world, agent)
+        if now != found:
+            found, since = now, time.monotonic()
+        return time.monotonic() - since >= SETTLED_S
+
+    terminal.wait_until(is_settled, "the agent's records to be written")
+    return found
+
+
+def wait_none_new(world: World, living: set[int]) -> None:
+    """No process lives that was not among `living`; agents start short ones of their own at any time."""
+    wait_until(lambda: set(world.find_processes()) <= living, "no process too many", limit_s=60)
 
 
 @contextmanager
@@ -65,7 +88,7 @@ def at_work(world: World, agent: str, *prompts: str) -> Iterator[tuple[Terminal,
 def narrate(world: World, session: Session, focus: str = "") -> dict[str, object]:
     """What the daemon answers when it is asked for a handoff document."""
     with Connection.open(get_folders(world.env())) as connection:
-        return connection.request("narrate", limit_s=120, session=session.id, focus=focus)
+        return connection.request("narrate", limit_s=RUN_S, session=session.id, focus=focus)
 
 
 def list_runs(world: World) -> list[str]:
@@ -77,8 +100,8 @@ def list_runs(world: World) -> list[str]:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world: World, agent: str) -> None:
     """Its history and prompt cache must not pay for the handoff, and a tool it calls does nothing."""
-    with at_work(world, agent, "heliotrope") as (_, session):
-        before, living = read_transcripts(world, agent), set(world.find_processes())
+    with at_work(world, agent, "heliotrope") as (terminal, session):
+        before, living = read_settled(world, terminal, agent), set(world.find_processes())
         world.play(agent, call(shell(agent, "touch trespass")), say(DOCUMENT))
         told = narrate(world, session, "the parser")
         assert (told["outcome"], told["text"]) == ("written", DOCUMENT)
@@ -87,15 +110,15 @@ def test_the_agent_writes_the_document_and_its_own_session_stays_as_it_was(world
         assert "say most about it: the parser" in asked
         assert read_transcripts(world, agent) == before
         assert not os.path.exists(f"{world.project}/trespass")
-        assert set(world.find_processes()) <= living
+        wait_none_new(world, living)
         assert list_runs(world) == []
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_provider_that_refuses_is_told_in_its_own_words(world: World, agent: str) -> None:
     """Nothing is written then, and the user sees why."""
-    with at_work(world, agent, "heliotrope") as (_, session):
-        before, living = read_transcripts(world, agent), set(world.find_processes())
+    with at_work(world, agent, "heliotrope") as (terminal, session):
+        before, living = read_settled(world, terminal, agent), set(world.find_processes())
         step, why = REFUSALS[agent]
         world.play(agent, step)
         told = narrate(world, session)
@@ -103,15 +126,15 @@ def test_a_provider_that_refuses_is_told_in_its_own_words(world: World, agent: s
         assert str(told["message"]).startswith("Handoff failed: ")
         assert why in str(told["message"])
         assert read_transcripts(world, agent) == before
-        assert set(world.find_processes()) <= living
+        wait_none_new(world, living)
         assert list_runs(world) == []
 
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_answer_without_words_is_told_as_empty(world: World, agent: str) -> None:
     """It is neither cancelled nor failed, and no packet takes it along."""
-    with at_work(world, agent, "heliotrope") as (_, session):
-        before = read_transcripts(world, agent)
+    with at_work(world, agent, "heliotrope") as (terminal, session):
+        before = read_settled(world, terminal, agent)
         world.play(agent, *[say(" ")] * 4)
         assert narrate(world, session)["outcome"] == "empty"
         assert read_transcripts(world, agent) == before
@@ -130,7 +153,7 @@ def test_nothing_is_asked_of_an_agent_nobody_talked_to(world: World, agent: str)
 def test_escape_while_the_agent_writes_leaves_no_trace(world: World, agent: str) -> None:
     """The user who changes their mind has the agent back as it was, and no process too many."""
     with at_work(world, agent, "heliotrope") as (terminal, _):
-        before, living = read_transcripts(world, agent), set(world.find_processes())
+        before, living = read_settled(world, terminal, agent), set(world.find_processes())
         asked = len(world.requests(agent))
         world.play(agent, hang(120))
         terminal.send(f"{RELAY_KEY}/handoff the parser\r")
@@ -138,13 +161,13 @@ def test_escape_while_the_agent_writes_leaves_no_trace(world: World, agent: str)
         wait_heard(world, terminal, agent, asked + 1)
         terminal.send("\x1b")
         terminal.wait_for("Handoff cancelled")
-        assert set(world.find_processes()) <= living
+        wait_none_new(world, living)
         assert list_runs(world) == []
         assert read_transcripts(world, agent) == before
         terminal.send(" ")
         wait_prompt(terminal, agent)
-        work = read_work(world)
-        assert (work.agent, work.handoff, work.done) == (agent, None, ())
+        work = wait_work(world, terminal, lambda found: found.handoff is None, "nothing to be handed over")
+        assert (work.agent, work.done) == (agent, ())
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -152,7 +175,7 @@ def test_the_successor_reads_what_the_agent_wrote(world: World, agent: str) -> N
     """One line behind the relay key: the document, the packet that carries it, the next agent at work."""
     successor = next(other for other in AGENTS if other != agent)
     with at_work(world, agent, "heliotrope") as (terminal, _):
-        before = read_transcripts(world, agent)
+        before = read_settled(world, terminal, agent)
         world.play(agent, say(DOCUMENT))
         world.play(successor, say("I go on."))
         terminal.send(f"{RELAY_KEY}/handoff\r")

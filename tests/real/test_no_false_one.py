@@ -3,12 +3,14 @@ import json
 
 import pytest
 
+from agent_relay.domain.session import State
 from tests.support import real_seeds
 from tests.support.provider import errors
 from tests.support.provider.steps import Step, call, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS, Leg, deliver, quit_politely, start, wait_ready
 from tests.support.real_terminal import Terminal
+from tests.support.real_work import type_line, wait_heard, wait_work
 
 pytestmark = pytest.mark.real
 
@@ -47,6 +49,12 @@ LIMITS = {
     "gemini": refuse("gemini-quota"),
     "opencode": refuse("openai-unpaid"),
 }
+SIGHTS = {
+    "claude": "What do you want to do",
+    "codex": "hit your usage limit",
+    "gemini": "Usage limit reached",
+    "opencode": "Insufficient credits",
+}
 
 
 def warn(agent: str) -> Step:
@@ -61,10 +69,8 @@ def warn(agent: str) -> Step:
 
 
 def ask(terminal: Terminal, text: str, answer: str) -> None:
-    """Type a prompt and wait for its answer and a quiet screen."""
-    terminal.send(text)
-    terminal.wait_quiet(0.4)
-    terminal.send("\r")
+    """Type a prompt and wait for its answer and a quiet screen. Gemini keeps question marks to itself."""
+    type_line(terminal, text)
     terminal.wait_for(answer)
     terminal.wait_quiet(1.0)
 
@@ -75,7 +81,7 @@ def check_same_agent(world: World, terminal: Terminal, agent: str) -> None:
     assert b"Continuing with" not in terminal.raw
     (journal,) = glob.glob(f"{world.project}/.agent-relay/sessions/*/journal.jsonl")
     with open(journal, encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [json.loads(line) for line in file if line.endswith("\n")]
     assert [row for row in rows if row["event"].startswith("handoff")] == []
     seen = [row["data"] for row in rows if row["event"] == "signal.seen"]
     assert [signal for signal in seen if signal["decides"] and signal["kind"] in FIRES] == []
@@ -101,12 +107,16 @@ def test_talk_of_limits_retries_and_warnings_hand_nothing_over(world: World, age
     terminal = world.open(world.relay(agent))
     terminal.wait_for(PROMPTS[agent])
     terminal.wait_quiet(0.5)
-    ask(terminal, "What do limits look like?", "That was the list")
+    ask(terminal, "Tell me what limits look like", "That was the list")
     ask(terminal, "Say exactly: You've hit your session limit", r"3:04 PM|3pm \(UTC\)|2\. Stop|59m 58s")
+    # Those words stood there before: the turn is over once they were asked for and nothing moves.
+    wait_heard(world, terminal, agent, 3)
+    wait_work(world, terminal, lambda found: found.state is State.READY, "the turn's end")
+    terminal.wait_quiet(1.0)
     ask(terminal, "go on", "It healed by itself")
     ask(terminal, "and on", "Nearly there")
     terminal.send("\x1b")
-    terminal.wait_quiet(0.5)
+    terminal.wait_quiet(2.0)
     ask(terminal, "and once more", "Still the same agent")
     check_same_agent(world, terminal, agent)
 
@@ -120,7 +130,7 @@ def meet_old_limit(world: World, agent: str) -> Leg:
     leg.terminal.wait_for("The first answer")
     leg.terminal.wait_quiet()
     deliver(leg, "go on")
-    leg.terminal.wait_until(lambda: len(world.requests(agent)) >= 2, "the limit")
+    leg.terminal.wait_for(SIGHTS[agent])
     leg.terminal.wait_quiet(1.0, limit_s=4)
     quit_politely(leg, "asking")
     return leg
@@ -137,5 +147,5 @@ def test_a_resumed_session_that_repaints_an_old_limit_hands_nothing_over(world: 
     terminal.wait_for("The first answer")
     terminal.wait_for(PROMPTS[agent])
     terminal.wait_quiet(1.0)
-    ask(terminal, "and now?", "Still the same agent")
+    ask(terminal, "and now", "Still the same agent")
     check_same_agent(world, terminal, agent)

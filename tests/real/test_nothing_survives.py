@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.session import Session, State
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, Tool, call, say, shell
 from tests.support.real import World
@@ -33,6 +33,12 @@ IN_BACKGROUND = Tool(
 def find_command(world: World) -> list[int]:
     """The processes of the command an agent ran, its shells included."""
     return [pid for pid, line in world.find_processes().items() if COMMAND in line]
+
+
+def has_pids(found: Session) -> bool:
+    """Whether the journal knows the processes of the leg that works."""
+    leg = found.living_leg
+    return leg is not None and leg.child_pid > 0 and leg.holder_pid > 0
 
 
 def run_command(world: World, agent: str, *steps: Step) -> Terminal:
@@ -92,9 +98,9 @@ def test_a_stopped_session_leaves_no_command_behind(world: World) -> None:
 def test_whoever_is_killed_no_command_is_left_behind(world: World, victim: str) -> None:
     """An out-of-memory kill takes either; the agent's shells are in Unix sessions of their own."""
     order(world, "claude", "codex")
-    run_command(world, "claude", call(shell("claude", COMMAND)))
-    leg = read_work(world).living_leg
+    terminal = run_command(world, "claude", call(shell("claude", COMMAND)))
+    leg = wait_work(world, terminal, has_pids, "the leg's processes to be known").living_leg
     assert leg is not None
     os.kill(leg.child_pid if victim == "agent" else leg.holder_pid, signal.SIGKILL)
-    wait_until(lambda: read_work(world).legs[0].is_over, "the loss to be noticed")
-    wait_until(lambda: not find_command(world), f"{world.find_processes()} to be gone")
+    wait_until(lambda: read_work(world).legs[0].is_over, "the loss to be noticed", limit_s=180)
+    wait_until(lambda: not find_command(world), f"{world.find_processes()} to be gone", limit_s=180)

@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 
 from agent_relay.domain.race_view import build_race_schema
 from tests.support import real_seeds
-from tests.support.provider.steps import call, hang, say, shell
-from tests.support.real import TEST_COMMAND, World
-from tests.support.real_work import LIMITS, describe, find_agents, order
+from tests.support.provider.steps import FOREVER, call, hang, say, shell
+from tests.support.real import RUN_S, TEST_COMMAND, World
+from tests.support.real_work import LIMITS, describe, order, wait_no_agents
 from tests.support.relay_world import wait_until
 
 pytestmark = pytest.mark.real
@@ -35,15 +35,15 @@ def test_a_race_that_every_runner_has_to_leave_tells_the_earliest_reset(world: W
     world.play("claude", LIMITS["claude"])
     world.play("codex", LIMITS["codex"])
     words = ["race", "claude", "codex", TASK, "--test", TEST_COMMAND]
-    done = world.run(["setsid", "--wait", *world.relay(*words)], limit_s=110)
+    done = world.run(["setsid", "--wait", *world.relay(*words)])
     assert done.returncode == 3, f"{done.stdout}{done.stderr}\n{describe(world)}"
     assert done.stdout.count("The first reset is at ") == 2
-    again = world.run(world.relay(*words, "--json"), limit_s=110)
+    again = world.run(world.relay(*words, "--json"))
     view = read_view(again.stdout)
     assert (again.returncode, view["winner"]) == (3, "")
     assert [one["how"] for one in view["runners"]] == ["limited", "limited"]
     assert "The first reset is at " in view["runners"][0]["why"]
-    assert find_agents(world) == []
+    wait_no_agents(world)
 
 
 def test_a_real_agent_that_trusts_no_new_folder_says_what_to_set(world: World) -> None:
@@ -64,7 +64,7 @@ def test_a_race_that_is_told_to_end_leaves_no_real_agent(world: World) -> None:
     real_seeds.free_hands(world.home)
     statuses = []
     for agent in ("claude", "codex"):
-        world.play(agent, hang(60))
+        world.play(agent, hang(240, times=FOREVER))
     words = ["race", "claude", "codex", TASK, "--test", TEST_COMMAND]
     for number in (signal.SIGINT, signal.SIGTERM):
         before = {agent: len(world.requests(agent)) for agent in ("claude", "codex")}
@@ -80,17 +80,17 @@ def test_a_race_that_is_told_to_end_leaves_no_real_agent(world: World) -> None:
         wait_until(
             lambda seen=before: all(len(world.requests(agent)) > count for agent, count in seen.items()),
             "both ask their providers",
-            limit_s=60,
+            limit_s=RUN_S,
         )
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=RUN_S)
         statuses.append(process.returncode)
         assert "Stopped. Go on: agent-relay race resume " in err
-        assert find_agents(world) == []
+        wait_no_agents(world)
         words = ["race", "resume"]
     assert statuses == [130, 143]
     world.play("claude", call(shell("claude", RIGHT), text="I change it."), say("It is done."))
     world.play("codex", say("I leave it."))
-    done = world.run(world.relay("race", "resume", "--json"), limit_s=110)
+    done = world.run(world.relay("race", "resume", "--json"))
     view = read_view(done.stdout)
     assert (done.returncode, view["winner"]) == (0, "1-claude"), f"{done.stdout}\n{describe(world)}"

@@ -139,7 +139,7 @@ def test_a_document_that_takes_too_long_is_called_off(world: World) -> None:
     terminal = open_shell(world)
     enter(world, terminal, "Remember the word heliotrope.", r"I keep heliotrope\.")
     terminal.send("/handoff\r")
-    wait_shown(world, terminal, r"the agent writes a handoff document, [2-9] s; Esc cancels")
+    wait_shown(world, terminal, r"the agent writes a handoff document, (?:[2-9]|\d\d+) s; Esc cancels")
     terminal.send("\x1b")
     wait_shown(world, terminal, "Handoff cancelled")
     world.play("claude", say("Still here."))

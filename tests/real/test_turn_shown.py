@@ -25,7 +25,7 @@ def test_a_change_is_told_with_its_file_and_as_far_as_the_agent_tells_as_a_diff(
     real_seeds.free_hands(world.home)
     change = edit(agent, path=path, old="    return a - b", new="    return a + b")
     world.play(agent, call(read(agent, path=path)), call(change, text="I mend it."), say("Done."))
-    done = world.run(world.relay("run", agent, "Mend add().", "--json"), limit_s=110)
+    done = world.run(world.relay("run", agent, "Mend add().", "--json"))
     lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
     allowed = Draft202012Validator(build_schema())
     for line in lines:

@@ -2,6 +2,7 @@ import pytest
 
 from tests.support.provider.steps import say
 from tests.support.real import World
+from tests.support.real_work import type_line
 
 pytestmark = pytest.mark.real
 
@@ -21,9 +22,7 @@ def test_each_agent_talks_to_the_scripted_provider_and_to_nobody_else(world: Wor
     terminal = world.open(argv)
     terminal.wait_for(prompt)
     terminal.wait_quiet()
-    terminal.send("a question")
-    terminal.wait_quiet()
-    terminal.send("\r")
+    type_line(terminal, "a question")
     terminal.wait_for("The answer of the script.")
     requests = world.requests(agent)
     assert len(requests) == 1

@@ -37,6 +37,8 @@ if __name__ == "__main__":
 """
 TEST_COMMAND = "python3 -m unittest test_calc"
 # codex refuses helpers below /tmp, and a Unix socket's path has room for 107 bytes
+# four agents in turns, each of which needs up to a minute to start on a machine with too much to do
+RUN_S = 600
 HOMES = "/var/tmp"  # noqa: S108  a fresh private folder is made below it
 
 
@@ -109,7 +111,7 @@ class World:
         self._terminals.append(terminal)
         return terminal
 
-    def run(self, argv: list[str], *, limit_s: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, argv: list[str], *, limit_s: float = RUN_S) -> subprocess.CompletedProcess[str]:
         """Run a command to its end in the project, inside the world's network."""
         return subprocess.run(
             [*self.prefix, *argv],
@@ -207,5 +209,5 @@ def open_world(*, google_login: bool = False) -> Iterator[World]:
         yield world
     finally:
         world.close()
-        provider.communicate(timeout=10)
+        provider.communicate(timeout=60)
         shutil.rmtree(world.root, ignore_errors=True)

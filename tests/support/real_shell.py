@@ -3,6 +3,7 @@
 from tests.support.real import World
 from tests.support.real_terminal import Terminal, WaitedError
 from tests.support.real_work import describe, read_work
+from tests.support.relay_world import wait_until
 
 LEAVE = {"claude": "/exit", "codex": "/quit", "gemini": "/quit", "opencode": "/exit"}
 RELAY_KEY = "\x1d"
@@ -43,5 +44,6 @@ def wait_turn_over(world: World, terminal: Terminal) -> None:
 
 
 def list_legs(world: World) -> list[tuple[str, str, bool]]:
-    """Agent, native session and whether it had no screen, of every leg, oldest first."""
+    """Agent, native session and whether it had no screen, of every leg, oldest first, once all are known."""
+    wait_until(lambda: all(leg.native_id for leg in read_work(world).legs), "every leg to be named")
     return [(leg.agent, leg.native_id, leg.headless) for leg in read_work(world).legs]

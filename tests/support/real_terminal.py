@@ -11,6 +11,7 @@ import pyghostty
 
 ROWS, COLS = 40, 120
 LIMIT_S = 180  # on a machine with ten times the work it can do, agents have needed 47 s to start instead of 3
+LAST_S = 10  # somebody else may keep the PTY of a program open that is gone
 READ_S = 0.05  # how long one look at the PTY waits for bytes before conditions are checked again
 
 
@@ -99,6 +100,11 @@ class Terminal:
         found = re.compile(pattern)
         self.wait_until(lambda: found.search(self.screen) is not None, f"/{pattern}/", limit_s=limit_s)
 
+    def wait_painted(self, pattern: str) -> None:
+        """Return as soon as something that matches `pattern` was painted, wherever: it may be gone again."""
+        found = re.compile(pattern.encode())
+        self.wait_until(lambda: found.search(self.raw) is not None, f"/{pattern}/ to be painted")
+
     def wait_quiet(self, quiet_s: float = 0.7, *, limit_s: float = 20) -> None:
         """Return once nothing was painted for `quiet_s`."""
         end, last, seen = time.monotonic() + limit_s, time.monotonic(), len(self.raw)
@@ -118,15 +124,20 @@ class Terminal:
         )
         self.wait_quiet(0.3)
 
-    def wait_exit(self, limit_s: float = 10) -> int:
+    def wait_exit(self, limit_s: float = LIMIT_S) -> int:
         """The exit status as a shell reports it; raise `WaitedError` after `limit_s`."""
         end = time.monotonic() + limit_s
-        while self.pump() and time.monotonic() < end:
-            pass
+        is_open = True
         while self._child.isalive():
             if time.monotonic() > end:
                 raise WaitedError(f"waited {limit_s} s for the program to end; the screen:\n{self.screen}")
-            time.sleep(READ_S)
+            if is_open:
+                is_open = self.pump()
+            else:
+                time.sleep(READ_S)
+        last = min(end, time.monotonic() + LAST_S)
+        while is_open and time.monotonic() < last:
+            is_open = self.pump()
         if self._child.signalstatus is not None:
             return 128 + int(self._child.signalstatus)
         return int(self._child.exitstatus)

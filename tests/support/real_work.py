@@ -20,6 +20,7 @@ from tests.support.provider.steps import refuse
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS
 from tests.support.real_terminal import Terminal, WaitedError
+from tests.support.relay_world import wait_until
 
 LIMITS = {
     "claude": refuse("claude-limit"),
@@ -69,7 +70,15 @@ def read_work(world: World) -> Session:
 
 def wait_work(world: World, terminal: Terminal, is_so: Callable[[Session], bool], what: str) -> Session:
     """The session once `is_so`; the terminal is read meanwhile, as a person's would be."""
-    terminal.wait_until(lambda: bool(find_journals(world)) and is_so(read_work(world)), what)
+
+    def is_told() -> bool:
+        found = [fold_events(read_events(journal)) for journal in find_journals(world)]
+        return bool(found) and found[0] is not None and is_so(found[0])
+
+    try:
+        terminal.wait_until(is_told, what)
+    except WaitedError as error:
+        raise WaitedError(f"{error}\n{describe(world)}") from None
     return read_work(world)
 
 
@@ -99,6 +108,11 @@ def find_agents(world: World) -> list[str]:
     """The command lines of living agents."""
     names = tuple(f"/{agent}" for agent in AGENTS)
     return [line for line in world.find_processes().values() if any(name in line for name in names)]
+
+
+def wait_no_agents(world: World) -> None:
+    """No agent lives: one that was killed is gone as soon as the kernel has a moment for it."""
+    wait_until(lambda: not find_agents(world), f"{find_agents(world)} to be gone", limit_s=60)
 
 
 def read_allowed(
@@ -135,4 +149,6 @@ def find_daemon(world: World) -> int:
 
 def kill_daemon(world: World) -> None:
     """The daemon is gone without a chance to tidy up."""
-    os.kill(find_daemon(world), signal.SIGKILL)
+    daemon = find_daemon(world)
+    assert daemon, "no daemon runs"
+    os.kill(daemon, signal.SIGKILL)

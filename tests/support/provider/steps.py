@@ -48,9 +48,9 @@ def refuse(error: str, *, times: int = FOREVER, **given: object) -> Step:
     return Step(error=error, given=given, times=times)
 
 
-def hang(seconds: float) -> Step:
+def hang(seconds: float, *, times: int = 1) -> Step:
     """The provider accepts the request and says nothing for `seconds`."""
-    return Step(hang_s=seconds, say="(at last)")
+    return Step(hang_s=seconds, say="(at last)", times=times)
 
 
 def edit(agent: str, *, path: str, old: str, new: str) -> Tool:
