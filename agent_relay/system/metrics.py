@@ -1,7 +1,7 @@
 """Gathers what a question about metrics is about, from files alone: our journals and the agents' records."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -49,9 +49,19 @@ class Gathered:
 
 
 def gather_metrics(
-    folders: Folders, wanted: Wanted, *, cwd: str, environ: Mapping[str, str], now: datetime
+    folders: Folders,
+    wanted: Wanted,
+    *,
+    cwd: str,
+    environ: Mapping[str, str],
+    now: datetime,
+    hands: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Gathered:
-    """Everything `wanted` is about. Raises WrongUseError for a session that is not there, or not only one."""
+    """Everything `wanted` is about; `hands` and `meanwhile` are for `read_usage`.
+
+    Raises WrongUseError for a session that is not there, or not only one.
+    """
     root = find_near_root(cwd)
     places = [(str(view["session"]), root) for view in read_sessions_at(root)]
     if wanted.is_chain and not wanted.session:
@@ -65,7 +75,8 @@ def gather_metrics(
     works = _read_works(everywhere if wanted.is_all or wanted.session else places, now, problems)
     adapters = load_adapters(folders, root=root)
     specs = {str(name): one.adapter.transcript for name, one in adapters.items() if one.adapter.transcript}
-    read = read_usage(specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ)
+    home, index_path = environ.get("HOME", ""), folders.usage_index
+    read = read_usage(specs, index_path, home=home, environ=environ, hands=hands, meanwhile=meanwhile)
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
     gathered.looked = [*read.looked, *list_looked(folders, root), *(_journal(*one) for one in everywhere)]
     gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)

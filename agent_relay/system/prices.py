@@ -1,21 +1,55 @@
 """What models cost by the price library's own data, which comes with it: nothing is fetched."""
 
-from collections.abc import Sequence
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from types import ModuleType
 
 from agent_relay.logic.metrics.rates import Rate
 
 _HOUR_MS = 3_600_000
+_LIBRARY, _CLIENT = "genai_prices.data_snapshot", "httpx2"
 # One token more than a threshold is the first that pays its price.
 _ABOVE = 1
+
+
+def load_prices() -> None:
+    """The library is there afterwards; dear to load, and only what shows money needs it.
+
+    The client by which it could fetch newer prices is not loaded with it: here it never does, and that
+    client is as dear as the rest.
+    """
+    if _LIBRARY in sys.modules:
+        return
+    try:
+        with _kept_out(_CLIENT):
+            importlib.import_module(_LIBRARY)
+    except AttributeError:
+        # A version that looks into its client when it is loaded.
+        importlib.import_module(_LIBRARY)
+
+
+@contextlib.contextmanager
+def _kept_out(name: str) -> Iterator[None]:
+    """Who imports the module `name` meanwhile gets an empty one; who does so later, the true one."""
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = ModuleType(name)
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 class PriceList:
     """The rates of models, asked of the library once for each model and price."""
 
     def __init__(self) -> None:
-        # Dear to import, and only a command that shows money needs it.
+        load_prices()
         from genai_prices import data_snapshot
 
         self._snapshot = data_snapshot.get_snapshot()

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -16,8 +16,10 @@ from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader, UsageTables
 from agent_relay.system.kept_reports import YOUNG_NS
 from agent_relay.system.transcript_files import query_database, read_small
-from agent_relay.system.usage_files import Found, find_usage_files, look_at, read_blocks
+from agent_relay.system.usage_crew import Crew, Task, start_crew
+from agent_relay.system.usage_files import Found, find_usage_files, look_at
 from agent_relay.system.usage_index import Entry, UsageIndex, open_index
+from agent_relay.system.usage_part import Part, read_part
 
 _MARK_BYTES = 64 << 10
 _MARK_LEVELS = 4
@@ -44,109 +46,168 @@ class UsageRead:
 
 
 def read_usage(
-    specs: Mapping[str, Transcript], index_path: str, *, home: str, environ: Mapping[str, str]
+    specs: Mapping[str, Transcript],
+    index_path: str,
+    *,
+    home: str,
+    environ: Mapping[str, str],
+    hands: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> UsageRead:
     """What the agents named in `specs` have used, as far as their files are still there.
 
     Files that two agents share, as two adapters of one program do, are the first one's. A file that cannot be
-    read is told of and left out. Raises ConfigurationError for a broken pattern.
+    read is told of and left out. Much that is new is read by `hands` processes, forked from this one, which
+    must have no threads then; `meanwhile` is what this one has to do anyway. Raises ConfigurationError for a
+    broken pattern.
     """
-    done, taken = UsageRead(), set[tuple[int, int]]()
+    done = UsageRead()
     with open_index(index_path) as index:
-        for agent, spec in specs.items():
-            reader = USAGE_READERS.get(spec.reader)
-            if reader is None:
-                continue
-            found = [
-                one
-                for one in find_usage_files(spec, home=home, environ=environ, looked=done.looked)
-                if (one.device, one.inode) not in taken
-            ]
-            taken |= {(one.device, one.inode) for one in found}
-            done.looked += [one.path for one in found]
-            index.forget_others([one.path for one in found], _name_entry(agent, spec))
-            known = len(done.problems)
-            transcripts = [_read_one(reader, _name_entry(agent, spec), one, index, done) for one in found]
-            done.natives += pool_marks(agent, transcripts)
-            if len(done.problems) > known:
-                done.gaps[agent] = done.problems[known]
+        plan = _plan(specs, index, done, home=home, environ=environ)
+        with start_crew(_list_new(plan, index, done) if hands > 1 else (), hands) as crew:
+            meanwhile()
+            reading = _Reading(index, done, crew)
+            for files in plan:
+                known = len(done.problems)
+                transcripts = [reading.read(files, one) for one in files.found]
+                done.natives += pool_marks(files.agent, transcripts)
+                if len(done.problems) > known:
+                    done.gaps[files.agent] = done.problems[known]
     return done
 
 
-def _name_entry(agent: str, spec: Transcript) -> str:
-    return f"{agent} {spec.reader}"
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of one agent, and how the index calls what `reader` makes of them."""
+
+    agent: str
+    reader: UsageReader
+    name: str
+    found: list[Found]
 
 
-def _read_one(reader: UsageReader, name: str, found: Found, index: UsageIndex, done: UsageRead) -> list[Mark]:
-    done.files += 1
-    try:
-        if reader.tables is not None:
-            return _read_tables(reader.tables, name, found, index, done)
-        return _read_lines(reader, name, found, index, done)
-    except RelayError as error:
-        done.problems.append(error.sentence)
-        return []
+def _plan(
+    specs: Mapping[str, Transcript],
+    index: UsageIndex,
+    done: UsageRead,
+    *,
+    home: str,
+    environ: Mapping[str, str],
+) -> list[_Files]:
+    """Whose files are to be read, each file once; what the index has of others is forgotten."""
+    plan, taken = list[_Files](), set[tuple[int, int]]()
+    for agent, spec in specs.items():
+        reader = USAGE_READERS.get(spec.reader)
+        if reader is None:
+            continue
+        found = [
+            one
+            for one in find_usage_files(spec, home=home, environ=environ, looked=done.looked)
+            if (one.device, one.inode) not in taken
+        ]
+        taken |= {(one.device, one.inode) for one in found}
+        paths = [one.path for one in found]
+        done.looked += paths
+        files = _Files(agent, reader, f"{agent} {spec.reader}", found)
+        index.forget_others(paths, files.name)
+        plan.append(files)
+    return plan
 
 
-def _read_tables(
-    tables: UsageTables, name: str, found: Found, index: UsageIndex, done: UsageRead
-) -> list[Mark]:
-    """The marks of a database: all of it again where it has changed, because its rows change in place."""
-    log = look_at(f"{found.path}-wal")
-    done.looked.append(f"{found.path}-wal")
-    began_ns = time.time_ns()
-    # SQLite itself touches a log's inode by looking at it, so that only its contents' moment tells anything.
-    size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
-    state = replace(found, size=found.size + size, changed=found.changed + changed)
-    entry = index.get(found.path, name)
-    if entry is not None and entry.found == state:
-        marks = _recall(index, entry)
-        if marks is not None:
-            done.skipped += entry.memory.skipped
+def _list_new(plan: list[_Files], index: UsageIndex, done: UsageRead) -> list[Task]:
+    """The growing files the index does not know."""
+    return [
+        Task(files.reader, one.path, one.size, _begin_memory(files.reader, one.path, done))
+        for files in plan
+        if files.reader.read is not None
+        for one in files.found
+        if index.get(one.path, files.name) is None
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads files one by one: what the index has of them, what others have read, and the rest itself."""
+
+    index: UsageIndex
+    done: UsageRead
+    crew: Crew
+
+    def read(self, files: _Files, found: Found) -> list[Mark]:
+        """The marks of one file; none, and a problem, where it cannot be read."""
+        self.done.files += 1
+        try:
+            if files.reader.tables is not None:
+                return self._read_tables(files.reader.tables, files.name, found)
+            return self._read_lines(files.reader, files.name, found)
+        except RelayError as error:
+            self.done.problems.append(error.sentence)
+            return []
+
+    def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[Mark]:
+        """The marks of a database: all of it again where it has changed, because its rows change in place."""
+        log = look_at(f"{found.path}-wal")
+        self.done.looked.append(f"{found.path}-wal")
+        began_ns = time.time_ns()
+        # SQLite itself touches a log's inode by looking at it: only its contents' moment tells anything.
+        size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
+        state = replace(found, size=found.size + size, changed=found.changed + changed)
+        entry = self.index.get(found.path, name)
+        if entry is not None and entry.found == state:
+            marks = _recall(self.index, entry)
+            if marks is not None:
+                self.done.skipped += entry.memory.skipped
+                return marks
+        memory = Memory()
+
+        def read(database: sqlite3.Connection) -> list[Mark]:
+            marks: list[Mark] = []
+            with closing(database.execute(tables.sessions)) as rows:
+                marks += [mark for row in rows for mark in tables.read_session(dict(row))]
+            with closing(database.execute(tables.messages)) as rows:
+                marks += [mark for row in rows for mark in tables.read_message(dict(row), memory)]
             return marks
-    memory = Memory()
 
-    def read(database: sqlite3.Connection) -> list[Mark]:
-        marks: list[Mark] = []
-        with closing(database.execute(tables.sessions)) as rows:
-            marks += [mark for row in rows for mark in tables.read_session(dict(row))]
-        with closing(database.execute(tables.messages)) as rows:
-            marks += [mark for row in rows for mark in tables.read_message(dict(row), memory)]
+        marks = query_database(found.path, read)
+        if max(state.changed) >= began_ns - YOUNG_NS:
+            # It may change again without looking changed: what is kept has to be of no state it will be in.
+            state = replace(state, changed=())
+        self.index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)
+        self.done.new_bytes += state.size
+        self.done.skipped += memory.skipped
         return marks
 
-    marks = query_database(found.path, read)
-    if max(state.changed) >= began_ns - YOUNG_NS:
-        # It may change again without looking changed: what is kept has to be of no state it will be in.
-        state = replace(state, changed=())
-    index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)
-    done.new_bytes += state.size
-    done.skipped += memory.skipped
-    return marks
+    def _read_lines(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
+        """The marks of a file that grows: those kept, and those of what it has grown by."""
+        entry = self.index.get(found.path, name)
+        kept = None if entry is None or not _goes_on(entry.found, found) else _recall(self.index, entry)
+        is_moved = (
+            entry is not None
+            and bool(reader.root_mark)
+            and entry.memory.cwd != _find_root(reader, found.path, self.done)
+        )
+        if entry is None or kept is None or is_moved:
+            return self._read_anew(reader, name, found)
+        if entry.found == found and entry.offset == found.size:
+            self.done.skipped += entry.memory.skipped
+            return kept
+        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory)
+        if part is None:
+            return self._read_anew(reader, name, found)
+        return kept + self._keep(part, replace(entry, found=found), is_new=False)
 
+    def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
+        memory = _begin_memory(reader, found.path, self.done)
+        part = self.crew.take(found.path) or read_part(reader, found.path, 0, b"", memory)
+        return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
 
-def _read_lines(
-    reader: UsageReader, name: str, found: Found, index: UsageIndex, done: UsageRead
-) -> list[Mark]:
-    """The marks of a file that grows: those kept, and those of what it has grown by."""
-    entry = index.get(found.path, name)
-    kept = None if entry is None or not _goes_on(entry.found, found) else _recall(index, entry)
-    is_moved = (
-        entry is not None
-        and bool(reader.root_mark)
-        and entry.memory.cwd != _find_root(reader, found.path, done)
-    )
-    if entry is None or kept is None or is_moved:
-        return _read_anew(reader, name, found, index, done)
-    if entry.found == found and entry.offset == found.size:
-        done.skipped += entry.memory.skipped
-        return kept
-    fresh = _read_from(reader, replace(entry, found=found), index, done, is_new=False)
-    return _read_anew(reader, name, found, index, done) if fresh is None else kept + fresh
-
-
-def _has_moved(reader: UsageReader, entry: Entry, done: UsageRead) -> bool:
-    """Whether a file beside it names another working folder than when it was read."""
-    return bool(reader.root_mark) and entry.memory.cwd != _find_root(reader, entry.found.path, done)
+    def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[Mark]:
+        """The marks of what came behind `entry`, kept up to the last whole line."""
+        now = replace(entry, offset=part.offset, guard=part.guard, memory=part.memory)
+        self.index.put(now, part.marks, is_new=is_new)
+        self.done.new_bytes += part.offset - entry.offset
+        self.done.skipped += part.memory.skipped
+        return part.marks + part.loose
 
 
 def _goes_on(before: Found, now: Found) -> bool:
@@ -163,33 +224,9 @@ def _recall(index: UsageIndex, entry: Entry) -> list[Mark] | None:
         return None
 
 
-def _read_anew(
-    reader: UsageReader, name: str, found: Found, index: UsageIndex, done: UsageRead
-) -> list[Mark]:
-    memory = Memory(cwd=_find_root(reader, found.path, done), parent=_find_parent(reader, found.path))
-    return _read_from(reader, Entry(found, name, 0, b"", memory), index, done, is_new=True) or []
-
-
-def _read_from(
-    reader: UsageReader, entry: Entry, index: UsageIndex, done: UsageRead, *, is_new: bool
-) -> list[Mark] | None:
-    """The marks from `entry.offset` on, kept up to the last whole line; `None` where the file is another."""
-    read, found, memory, fresh = reader.read, entry.found, entry.memory, list[Mark]()
-    if read is None:
-        return []
-    result = read_blocks(
-        found.path, entry.offset, entry.guard, lambda block: fresh.extend(read(block, memory))
-    )
-    if result is None:
-        return None
-    offset, guard, rest = result
-    index.put(replace(entry, offset=offset, guard=guard), fresh, is_new=is_new)
-    done.new_bytes += offset - entry.offset
-    done.skipped += memory.skipped
-    if rest:
-        # A last line without its end may be whole: it counts today, and is read again tomorrow.
-        fresh.extend(read(rest, msgspec.structs.replace(memory)))
-    return fresh
+def _begin_memory(reader: UsageReader, path: str, done: UsageRead) -> Memory:
+    """What a reader knows before the first line."""
+    return Memory(cwd=_find_root(reader, path, done), parent=_find_parent(reader, path))
 
 
 def _find_root(reader: UsageReader, path: str, done: UsageRead) -> str:

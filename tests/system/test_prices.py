@@ -1,12 +1,16 @@
 """Prices from the library's own data, without the network."""
 
 import socket
+import subprocess
+import sys
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from agent_relay.system.prices import PriceList
+from tests.house import tree
 
 AT = 1_795_171_000_000
 MILLION = Decimal(1_000_000)
@@ -56,3 +60,35 @@ def test_the_data_says_how_new_it_is_at_least() -> None:
     assert newest is not None
     assert date(2025, 1, 1) < newest <= date(2026, 11, 20)
     assert prices.find_newest(date(1990, 1, 1)) is None
+
+
+def test_the_librarys_own_client_is_not_loaded() -> None:
+    """It is as dear as all the rest, and could ask the network; who wants it later gets the true one."""
+    told = _run(
+        "from agent_relay.system.prices import PriceList\n"
+        "print(len(PriceList().get_rates('claude-opus-4-8', 1_795_171_000_000)), 'httpx2' in sys.modules)\n"
+        "import httpx2\n"
+        "print(hasattr(httpx2, 'get'))"
+    )
+    assert told == "1 False\nTrue\n"
+
+
+def test_a_library_that_looks_into_its_client_gets_it(tmp_path: Path) -> None:
+    """Another version may use it while it is loaded: then it is there, and only time is lost."""
+    package = tmp_path / "genai_prices"
+    package.mkdir()
+    (package / "__init__.py").write_text("import httpx2\nTIMEOUT = httpx2.Timeout(1)\n")
+    (package / "data_snapshot.py").write_text("")
+    told = _run(
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from agent_relay.system.prices import load_prices\n"
+        "load_prices()\n"
+        "print(sys.modules['genai_prices'].TIMEOUT)"
+    )
+    assert told == "Timeout(timeout=1)\n"
+
+
+def _run(code: str) -> str:
+    words = [sys.executable, "-c", f"import sys\n{code}"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tree.CHECKOUT, timeout=60)
+    return done.stdout

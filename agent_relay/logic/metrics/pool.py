@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from operator import attrgetter
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Opened, Prompted, Used
 
 _DEPTH = 64
-_get_moment = attrgetter("at")
+_get_moment, _get_session = attrgetter("at"), attrgetter("session")
 
 
 @dataclass(slots=True)
@@ -105,11 +106,14 @@ class _Pool:
     def build(self, agent: str) -> list[Native]:
         """The sessions."""
         natives: dict[str, Native] = {}
-        for used in (*self._used.values(), *self._keep_unnamed()):
-            self._get(natives, agent, used.session).used.append(used)
-        for mark in self._others.values():
-            native = self._get(natives, agent, mark.session)
+        places: dict[str, Native] = {}
+        for mark in (*self._used.values(), *self._keep_unnamed(), *self._others.values()):
+            native = places.get(mark.session)
+            if native is None:
+                native = places[mark.session] = self._get(natives, agent, mark.session)
             match mark:
+                case Used():
+                    native.used.append(mark)
                 case Prompted():
                     if not self._is_side(mark.session):
                         native.prompts.append(mark)
@@ -125,15 +129,21 @@ class _Pool:
     def _keep_unnamed(self) -> list[Used]:
         """Answers known by their running total alone: those no session they go back to has told of."""
         kept = []
-        for used in self._unnamed:
-            ancestors = _list_ancestors(used.session, self._opened)
-            if any(used.chain in self._chains.get(one, ()) for one in (used.session, *ancestors)):
-                continue
-            kept.append(used)
-            self._chains.setdefault(used.session, set()).add(used.chain)
-            if ancestors and ancestors[-1] not in self._opened:
-                # Siblings of a parent that is gone would each tell its history.
-                self._chains.setdefault(ancestors[-1], set()).add(used.chain)
+        chains = self._chains
+        for session, answers in groupby(self._unnamed, _get_session):
+            ancestors = _list_ancestors(session, self._opened)
+            own = chains.setdefault(session, set())
+            # Siblings of a parent that is gone would each tell its history.
+            is_lost = bool(ancestors) and ancestors[-1] not in self._opened
+            lost = chains.setdefault(ancestors[-1], set()) if is_lost else own
+            told = [own, *(chains[one] for one in ancestors if one in chains)]
+            for used in answers:
+                chain = used.chain
+                if any(chain in one for one in told):
+                    continue
+                kept.append(used)
+                own.add(chain)
+                lost.add(chain)
         return kept
 
     def _is_side(self, session: str) -> bool:

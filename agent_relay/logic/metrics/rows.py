@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Literal
 
 from agent_relay.domain.session import State
@@ -171,14 +170,21 @@ class _Table:
 
     def _cut_runs(self, native: Native, find: _Finder) -> list[tuple[Owner, list[Used]]]:
         """The answers that were asked for, in pieces of one model and owner within a quarter hour."""
-
-        def place(used: Used) -> tuple[int, str, Owner]:
-            # What nothing dates is of no quarter.
-            return used.at and used.at // QUARTER_MS + 1, used.model, find(used.at)
-
-        since = self._question.since
-        asked = native.used if not since else [used for used in native.used if used.at >= since]
-        return [(key[2], list(answers)) for key, answers in groupby(asked, place)]
+        runs: list[tuple[Owner, list[Used]]] = []
+        since, owner, model, until = self._question.since, find.own, "", -1
+        answers: list[Used] = []
+        for used in native.used:
+            at = used.at
+            if at < since:
+                continue
+            now = find(at)
+            if at >= until or used.model != model or now is not owner:
+                # What nothing dates is of no quarter.
+                until = (at // QUARTER_MS + 1) * QUARTER_MS if at else 1
+                owner, model, answers = now, used.model, []
+                runs.append((owner, answers))
+            answers.append(used)
+        return runs
 
     def _find_own_time(
         self, native: Native, find: _Finder, runs: Sequence[tuple[Owner, Sequence[Used]]]

@@ -26,7 +26,8 @@ from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import keep_report
 from agent_relay.system.metrics import Wanted, gather_metrics
 from agent_relay.system.metrics_looked import Looked
-from agent_relay.system.prices import PriceList
+from agent_relay.system.prices import PriceList, load_prices
+from agent_relay.system.usage_crew import count_hands
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
@@ -116,7 +117,10 @@ class Heard(io.TextIOBase):
 def _report(wanted: Wanted, by: By, since: str, agent: str, environ: Mapping[str, str]) -> Report:
     now = datetime.now(UTC)
     since_ms = _parse_since(since, now)
-    gathered = gather_metrics(get_folders(), wanted, cwd=os.getcwd(), environ=environ, now=now)
+    gathered = gather_metrics(
+        get_folders(), wanted, cwd=os.getcwd(), environ=environ, now=now,
+        hands=count_hands(), meanwhile=load_prices,
+    )  # fmt: skip
     prices = PriceList()
     question = Question(
         by, prices.get_rates, name_day, since=since_ms, agent=agent, is_ours_only=gathered.is_ours_only
