@@ -43,7 +43,13 @@ class Counter:
         unread = {leg.agent for leg in session.legs if not self._is_read(leg.agent)}
         gaps = {agent: f"{agent} leaves no records that can be read" for agent in sorted(unread)} | read.gaps
         return count_spending(
-            self._budgets, work, read.natives, self._get_rates, find_day(now, zone), gaps=gaps
+            self._budgets,
+            work,
+            read.natives,
+            self._get_rates,
+            find_day(now, zone),
+            gaps=gaps,
+            damages=read.damages,
         )
 
     def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> tuple[Spending, ...]:

@@ -11,6 +11,7 @@ import msgspec
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.metrics.damage import Damage
 from agent_relay.logic.metrics.pool import Native, pool_marks
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader, UsageTables
@@ -30,7 +31,7 @@ class UsageRead:
     """The native sessions found, and how the reading went.
 
     `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
-    counts lines that could not.
+    counts lines that could not, `damages` those of each file.
     `looked` are the paths of all files read now or before, and of the folders they were looked for in.
     `roots` are the working folders that files beside them name, by the folder they are in.
     """
@@ -39,6 +40,7 @@ class UsageRead:
     files: int = 0
     new_bytes: int = 0
     skipped: int = 0
+    damages: list[Damage] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     gaps: dict[str, str] = field(default_factory=dict)
     looked: list[str] = field(default_factory=list)
@@ -69,7 +71,7 @@ def read_usage(
             reading = _Reading(index, done, crew)
             for files in plan:
                 known = len(done.problems)
-                transcripts = [reading.read(files, one) for one in files.found]
+                transcripts = [_note_damage(reading, files, one) for one in files.found]
                 done.natives += pool_marks(files.agent, transcripts)
                 if len(done.problems) > known:
                     done.gaps[files.agent] = done.problems[known]
@@ -208,6 +210,18 @@ class _Reading:
         self.done.new_bytes += part.offset - entry.offset
         self.done.skipped += part.memory.skipped
         return part.marks + part.loose
+
+
+def _note_damage(reading: _Reading, files: _Files, found: Found) -> list[Mark]:
+    """The marks of a file; lines of it that cannot be read are noted with when it was last written."""
+    known = reading.done.skipped
+    marks = reading.read(files, found)
+    if reading.done.skipped > known:
+        log = look_at(f"{found.path}-wal")
+        written_ns = max(one.changed[0] for one in (found, log) if one is not None)
+        lines = reading.done.skipped - known
+        reading.done.damages.append(Damage(files.agent, lines, written_ns // 1_000_000))
+    return marks
 
 
 def _goes_on(before: Found, now: Found) -> bool:

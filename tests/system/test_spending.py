@@ -1,6 +1,8 @@
 """Counting what is used of budgets while files and disks are not as they should be: nothing in silence."""
 
 import os
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,3 +105,74 @@ def test_a_damaged_journal_is_an_error_that_names_it(session: Session, line: str
     Path(journal).write_text(line)
     with pytest.raises(RelayError, match="journal"):
         count(session)
+
+
+DAMAGED = ANSWER[:60] + '"}\n'
+"""A line that cannot be read, as a disk that was full leaves it once the next one is written."""
+
+
+def write_records(session: Session, *lines: str) -> Path:
+    """The agent's one file of records holds `lines`."""
+    path = Path(session.root, "p/s1.jsonl")
+    path.write_text("".join(lines))
+    return path
+
+
+def test_lines_inside_a_file_that_cannot_be_read_are_said_to_be_missing(session: Session) -> None:
+    """They may be what uses up the budget; how many they are is said also once the file is known."""
+    short = ANSWER.replace("800", "100")
+    path = write_records(session, short, DAMAGED, DAMAGED)
+    for _ in range(2):
+        found = count(session)
+        assert (found.mark, found.text) == (
+            Mark.UNCOUNTED,
+            (
+                "not all that counts for your budget of 1,000 tokens a day can be counted: "
+                "2 lines of ann's records cannot be read"
+            ),
+        )
+    with path.open("a") as file:
+        file.write(DAMAGED + ANSWER.replace("m1", "m2"))
+    found = count(session)
+    assert (found.mark, found.text) == (
+        Mark.WARN,
+        (
+            "at least 900 tokens of your budget of 1,000 tokens a day is used; "
+            "3 lines of ann's records cannot be read"
+        ),
+    )
+    assert count(session, agent="bob").mark is Mark.OPEN
+
+
+def test_a_torn_last_line_means_nothing(session: Session) -> None:
+    """It is being written: said every five seconds, it would be said of every agent at work."""
+    short = ANSWER.replace("800", "100")
+    for torn in (DAMAGED[:-1], ANSWER[:40], '{"type":"assistant","mess'):
+        write_records(session, short, torn)
+        assert count(session).mark is Mark.OPEN
+
+
+def test_damage_in_a_file_that_was_not_written_today_costs_the_day_nothing(session: Session) -> None:
+    """One bad line of last year would else keep every day's budget uncounted for ever."""
+    path = write_records(session, ANSWER.replace("800", "100"), DAMAGED)
+    midnight = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
+    os.utime(path, (midnight - 1, midnight - 1))
+    assert count(session).mark is Mark.OPEN
+    os.utime(path, (midnight, midnight))
+    assert count(session).mark is Mark.UNCOUNTED
+
+
+def test_damage_in_a_database_is_said_too(session: Session) -> None:
+    """Rows are what lines are elsewhere; the log beside it is written first."""
+    path = Path(session.root, "o/opencode.db")
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE session (id, parent_id, directory)")
+        database.execute("CREATE TABLE message (id, session_id, time_created, data)")
+        database.execute("INSERT INTO message VALUES ('a', 's', 1, 'no object')")
+        database.commit()
+    midnight = int(datetime(2026, 11, 20, tzinfo=UTC).timestamp())
+    os.utime(path, (midnight - 1, midnight - 1))
+    assert count(session, agent="bob").mark is Mark.OPEN
+    Path(f"{path}-wal").write_bytes(b"")
+    assert count(session, agent="bob").text.endswith("1 line of bob's records cannot be read")

@@ -1,10 +1,11 @@
 """How much of each budget is used: by a session's legs, or on a day by everything on this machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
 
 from agent_relay.domain.spending import Budget, Mark, Spending
+from agent_relay.logic.metrics.damage import Damage, tell_damage
 from agent_relay.logic.metrics.figures import render_cost
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
@@ -41,15 +42,18 @@ def count_spending(
     day: Day,
     *,
     gaps: Mapping[str, str] = _NO_GAPS,
+    damages: Sequence[Damage] = (),
 ) -> tuple[Spending, ...]:
     """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it.
 
-    `gaps` say by agent why some of what it used could not be counted.
+    `gaps` say by agent why some of what it used could not be counted, `damages` how much of its records.
     """
     session = _sum_session(work, natives, rates)
     found = []
     for budget in budgets:
+        since = _find_begins(budget, work, {one.agent for one in damages}, day)
         gap = next((why for agent, why in gaps.items() if budget.agent in ("", agent)), "")
+        gap = gap or tell_damage(damages, since)
         if budget.per == "day":
             spending = _judge(budget, _sum_day(budget.agent, natives, rates, day), gap)
             found.append(_date(spending, day))
@@ -95,6 +99,18 @@ def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> B
                 if begin <= used.at < end:
                     bill.add(used, rates)
     return bill
+
+
+def _find_begins(
+    budget: Budget, work: SessionWork | None, agents: Collection[str], day: Day
+) -> dict[str, int]:
+    """By agent, of those whose use counts for the budget, from when on it does (epoch in ms)."""
+    if budget.per == "day":
+        begins = dict.fromkeys(agents, to_ms(day.begin))
+    else:
+        legs = sorted(work.legs if work is not None else (), key=lambda leg: -leg.begin)
+        begins = {leg.agent: leg.begin for leg in legs}
+    return {agent: begin for agent, begin in begins.items() if budget.agent in {"", agent}}
 
 
 def _judge(budget: Budget, bill: Bill, gap: str) -> Spending:

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from agent_relay.domain.spending import Budget, Mark
+from agent_relay.logic.metrics.damage import Damage
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Rate
 from agent_relay.logic.metrics.spent import count_spending, find_day, tell_uncounted
@@ -149,6 +150,57 @@ def test_what_could_not_be_read_keeps_a_budget_from_counting_as_open(
     """It is at least what was counted, and of another agent it does not matter."""
     (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, gaps={"bob": "b!"})
     assert (found.mark, found.text) == (mark, text)
+
+
+BEGUN = to_ms(NOW) - 7_200_000
+"""When the session's leg began; the day began at midnight."""
+
+
+@pytest.mark.parametrize(
+    ("budget", "damages", "gap"),
+    [
+        (Budget("session", tokens=1000), [Damage("ann", 1, BEGUN)], "1 line of ann's records cannot be read"),
+        (Budget("session", tokens=1000), [Damage("ann", 1, BEGUN - 1), Damage("bob", 5, BEGUN)], ""),
+        (Budget("session", "bob", 1000), [Damage("ann", 1, BEGUN)], ""),
+        (Budget("day", tokens=1000), [Damage("ann", 1, to_ms(DAY.begin) - 1)], ""),
+        (
+            Budget("day", tokens=1000),
+            [Damage("ann", 1, BEGUN), Damage("bob", 1200, BEGUN), Damage("ann", 2, to_ms(DAY.begin))],
+            "3 lines of ann's records and 1,200 lines of bob's records cannot be read",
+        ),
+        (Budget("day", "ann", 1000), [Damage("bob", 5, BEGUN)], ""),
+    ],
+)
+def test_lines_that_cannot_be_read_are_told_where_they_may_count(
+    budget: Budget, damages: list[Damage], gap: str
+) -> None:
+    """Not in a file last written before that, and not another agent's."""
+    (found,) = count_spending([budget], WORK, NATIVES, _rates, DAY, damages=damages)
+    assert found.mark is (Mark.UNCOUNTED if gap else Mark.OPEN)
+    assert found.text.endswith(f" can be counted: {gap}" if gap else " is used")
+
+
+def test_a_session_that_went_on_from_its_agents_own_has_all_its_history_looked_at() -> None:
+    """What an adopted leg's records hold from before counts, and so does what cannot be read of it."""
+    legs = [LegWork("b", "ann", BEGUN, BEGUN, ["n1"]), LegWork("a", "ann", 0, BEGUN, ["n1"])]
+    work = SessionWork("S", "/r", "/r", "", legs, [], [])
+    (found,) = count_spending(
+        [Budget("session", tokens=10_000)], work, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
+    )
+    assert found.mark is Mark.UNCOUNTED
+    (found,) = count_spending(
+        [Budget("session", tokens=10_000)], None, NATIVES, _rates, DAY, damages=[Damage("ann", 1, 5)]
+    )
+    assert found.mark is Mark.OPEN
+
+
+def test_what_could_not_be_read_at_all_is_told_before_lines_that_could_not() -> None:
+    """The worse one: a sentence has room for one reason."""
+    (found,) = count_spending(
+        [Budget("day", tokens=1000)], WORK, NATIVES, _rates, DAY,
+        gaps={"bob": "b!"}, damages=[Damage("ann", 1, BEGUN)],
+    )  # fmt: skip
+    assert found.text.endswith(": b!")
 
 
 def test_budgets_that_cannot_be_counted_at_all_say_so_for_their_day() -> None:
