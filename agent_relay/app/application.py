@@ -20,6 +20,7 @@ from agent_relay.system.adapters import load_adapters
 from agent_relay.system.clock import Clock
 from agent_relay.system.folders import Folders
 from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.removing import sweep_unfinished
 
 
 class Application:
@@ -33,6 +34,9 @@ class Application:
 
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
+        folders = self._ground.folders
+        for folder in (folders.state, folders.sessions, folders.crashes):
+            await asyncio.to_thread(sweep_unfinished, folder)
         await self._sessions.start()
         await self._racing.start()
 

@@ -1,12 +1,15 @@
-"""Removes folders whole: read-only ones too, and while somebody still writes into them."""
+"""Removes folders whole, read-only ones too and while somebody writes into them; and what crashes left."""
 
 import contextlib
 import os
+import re
 import shutil
 
 from agent_relay.domain.errors import RelayError
 
 _REMOVALS = 5
+# As `write_atomic` names what it has not finished: by the process that writes it.
+_UNFINISHED = re.compile(r"\.tmp-(\d+)-[0-9a-f]{12}")
 
 
 def remove_tree(path: str) -> None:
@@ -37,3 +40,15 @@ def _open_folders(path: str) -> None:
             for name in names:
                 if not os.path.islink(inner := os.path.join(folder, name)):
                     os.chmod(inner, 0o700)
+
+
+def sweep_unfinished(folder: str) -> None:
+    """What killed processes began to write in `folder` is gone; what a living one writes stays.
+
+    A folder that is not there or that cannot be read or changed is left as it is.
+    """
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            found = _UNFINISHED.fullmatch(name)
+            if found and not os.path.exists(f"/proc/{found[1]}"):
+                os.unlink(os.path.join(folder, name))

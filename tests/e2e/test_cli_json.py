@@ -122,6 +122,7 @@ def test_packets_are_the_same_for_people_and_programs(world: RelayWorld) -> None
             json.load(file)["packet_id"]
             == json.loads(run(world, "packet", "show", "--json").out)["packet_id"]
         )
+    assert run(world, "packet", "schema") == run(world, "packet", "schema", "--json")
     schema = json.loads(run(world, "packet", "schema").out)
     assert {"packet_id", "target_agent", "unprocessed_prompt"} <= schema["properties"].keys()
 
@@ -141,6 +142,10 @@ def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world:
     assert [f"{key.replace('_', ' ')}: {value}" for key, value in stays.items()] == [
         line for line in text.splitlines() if not line.startswith(("connections:", "subscribers:"))
     ]
+    lines = run(world, "daemon", "logs").out.splitlines()
+    logged = [json.loads(line) for line in run(world, "daemon", "logs", "--json").out.splitlines()]
+    assert [" ".join(filter(None, row.values())) for row in logged] == lines
+    assert [row["event"] for row in logged][:1] == ["started"]
 
 
 @pytest.mark.slow

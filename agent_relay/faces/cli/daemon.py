@@ -1,5 +1,6 @@
 """`agent-relay daemon`: start, stop and look at the process that owns the sessions."""
 
+import json
 import os
 import sys
 import time
@@ -65,27 +66,40 @@ def status(*, as_json: AsJson = False) -> None:
 
 
 def logs(
-    *, follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False
+    *,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as it grows.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, one object a line.")] = False,
 ) -> None:
     """The end of the daemon's log: events and names, never contents."""
-    path = get_folders().daemon_log
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(get_folders().daemon_log, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        print_lines("The daemon has not written a log yet.")
+        if not as_json:
+            print_lines("The daemon has not written a log yet.")
         return
-    try:
-        os.lseek(handle, max(0, os.fstat(handle).st_size - _TAIL_BYTES), os.SEEK_SET)
+    with open(handle, "rb") as file:
+        if os.fstat(handle).st_size > _TAIL_BYTES:
+            file.seek(-_TAIL_BYTES, os.SEEK_END)
+            file.readline()
         while True:
-            part = os.read(handle, _TAIL_BYTES)
-            print_lines(*part.decode("utf-8", "replace").splitlines())
-            sys.stdout.flush()
-            if not part and not follow:
+            line = file.readline()
+            if line.endswith(b"\n") or (line and not follow):
+                _print_logged(line.decode("utf-8", "replace").rstrip("\n"), as_json=as_json)
+            elif not follow:
                 return
-            if not part:
+            else:
+                # Half a line: whoever writes it has not finished.
+                file.seek(-len(line), os.SEEK_CUR)
+                sys.stdout.flush()
                 time.sleep(_FOLLOW_S)
-    finally:
-        os.close(handle)
+
+
+def _print_logged(line: str, *, as_json: bool) -> None:
+    if not as_json:
+        return print_lines(line)
+    at, level, event, about = [*line.split(" ", 3), "", "", "", ""][:4]
+    sys.stdout.write(json.dumps({"at": at, "level": level, "event": event, "about": about}) + "\n")
+    return None
 
 
 def _say(view: dict[str, object], *, as_json: bool) -> None:

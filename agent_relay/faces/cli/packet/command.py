@@ -48,7 +48,7 @@ def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
         print_lines(found.text)
 
 
-def schema() -> None:
+def schema(*, as_json: AsJson = False) -> None:  # noqa: ARG001 - the schema is JSON in any case
     """Print the JSON Schema of resume packets."""
     print_json(ResumePacket.model_json_schema(by_alias=True))
 

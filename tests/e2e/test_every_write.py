@@ -1,0 +1,106 @@
+"""`kill -9` of the daemon between any two things it does to a disk while a failover is made."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+
+from agent_relay.domain.session import State
+from agent_relay.system.store_reading import list_packets, read_packet
+from tests.e2e.test_crash_matrix import end, has_environment, settle, type_prompt
+from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+
+DOOMED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support", "doomed_daemon.py")
+PARTS = 8
+"""Every n-th change is one test's, from its own first on to where a failover needs no more of them."""
+FEWEST = 30
+"""A failover whose journal, packet, ledger and index take fewer changes than this was not counted."""
+
+
+def is_over(world: RelayWorld, session: str) -> bool:
+    found = world.session(session)
+    return found.agent == "understudy" and found.handoff is None and found.state is State.READY
+
+
+def start_doomed(world: RelayWorld, lives_for: int) -> subprocess.Popen[bytes]:
+    """A daemon that serves and will be killed before its `lives_for` + 1st change from now on."""
+    daemon = subprocess.Popen(
+        [sys.executable, "-I", DOOMED, world.folder],
+        env=world.environ,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    world.daemons.append(daemon)
+    wait_until(world.answers, "the daemon answers")
+    with open(f"{world.folder}/armed.new", "w", encoding="ascii") as file:
+        file.write(str(lives_for))
+    os.rename(f"{world.folder}/armed.new", f"{world.folder}/armed")
+    return daemon
+
+
+def begin(world: RelayWorld, lives_for: int) -> tuple[str, subprocess.Popen[bytes]]:
+    """A session whose agent meets its limit under a doomed daemon."""
+    first = world.start_daemon()
+    brought = {**world.environ, "BROUGHT_BY_THE_USER": "a key"}
+    session = str(world.open("demo", env=brought)["session"])
+    world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
+    kill(first.pid)
+    first.wait()
+    daemon = start_doomed(world, lives_for)
+    type_prompt(world, session, "please greet nobody")
+    return session, daemon
+
+
+def see_whole_packets(world: RelayWorld, session: str) -> int:
+    """How many packets can be seen; each of them is whole, whoever was killed while writing it."""
+    packets = list_packets(f"{world.project}/.agent-relay/sessions/{session}")
+    for _, _, path in packets:
+        assert read_packet(path).packet_id
+        with open(path.removesuffix("json") + "md", encoding="utf-8") as file:
+            assert file.read().rstrip().endswith("</handoff-context>")
+    return len(packets)
+
+
+def find_left_over(world: RelayWorld) -> list[str]:
+    """What somebody began to write and nobody will ever finish."""
+    return [
+        f"{folder}/{name}"
+        for top in (world.folders.state, world.folders.runtime, f"{world.project}/.agent-relay")
+        for folder, _, files in os.walk(top)
+        for name in files
+        if "tmp" in name or "temporary" in name
+    ]
+
+
+def fail_over(lives_for: int) -> bool:
+    """Whether the daemon lived to finish the failover; who came after it did, else."""
+    with relay_world() as world:
+        session, daemon = begin(world, lives_for)
+        wait_until(lambda: daemon.poll() is not None or is_over(world, session), "a death or an end")
+        os.unlink(f"{world.folder}/armed")
+        lived = daemon.poll() is None
+        assert see_whole_packets(world, session) <= 1
+        if not lived:
+            world.start_daemon()
+        found = settle(world, session)
+        assert (found.agent, found.state in (State.READY, State.BUSY)) == ("understudy", True)
+        assert [leg.agent for leg in found.legs if not leg.is_over] == ["understudy"]
+        assert (len(found.done), found.packets, see_whole_packets(world, session)) == (1, 1, 1)
+        assert has_environment(found)
+        assert find_left_over(world) == []
+        end(world, session)
+    return lived
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_daemon_killed_between_any_two_writes_is_succeeded_by_one_that_finishes(part: int) -> None:
+    """Half a packet, a renamed file without its line, a line without its file: none may need a person."""
+    changes = itertools.count(part, PARTS)
+    assert next(lives_for for lives_for in changes if fail_over(lives_for)) >= FEWEST

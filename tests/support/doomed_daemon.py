@@ -1,0 +1,67 @@
+"""The real daemon, killed before the n-th thing it does to a disk: `python doomed_daemon.py FOLDER`.
+
+Counted is what changes a file or a folder, once `FOLDER/armed` is there; it holds the number of what it lives
+to do. `FOLDER/done` gets one byte for each, so that a test knows how far it came.
+"""
+
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+FOLDER = sys.argv.pop(1)
+CHANGES = ("rename", "replace", "symlink", "link", "unlink", "mkdir", "rmdir", "ftruncate", "fsync")
+_one_at_a_time = threading.RLock()
+_open, _write = os.open, os.write
+
+
+def _count() -> None:
+    """One more change is about to be made; or the process is gone."""
+    try:
+        with open(f"{FOLDER}/armed", "rb") as file:
+            lives_for = int(file.read())
+    except FileNotFoundError:
+        return
+    handle = _open(f"{FOLDER}/done", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    if os.fstat(handle).st_size >= lives_for:
+        os.kill(os.getpid(), signal.SIGKILL)
+    _write(handle, b"x")
+    os.close(handle)
+
+
+def _counted(change: Callable[..., object]) -> Callable[..., object]:
+    def do(*given: object, **named: object) -> object:
+        with _one_at_a_time:
+            _count()
+            return change(*given, **named)
+
+    return do
+
+
+def _create(path: str, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+    with _one_at_a_time:
+        if flags & os.O_CREAT and not os.path.lexists(path):
+            _count()
+        return _open(path, flags, mode, dir_fd=dir_fd)
+
+
+def _write_to_disk(handle: int, data: bytes) -> int:
+    with _one_at_a_time:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            _count()
+        return _write(handle, data)
+
+
+for _name in CHANGES:
+    setattr(os, _name, _counted(getattr(os, _name)))
+os.open = _create  # type: ignore[assignment]
+os.write = _write_to_disk  # type: ignore[assignment]
+
+if __name__ == "__main__":
+    from agent_relay.daemon.__main__ import main
+
+    sys.exit(main())
