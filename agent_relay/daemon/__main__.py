@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay import __version__
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugError, RelayError
+from agent_relay.domain.loading import Calmly
 from agent_relay.domain.wire import build_hello, build_refusal, render_line
 from agent_relay.system.folders import Folders, ensure_private, get_folders
 from agent_relay.system.locks import take_lock
@@ -93,12 +94,14 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
         return ExitCode.DONE
     listening, lock = owned
     # What follows is dear to import; whoever connects meanwhile waits in the socket's queue.
-    import asyncio
+    with Calmly():
+        import asyncio
 
-    from agent_relay.daemon.log import open_log
-    from agent_relay.daemon.run import run
-    from agent_relay.system.clock import SystemClock
+        from agent_relay.daemon.log import open_log
+        from agent_relay.daemon.run import run
+        from agent_relay.system.clock import SystemClock
 
+        opens = open_app or _default_app()
     try:
         open_log(folders.daemon_log)
     except OSError as error:
@@ -111,7 +114,7 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
         run(
             folders,
             SystemClock(),
-            open_app=open_app or _default_app(),
+            open_app=opens,
             listening=listening,
             ready=lambda: starter.tell(b"ready\n"),
             leaving=leave,

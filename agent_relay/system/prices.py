@@ -1,13 +1,12 @@
 """What models cost by the price library's own data, which comes with it: nothing is fetched."""
 
-import contextlib
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from types import ModuleType
 
+from agent_relay.domain.loading import KeptOut
 from agent_relay.logic.metrics.rates import Rate
 
 _HOUR_MS = 3_600_000
@@ -25,24 +24,11 @@ def load_prices() -> None:
     if _LIBRARY in sys.modules:
         return
     try:
-        with _kept_out(_CLIENT):
+        with KeptOut(_CLIENT):
             importlib.import_module(_LIBRARY)
     except AttributeError:
         # A version that looks into its client when it is loaded.
         importlib.import_module(_LIBRARY)
-
-
-@contextlib.contextmanager
-def _kept_out(name: str) -> Iterator[None]:
-    """Who imports the module `name` meanwhile gets an empty one; who does so later, the true one."""
-    if name in sys.modules:
-        yield
-        return
-    sys.modules[name] = ModuleType(name)
-    try:
-        yield
-    finally:
-        del sys.modules[name]
 
 
 class PriceList:

@@ -1,10 +1,10 @@
 """The door of `agent-relay metrics`: a report that still holds is shown again, and nothing else is loaded."""
 
-import gc
 import sys
 from collections.abc import Callable
 
 from agent_relay.domain.errors import ExitCode
+from agent_relay.domain.loading import Calmly
 from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import find_report
@@ -20,12 +20,7 @@ def run(words: list[str]) -> int:
 
 
 def _load_command() -> Callable[[list[str]], int]:
-    """What answers anew, loaded without looks for garbage: what modules are made of stays."""
-    gc.disable()
-    try:
+    """What answers anew."""
+    with Calmly():
         from agent_relay.faces.cli.metrics.command import run as run_anew
-
-        gc.freeze()
-    finally:
-        gc.enable()
     return run_anew

@@ -1,0 +1,63 @@
+"""How modules are loaded: without looks for garbage, and without what their libraries would never use here.
+
+Hot commands load this, so it imports nothing heavy.
+"""
+
+import gc
+import sys
+from types import ModuleType, TracebackType
+
+
+class Calmly:
+    """While its block runs nobody looks for garbage: what modules are made of stays, for all the run."""
+
+    def __enter__(self) -> None:
+        gc.disable()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        gc.freeze()
+        gc.enable()
+
+
+class KeptOut:
+    """While its block runs, whoever imports the module `name` gets one that only looks like it.
+
+    For clients of the network that a library brings along: as dear to load as the rest, and never used here.
+    What is taken from it can be named, and not called: that raises AttributeError. Where the true one is
+    loaded already it stays; whoever imports it later gets it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_out = False
+
+    def __enter__(self) -> None:
+        self._is_out = self._name not in sys.modules
+        if self._is_out:
+            sys.modules[self._name] = _Likeness(self._name)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_out:
+            del sys.modules[self._name]
+
+
+class _Likeness(ModuleType):
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _NotHere
+
+
+class _NotHere:
+    def __init__(self, *_: object, **__: object) -> None:
+        raise AttributeError("this was not loaded")

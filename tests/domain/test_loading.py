@@ -1,0 +1,73 @@
+"""Modules are loaded without what they would never use here, and nothing of that stays behind."""
+
+import gc
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.loading import Calmly, KeptOut
+
+
+@pytest.fixture
+def _client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that names things of its client where it is loaded, and another that calls one."""
+    (tmp_path / "some_client.py").write_text("class Answer: pass\n")
+    (tmp_path / "some_library.py").write_text("import some_client\ndef ask() -> some_client.Answer: ...\n")
+    (tmp_path / "other_library.py").write_text("import some_client\nEMPTY = some_client.Answer()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("some_client", "some_library", "other_library"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+@pytest.mark.usefixtures("_client")
+def test_a_client_that_is_only_named_is_not_loaded() -> None:
+    """Annotations may name what is not there; who wants the true one afterwards gets it."""
+    with KeptOut("some_client"):
+        library = importlib.import_module("some_library")
+    assert "some_client" not in sys.modules
+    assert library.ask() is None
+    assert importlib.import_module("some_client").Answer() is not None
+
+
+@pytest.mark.usefixtures("_client")
+def test_a_client_that_is_called_is_missed_at_once() -> None:
+    """Not later, and not in silence; and a second try outside finds the true one."""
+    with pytest.raises(AttributeError, match="was not loaded"), KeptOut("some_client"):
+        importlib.import_module("other_library")
+    assert importlib.import_module("other_library").EMPTY is not None
+
+
+@pytest.mark.usefixtures("_client")
+def test_a_client_somebody_loaded_before_stays() -> None:
+    """Two halves of a program with two different ones would be a riddle."""
+    true = importlib.import_module("some_client")
+    with KeptOut("some_client"):
+        assert sys.modules["some_client"] is true
+    assert sys.modules["some_client"] is true
+
+
+@pytest.mark.usefixtures("_client")
+def test_a_likeness_is_a_module_without_a_place() -> None:
+    """Whoever asks the import system of it hears nothing that is made up."""
+    with KeptOut("some_client"):
+        likeness = sys.modules["some_client"]
+        assert isinstance(likeness.Anything, type)
+        with pytest.raises(AttributeError):
+            likeness.__path__  # noqa: B018 - asking is the test
+
+
+def test_garbage_is_looked_for_again_whatever_happens() -> None:
+    """A module that cannot be loaded must not leave a process that grows for ever."""
+    seen: list[bool] = []
+
+    def load() -> None:
+        with Calmly():
+            seen.append(gc.isenabled())
+            importlib.import_module("there_is_no_such_module")
+
+    with pytest.raises(ModuleNotFoundError):
+        load()
+    assert (seen, gc.isenabled()) == ([False], True)
+    gc.unfreeze()
