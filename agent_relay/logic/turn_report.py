@@ -32,7 +32,12 @@ from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.spending import render_spending_line
 from agent_relay.logic.stream import Said
-from agent_relay.logic.wording import render_handoff_line, render_rest_line, session_folder
+from agent_relay.logic.wording import (
+    render_handoff_line,
+    render_rest_line,
+    render_seat_line,
+    session_folder,
+)
 
 
 def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEvent | None:  # noqa: PLR0911 - one arm an event
@@ -122,6 +127,7 @@ def report_end(session: Session, zone: tzinfo) -> Ended | None:
         return None
     outcome = turn.outcome or ("resting" if is_held else "stopped")
     is_resting = outcome == "resting"
+    render = render_seat_line if turn.seat else render_rest_line
     return Ended(
         session=session.id,
         agent=session.agent or turn.agent,
@@ -129,7 +135,7 @@ def report_end(session: Session, zone: tzinfo) -> Ended | None:
         why=turn.why,
         resets_at=session.rested_until if is_resting else "",
         skipped=session.skipped if is_resting else (),
-        message=render_rest_line(session, zone) if is_resting else "",
+        message=render(session, zone) if is_resting else "",
     )
 
 

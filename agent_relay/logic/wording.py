@@ -41,12 +41,21 @@ def render_rest_line(session: Session, zone: tzinfo) -> str:
     """Who rests until when, and that nobody can take over; or that somebody called the handoff off."""
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
-    limit = session.limit
-    cause = _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
+    cause = _render_halt(session, zone)
     until = _render_moment(session.rested_until, session.updated_at, zone)
     earliest = f" The first reset is at {until}." if until else ""
     reasons = "; ".join(session.skipped)
     return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}"
+
+
+def render_seat_line(session: Session, zone: tzinfo) -> str:
+    """Who rests until when, in a chat: whether that goes on without it is told next."""
+    return f"→ {_render_halt(session, zone)}. Nobody takes its place."
+
+
+def _render_halt(session: Session, zone: tzinfo) -> str:
+    limit = session.limit
+    return _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:

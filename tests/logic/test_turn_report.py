@@ -136,6 +136,18 @@ def test_the_end_says_how_and_until_when() -> None:
     assert end.message.endswith("The first reset is at 21:20.")
 
 
+def test_in_a_chat_a_limit_is_told_of_the_seat_alone() -> None:
+    """The others may talk on; whether anybody does, the chat's next line says, with the reset."""
+    story = TurnStory().rests("cas").take_seat("ann", "bob", "cas").at_work()
+    story.limit()
+    story.gone()
+    end = report_end(story.now, UTC)
+    assert isinstance(end, Ended)
+    assert (end.outcome, end.resets_at) == ("resting", RESET.isoformat())
+    assert end.message.endswith("(resets 21:20). Nobody takes its place.")
+    assert "can take over" not in end.message
+
+
 def test_every_end_is_told() -> None:
     """Nobody is left waiting for a turn that is over."""
     done = report_end(TurnStory().take(ends=False).at_work().done().now, UTC)
