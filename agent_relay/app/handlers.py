@@ -104,6 +104,7 @@ class _Handlers:
             "message": render_message(session, self._sessions.zone),
             "folder": session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
+            "successor": session.handoff.to_agent if session.handoff is not None else "",
             "handoffs": len(session.done),
             "status": session.leg.status if session.leg is not None else -1,
             "refused": session.refusal.text if session.refusal is not None else "",

@@ -1,35 +1,14 @@
 """Agents of the user's own making: their templates, ports, names and mistakes."""
 
 import os
-import shutil
 
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import State
-from tests.house import tree
-from tests.support.at_work import begin, has_taken_over, restart, say
+from tests.support.at_work import begin, has_taken_over, say
+from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, wait_until
-
-LAUNCH = 'native_id = "uuid4"\n'
-
-
-def add_adapter(world: RelayWorld, name: str, *, launch: str = "", program: str = "") -> str:
-    """An adapter `name` of the user's, the demo agent's but for `launch` and `program`; its folder."""
-    folder = f"{world.folders.config}/adapters/{name}"
-    shutil.copytree(os.path.join(tree.ADAPTERS, "demo"), folder)
-    path = f"{folder}/adapter.toml"
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    text = text.replace('"demo"', f'"{name}"').replace("/demo/", f"/{name}/").replace(LAUNCH, LAUNCH + launch)
-    if program:
-        text = text.replace("./agent.py", f"./{program}")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    plays = world.environ["DEMO_AGENT_SCREENPLAYS"]
-    shutil.copy(f"{plays}/demo.json", f"{plays}/{name}.json")
-    restart(world)
-    return folder
 
 
 def write(path: str, text: str) -> None:

@@ -227,6 +227,8 @@ class Shell:
     def render_status(self, width: int) -> str:
         """The line above the prompt."""
         state = "working" if self.turns.is_working else ""
+        if self.turns.wished.agent:
+            state = f"then {self.turns.wished.agent}"
         if self.turns.label:
             state = f"{self.turns.label}, {time.monotonic() - self.turns.since:.0f} s; Esc cancels"
         if self.turns.why_held:

@@ -4,11 +4,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent_relay.client.turn_loop import Asking, TurnLoop
+from agent_relay.client.turn_loop import Asking
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.rendering.turn_view import TurnView
@@ -16,19 +15,16 @@ from agent_relay.faces.shell.aside import run_aside, tell_loop
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.held import Held
 from agent_relay.faces.shell.jobs import Job
+from agent_relay.faces.shell.one_turn import Event, build_turn
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import NOTHING, Message, TypedAhead
+from agent_relay.faces.shell.wished import Wished
 from agent_relay.logic.redact import redact_text
 
 if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning
 
-Event = Mapping[str, object]
-
 _ASK_LIMIT_S = 30.0
-_HEARD = frozenset(("turn", "leg", "usage", "handoff", "end"))
-"""The events that change what stands around the prompt."""
-
 
 Prepare = Callable[[Callable[[str], None], threading.Event], None]
 """Makes the session free for a turn, on a thread; it tells what it waits for, and gives up when told to."""
@@ -66,8 +62,8 @@ class Turns:
         self._idle = asyncio.Event()
         self.prepare: Prepare | None = None
         self.held = Held(typed, changed=changed, go_on=self.go_on, say=partial(self._note, hint=""))
-        self.is_waiting = self.is_ending = False
-        self.is_working = False
+        self.wished = Wished(conversation, self.ask, self._note)
+        self.is_waiting = self.is_ending = self.is_working = False
         self.label = ""
         self.since = 0.0
         self._jobs: list[Job] = []
@@ -132,6 +128,7 @@ class Turns:
         if not self.is_busy or self.is_stopping:
             return
         self._unwanted.set()
+        self.wished.forget()
         if self.is_waiting:
             return
         if self._giving or not self.is_working:
@@ -247,35 +244,15 @@ class Turns:
 
     def _build_work(self, message: Message, told: Mapping[str, object] | None) -> Callable[[], Event]:
         """What follows the turn to its end, on a thread of its own."""
-        loop, view, conversation = asyncio.get_running_loop(), self._view, self._conversation
-
-        def show(event: Event) -> None:
-            if event.get("type") in _HEARD:
-                tell_loop(loop, partial(self._hear, event))
-            # A terminal that is gone ends the shell, not the turn.
-            with suppress(OSError):
-                view.show(event)
-
-        follower = TurnLoop(self._connect, show, heeds=())
-        wish = conversation.build_wish(message.text) | {"message": message.id}
-        agent, session = conversation.agent, conversation.session
-
-        def work() -> Event:
-            try:
-                if told is not None:
-                    return follower.rejoin(session, told)
-                with suppress(OSError):
-                    view.begin(agent, message.text)
-                return follower.run(wish)
-            finally:
-                with suppress(OSError):
-                    view.end()
-
-        return work
+        return build_turn(
+            self._conversation, self._connect, self._view, message=message, told=told, hear=self._hear
+        )
 
     def _hear(self, event: Event) -> None:
         self._conversation.hear(event)
-        self.is_ending = self.is_ending or event.get("type") == "end"
+        if event.get("type") == "end":
+            self.is_ending = True
+            self._settle_wish()
         if event.get("reason") == "rate_limit" and self.returning is not None:
             self.returning.note_limit(str(event.get("from_agent", "")))
         if event.get("type") == "turn":
@@ -285,6 +262,11 @@ class Turns:
             if given and self._unwanted.is_set():
                 self._stopping = asyncio.create_task(self.stop(), name="stop")
         self._changed()
+
+    def _settle_wish(self) -> None:
+        message = self.wished.settle()
+        if message:
+            self._typed.put_first(message)
 
     def _note(self, sentence: str, hint: str) -> None:
         self._paper.paint(f"{plain(sentence)}\n" + (f"  {plain(hint)}\n" if hint else ""))

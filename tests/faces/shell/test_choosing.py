@@ -38,7 +38,7 @@ def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen() -> None:
         person.terminal.close()
 
 
-def test_a_switch_while_a_failover_is_under_way_is_refused_and_nothing_is_lost() -> None:
+def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
     """One handoff at a time: the turn is the successor's, and what waits follows in order."""
     with shell_world(demo=[LONG, *SCENES]) as world:
         person = ShellPerson(world)
@@ -51,8 +51,7 @@ def test_a_switch_while_a_failover_is_under_way_is_refused_and_nothing_is_lost()
         )
         person.type("/use understudy")
         person.wait_for(
-            r"a handoff to understudy is under way\s+Once that agent works, type it again"
-            r"|understudy is already at work|understudy has the next message"
+            r"→ understudy takes over already|understudy is already at work|understudy has the next message"
         )
         person.wait_for(r"(?s)understudy goes on.*understudy > second thought\s+understudy heard you")
         person.wait_idle()

@@ -38,6 +38,7 @@ _TABLE = (
         (
             "While an agent works, its turn passes on at once; else AGENT has the next message.",
             "It reads a packet, or goes on in its own conversation with what changed since.",
+            "While somebody is taking over, AGENT is asked for when that is through.",
         ),
         completes="agent",
     ),

@@ -89,6 +89,7 @@ async def _switch(shell: ShellFace, agent: str, message: str) -> None:
     """`agent` has the running turn, or the next one, with `message` where there is one."""
     if shell.turns.is_working and await _pass_on(shell, agent, message):
         return
+    shell.turns.wished.forget()
     if shell.turns.returning is not None:
         shell.turns.returning.forget()
     is_same = agent == shell.conversation.agent
@@ -107,14 +108,16 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
     ask = partial(shell.turns.ask, "use", session=session, agent=agent, focus=focus, turn=True)
     try:
         return (await asyncio.to_thread(ask)).get("passed") is True
-    except WrongUseError as error:
+    except WrongUseError:
         place = await asyncio.to_thread(partial(shell.turns.ask, "where", session=session))
-        if not place.get("handoff"):
+        if not place.get("handoff") or not agent:
             raise
-        raise WrongUseError(
-            error.sentence,
-            hint="Once that agent works, type it again (Up brings it back); Ctrl-C stops the turn",
-        ) from error
+        if place.get("successor") == agent:
+            shell.say(f"→ {agent} takes over already.")
+            return True
+        shell.turns.wished.keep(agent, focus)
+        shell.say(f"→ {place.get('successor')} is taking over; then {agent} is asked for. Ctrl-C stops both.")
+        return True
 
 
 def _need_session(shell: ShellFace) -> str:
