@@ -9,6 +9,7 @@ from rich.text import Text
 
 from agent_relay.domain.watch_event import SessionTold
 from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.cli.watch.fitting import cut, wrap
 from agent_relay.faces.cli.watch.lines import AWAY, NOBODY, render_told
 from agent_relay.logic.moments import render_moment
 from agent_relay.logic.watching.figures_text import (
@@ -66,7 +67,7 @@ def draw(view: View, frame: Frame) -> list[Text]:
         Text(" ↑↓ session   q end" if not frame.is_plain else " arrows: session   q: end", style="dim")
     )
     for line in lines:
-        line.truncate(frame.cols, overflow="ellipsis")
+        cut(line, frame.cols)
     return lines[: frame.rows]
 
 
@@ -119,12 +120,13 @@ def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
 
 def _draw_session(session: SessionView, frame: Frame, rows: int) -> list[Text]:
     """The chosen session on `rows` lines: figures first, then plan, what happened, and its screen."""
-    head = _draw_figures(session.now, frame)[:rows]
+    screen = session.screen.rows if session.screen is not None else ()
+    is_beside = frame.cols >= _WIDE and bool(screen)
+    head = _draw_figures(session.now, frame, frame.cols // 2 - 2 if is_beside else frame.cols)[:rows]
     left = rows - len(head)
     plan = _draw_plan(session.now, frame, max(2, left // 4))[:left]
     left -= len(plan)
-    screen = session.screen.rows if session.screen is not None else ()
-    if frame.cols >= _WIDE and screen:
+    if is_beside:
         return _put_beside([*head, *plan, *_draw_told(session, frame, left)], screen, frame.cols)
     told = _draw_told(session, frame, max(left // 3, left - len(screen) - 1) if screen else left)[:left]
     left -= len(told)
@@ -133,27 +135,28 @@ def _draw_session(session: SessionView, frame: Frame, rows: int) -> list[Text]:
     return [*head, *plan, *told, *box]
 
 
-def _draw_figures(now: SessionTold, frame: Frame) -> list[Text]:
+def _draw_figures(now: SessionTold, frame: Frame, cols: int) -> list[Text]:
+    """Who works since when, what should be known, and what was used, on as many lines as that takes."""
     title = " · ".join(plain(word) for word in (now.agent or "no agent", now.model) if word)
     line = Text(f"{title} ", style="bold")
     line.append(f"{now.state} ", style=f"bold {_STYLES.get(now.state, 'dim')}")
     line.append(" · ".join(_list_counts(now, frame)))
-    lines = [_draw_rule(now.session, frame.cols), line]
+    lines, most = wrap(line, cols), max(1, frame.rows // 4)
     if now.task:
         lines.append(Text(plain(now.task), style="italic"))
     if now.about:
-        lines.append(Text(plain(now.about), style="yellow"))
+        lines += wrap(Text(plain(now.about), style="yellow"), cols, most=most)
     if now.trouble:
-        lines.append(Text(plain(now.trouble), style="red"))
+        lines += wrap(Text(plain(now.trouble), style="red"), cols, most=most)
     if now.tokens is not None:
-        lines.append(Text(render_tokens(now.tokens)))
+        lines += wrap(Text(render_tokens(now.tokens)), cols)
     if now.context is not None:
         lines.append(Text(render_context(now.context, width=_BAR, is_plain=frame.is_plain)))
     lines += [
         Text(plain(render_window(one, frame.now, frame.zone, width=_BAR, is_plain=frame.is_plain)))
         for one in now.windows[:4]
     ]
-    return lines
+    return [_draw_rule(now.session, frame.cols), *lines]
 
 
 def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
@@ -205,7 +208,8 @@ def _put_beside(left: Sequence[Text], screen: Sequence[str], cols: int) -> list[
     lines = []
     for index in range(max(len(left), min(len(screen), len(left) or len(screen)))):
         line = left[index].copy() if index < len(left) else Text()
-        line.truncate(half - 2, overflow="ellipsis", pad=True)
+        cut(line, half - 2)
+        line.pad_right(half - 2 - line.cell_len)
         line.append("│ ", style="dim")
         line.append(plain(screen[index]) if index < len(screen) else "", style="")
         lines.append(line)
