@@ -38,11 +38,7 @@ class Task:
 
 def count_hands() -> int:
     """How many processes can read at once here."""
-    try:
-        free = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        free = os.cpu_count() or 1
-    return min(free, _MOST_HANDS)
+    return min(len(os.sched_getaffinity(0)), _MOST_HANDS)
 
 
 class Crew:
