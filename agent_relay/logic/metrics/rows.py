@@ -219,7 +219,8 @@ class _Table:
     def _at(self, owner: Owner, at: int, *, last: int = 0, model: str = "") -> Sequence[Row]:
         """The row something belongs to, and the total; none where it was not asked for.
 
-        What goes on until `last` does so within a quarter of an hour.
+        What goes on until `last` does so within a quarter of an hour; what nothing dates, at 0, moves no
+        row's moments.
         """
         if at < self._question.since:
             return ()
@@ -228,7 +229,7 @@ class _Table:
         if rows is None:
             rows = self._found[owner, key] = self._find(owner, key)
         for row in rows:
-            row.first = min(row.first or at, at)
+            row.first = min(row.first or at, at or row.first)
             row.last = max(row.last, last or at)
         return rows
 

@@ -10,7 +10,10 @@ from agent_relay.logic.metrics.pool import Native
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn. `active_ms` is the time to the last thing it did; `model` is the first that answered."""
+    """One turn. `active_ms` is the time to the last thing it did; `model` is the first that answered.
+
+    `at` is 0 where nothing dates its prompt: then nobody knows how long it took.
+    """
 
     at: int
     active_ms: int
@@ -38,6 +41,6 @@ def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
         if place >= 0:
             failed[place] = True
     return [
-        Turn(start, last - start, is_failed, model)
+        Turn(start, last - start if start else 0, is_failed, model)
         for start, last, is_failed, model in zip(starts, lasts, failed, models, strict=True)
     ]

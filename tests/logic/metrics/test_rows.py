@@ -140,6 +140,29 @@ def test_rows_by_day_cut_time_at_midnight() -> None:
     }  # fmt: skip
 
 
+def test_what_nothing_dates_moves_no_row_to_1970() -> None:
+    """One prompt without a date would put a session of today before all others, and make it 56 years long."""
+    undated, dated = Native("one", "n1", "/w"), Native("two", "n2", "/w")
+    undated.used = [Used("u0", 0, "n1", "m", input=1), Used("u1", 2 * HOUR, "n1", "m", input=10)]
+    undated.prompts = [Prompted("p1", 0, "n1")]
+    undated.changes = [Changed("c1", 0, "n1", 3, 1)]
+    dated.used = [Used("u2", HOUR, "n2", "m", input=5)]
+    dated.prompts = [Prompted("p2", HOUR, "n2")]
+    dated.changes = [Changed("c2", HOUR + 7, "n2", 1, 0)]
+    rows, total = sum_rows([], [dated, undated], _ask("session"))
+    assert [(row.key, row.first, row.last, row.active_ms) for row in rows] == [
+        ("two:n2", HOUR, HOUR + 7, 7),
+        ("one:n1", 2 * HOUR, 2 * HOUR, 0),
+    ]
+    assert (total.first, total.last, total.bill.tokens, total.turns) == (HOUR, 2 * HOUR, 16, 2)
+
+
+def test_a_row_of_which_nothing_is_dated_has_no_moments() -> None:
+    """It comes first, and says nothing of when."""
+    rows, _ = _rows("session")
+    assert next((row.key, row.first, row.last) for row in rows) == ("three:n3", 0, 0)
+
+
 def test_since_and_agent_leave_out_the_rest() -> None:
     """Only what came later, only whose it was; spans that reach over the moment count from there."""
     rows, total = _rows("session", since=HOUR + HOUR // 2)
