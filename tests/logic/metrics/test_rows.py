@@ -157,6 +157,19 @@ def test_what_nothing_dates_moves_no_row_to_1970() -> None:
     assert (total.first, total.last, total.bill.tokens, total.turns) == (HOUR, 2 * HOUR, 16, 2)
 
 
+def test_what_nothing_dates_in_an_adopted_history_leaves_its_sessions_order() -> None:
+    """All an adopted leg's transcript holds is the session's, the part without dates included."""
+    work = SessionWork("T", "/w", "/w", "t", [LegWork("c", "one", 0, 3 * HOUR, ["n1"])], [], [])
+    native = Native("one", "n1", "/w")
+    native.used = [Used("u1", 2 * HOUR, "n1", "m", input=10)]
+    native.changes = [Changed("c1", 0, "n1", 3, 1)]
+    other = Native("two", "n2", "/w")
+    other.used = [Used("u2", HOUR, "n2", "m", input=5)]
+    rows, total = sum_rows([work], [native, other], _ask("session"))
+    assert [(row.key, row.first) for row in rows] == [("two:n2", HOUR), ("T", 2 * HOUR)]
+    assert (total.first, rows[1].added) == (HOUR, 3)
+
+
 def test_a_row_of_which_nothing_is_dated_has_no_moments() -> None:
     """It comes first, and says nothing of when."""
     rows, _ = _rows("session")
