@@ -42,13 +42,15 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
 
     The folder appears already locked: nobody ever finds a new leg that seems dead. Hand the descriptor to
     the holder (`pass_fds`) and close it here: from then on the lock is held exactly as long as the holder
-    lives. It is close-on-exec, so that no other program started meanwhile keeps it. Raises RelayError.
+    lives. It is close-on-exec, so that no other program started meanwhile keeps it. May be repeated after a
+    crash in the middle; only one process, the daemon, makes legs. Raises RelayError.
     """
     leg = _leg(folders, leg_id)
     ensure_private(folders.runtime)
     ensure_private(folders.legs)
     fresh = f"{folders.legs}/.new-{leg_id}"
     handle = -1
+    shutil.rmtree(fresh, ignore_errors=True)
     try:
         os.mkdir(fresh, PRIVATE_MODE)
         handle = os.open(f"{fresh}/lock", _LOCK_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)

@@ -55,8 +55,9 @@ def check_handoff(world: World, terminal: Terminal, first: str, second: str) -> 
     terminal.wait_until(lambda: bool(world.requests(second)), f"the first request of {second}")
     heard = world.requests(second)[0]["text"]
     assert TASK in heard
-    assert "calc.py" in heard
+    assert "modified: calc.py (+1 \N{MINUS SIGN}1)" in heard
     assert TEST_COMMAND in heard
+    assert "test_add_of_two_and_three_is_five" in heard
     assert "6 != 5" in heard
     assert "make add() return a + b" in heard
     terminal.wait_for(GOES_ON[:28])

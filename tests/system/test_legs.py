@@ -80,3 +80,16 @@ def test_a_removed_leg_is_gone_and_links_in_it_are_not_followed(tmp_path: Path) 
     remove_leg(leg)
     assert os.listdir(folders.legs) == []
     assert (precious / "file").read_text() == "kept"
+
+
+def test_a_leg_a_killed_daemon_had_begun_to_make_is_made_by_the_next(tmp_path: Path) -> None:
+    """Its folder was there without its name: a handoff must not fail for what its own daemon left."""
+    folders = _folders(tmp_path)
+    begun = tmp_path / "run" / "legs" / f".new-{ONE}"
+    begun.mkdir(parents=True)
+    (begun / "lock").touch()
+    for folder in (tmp_path / "run", tmp_path / "run" / "legs"):
+        folder.chmod(0o700)
+    leg, lock = create_leg(folders, ONE)
+    os.close(lock)
+    assert os.listdir(folders.legs) == [os.path.basename(leg.folder)]
