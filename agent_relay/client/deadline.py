@@ -2,17 +2,24 @@
 
 import socket
 import threading
+import time
 from types import TracebackType
 from typing import Self
+
+from agent_relay.client.resolving import Address, Resolver
 
 
 class Deadline:
     """While it is entered, connections it makes or is told of end at the latest `limit_s` seconds after that.
 
-    A time limit of a socket is one for each of its calls, and starts anew with every byte.
+    A time limit of a socket is one for each of its calls, and starts anew with every byte. Names are looked
+    up by `resolver`, within the same limit.
     """
 
-    def __init__(self, limit_s: float) -> None:
+    def __init__(self, limit_s: float, resolver: Resolver) -> None:
+        self._limit_s = limit_s
+        self._ends_at = 0.0
+        self._resolver = resolver
         self._turn = threading.Lock()
         self._held: list[socket.socket] = []
         self._timer = threading.Timer(limit_s, self._hang_up)
@@ -21,6 +28,7 @@ class Deadline:
 
     def __enter__(self) -> Self:
         """Time runs from now on."""
+        self._ends_at = time.monotonic() + self._limit_s
         self._timer.start()
         return self
 
@@ -37,8 +45,40 @@ class Deadline:
     def connect(
         self, address: tuple[str, int], timeout: float | None, source: tuple[str, int] | None = None
     ) -> socket.socket:
-        """A connection that ends with the deadline. Raises OSError."""
-        return self.watch(socket.create_connection(address, timeout, source))
+        """A connection that ends with the deadline, to the first place of the host that takes one.
+
+        Raises OSError, and TimeoutError where no place does in time.
+        """
+        trouble = OSError(f"{address[0]} is nowhere")
+        for found in self._resolver.find(*address, self._find_left()):
+            try:
+                made = self._reach(found, source)
+            except OSError as error:
+                trouble = error
+                continue
+            made.settimeout(timeout)
+            return self.watch(made)
+        raise trouble
+
+    def _reach(self, found: Address, source: tuple[str, int] | None) -> socket.socket:
+        family, kind, protocol, _, place = found
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.settimeout(self._find_left())
+            if source is not None:
+                made.bind(source)
+            made.connect(place)
+        except OSError:
+            made.close()
+            raise
+        return made
+
+    def _find_left(self) -> float:
+        """How many seconds are left. Raises TimeoutError where none are."""
+        left_s = self._ends_at - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        return left_s
 
     def watch(self, made: socket.socket) -> socket.socket:
         """`made`, which ends with the deadline whatever is wrapped around it. Raises TimeoutError then."""

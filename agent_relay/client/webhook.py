@@ -16,6 +16,7 @@ from typing import IO
 from agent_relay import __version__
 from agent_relay.client.deadline import Deadline
 from agent_relay.client.deliveries import Deliveries
+from agent_relay.client.resolving import LookUp, Resolver, ask_system
 
 MOST_WAITING = 256
 """Events kept for a receiver that is slow or gone; above that the oldest are given up."""
@@ -38,11 +39,13 @@ class Webhook:
         *,
         pause: Callable[[float], None] = time.sleep,
         limit_s: float = _LIMIT_S,
+        look_up: LookUp = ask_system,
     ) -> None:
         self._url = url
         self._deliveries = deliveries
         self._pause = pause
         self._limit_s = limit_s
+        self._resolver = Resolver(look_up)
         self._waiting: queue.Queue[Mapping[str, object]] = queue.Queue(MOST_WAITING)
         self._is_sending = False
 
@@ -93,7 +96,7 @@ class Webhook:
             {"Content-Type": "application/json", "User-Agent": f"agent-relay/{__version__}"},
             method="POST",
         )
-        with Deadline(self._limit_s) as deadline:
+        with Deadline(self._limit_s, self._resolver) as deadline:
             try:
                 with _build_opener(self._url, deadline).open(request, timeout=self._limit_s):
                     # The library takes the end of a connection for the end of an answer.

@@ -4,7 +4,7 @@ import contextlib
 import http.server
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import requests
 
 from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.export_loop import Newest
+from agent_relay.client.resolving import Address, ask_system
 from agent_relay.faces.cli.export.otlp import start_otlp
 from agent_relay.faces.cli.export.session import DirectSession
 from agent_relay.logic.exporting.delivering import Count, Receiver
@@ -131,6 +132,29 @@ def test_a_collector_that_never_ends_its_answer_is_hung_up_on(said: bytes) -> No
         is_over.set()
         thread.join(10)
     assert troubles == ["it does not answer in time"]
+
+
+def test_a_collector_whose_name_nobody_answers_for_is_given_up() -> None:
+    """The system asks a name server that is gone for a minute and more; the next push must come."""
+    answers, troubles, ends = threading.Event(), list[str](), list[str]()
+
+    def look_up(_host: str, port: int) -> Sequence[Address]:
+        assert answers.wait(60)
+        return ask_system("127.0.0.1", port)
+
+    session = DirectSession(troubles.append, is_near=True, limit_s=0.1, look_up=look_up)
+
+    def push() -> None:
+        try:
+            session.post("http://collector.example/", b"figures", timeout=10)
+        except requests.RequestException as error:
+            ends.append(type(error).__name__)
+
+    thread = threading.Thread(target=push, daemon=True)
+    thread.start()
+    thread.join(20)
+    answers.set()
+    assert (len(ends), troubles) == (1, ["it does not answer in time"])
 
 
 def test_an_answer_is_not_read_for_ever() -> None:

@@ -11,6 +11,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from agent_relay.client.deadline import Deadline
+from agent_relay.client.resolving import LookUp, Resolver, ask_system
 from agent_relay.client.webhook import LATE, describe_failure
 
 _LIMIT_S = 10.0
@@ -26,13 +27,21 @@ class DirectSession(requests.Session):
     each request why it failed, empty where it did not.
     """
 
-    def __init__(self, note: Callable[[str], None], *, is_near: bool, limit_s: float = _LIMIT_S) -> None:
+    def __init__(
+        self,
+        note: Callable[[str], None],
+        *,
+        is_near: bool,
+        limit_s: float = _LIMIT_S,
+        look_up: LookUp = ask_system,
+    ) -> None:
         super().__init__()
         self.trust_env = not is_near
         # Somebody's login for that host, else taken from their `.netrc`, is none of ours.
         self.auth = _add_nothing
         self._note = note
         self._limit_s = limit_s
+        self._resolver = Resolver(look_up)
         # Each request has a connection of its own, which ends with it.
         self.headers["Connection"] = "close"
         for scheme in ("http://", "https://"):
@@ -40,7 +49,7 @@ class DirectSession(requests.Session):
 
     def send(self, request: requests.PreparedRequest, **options: object) -> requests.Response:
         """The answer without its contents. Raises requests.RequestException where none came in time."""
-        with Deadline(self._limit_s) as deadline:
+        with Deadline(self._limit_s, self._resolver) as deadline:
             before = _deadline.set(deadline)
             try:
                 answer = super().send(request, **(options | {"stream": True}))
@@ -69,6 +78,8 @@ def _find_cause(error: Exception) -> Exception:
     """What the system said, where a library only passed it on."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, TimeoutError):
+            return cause
         if isinstance(cause, OSError) and cause.strerror and isinstance(cause.errno, int):
             return cause
         cause = cause.__cause__ or cause.__context__
@@ -96,12 +107,20 @@ class _Adapter(HTTPAdapter):
 
 class _Plain(HTTPConnection):
     def _new_conn(self) -> socket.socket:
-        return _watch(super()._new_conn())
+        deadline = _deadline.get()
+        if deadline is None:
+            return super()._new_conn()
+        limit_s = self.timeout if isinstance(self.timeout, (int, float)) else None
+        made = deadline.connect(
+            (self._dns_host, self.port or self.default_port), limit_s, self.source_address
+        )
+        for option in self.socket_options or ():
+            made.setsockopt(*option)
+        return made
 
 
-class _Encrypted(HTTPSConnection):
-    def _new_conn(self) -> socket.socket:
-        return _watch(super()._new_conn())
+class _Encrypted(_Plain, HTTPSConnection):
+    """Connected as the plain one is, and encrypted."""
 
 
 class _PlainPool(HTTPConnectionPool):
@@ -113,8 +132,3 @@ class _EncryptedPool(HTTPSConnectionPool):
 
 
 _POOLS = {"http": _PlainPool, "https": _EncryptedPool}
-
-
-def _watch(made: socket.socket) -> socket.socket:
-    deadline = _deadline.get()
-    return made if deadline is None else deadline.watch(made)
