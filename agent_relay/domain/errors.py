@@ -36,6 +36,10 @@ class WrongUseError(RelayError):
     code = ExitCode.WRONG_USE
 
 
+class AtWorkError(WrongUseError):
+    """The session is at work on something else; who can wait asks again."""
+
+
 class NobodyAvailableError(RelayError):
     """Every agent of the roster rests, is missing or is not signed in."""
 

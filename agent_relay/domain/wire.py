@@ -4,6 +4,7 @@ Hot commands import this module: nothing but the errors is loaded for it.
 """
 
 from agent_relay.domain.errors import (
+    AtWorkError,
     ConfigurationError,
     DaemonUnreachableError,
     NobodyAvailableError,
@@ -28,6 +29,9 @@ OP_SUBSCRIBE = "subscribe"
 OP_DAEMON_STATUS = "daemon.status"
 OP_DAEMON_STOP = "daemon.stop"
 OP_DAEMON_LOGS = "daemon.logs"
+
+AT_WORK = "at-work"
+"""Why a turn was refused that may be asked for again; other refusals do not say it in a word."""
 
 NOTICE_SESSION = "session"
 NOTICE_STOPPING = "stopping"
@@ -82,7 +86,8 @@ def build_hello(client: str) -> dict[str, object]:
 
 def build_refusal(error: RelayError) -> dict[str, object]:
     """The answer that carries an error, without its request's id."""
-    return {"ok": False, "error": error.sentence, "hint": error.hint, "code": error.code}
+    why = {"why": AT_WORK} if isinstance(error, AtWorkError) else {}
+    return {"ok": False, "error": error.sentence, "hint": error.hint, "code": error.code, **why}
 
 
 def parse_refusal(answer: "Mapping[str, object]") -> RelayError:
@@ -90,4 +95,6 @@ def parse_refusal(answer: "Mapping[str, object]") -> RelayError:
     sentence, hint, code = answer.get("error"), answer.get("hint"), answer.get("code")
     sentence = sentence if isinstance(sentence, str) and sentence else "the daemon refused without a reason"
     kind = _ERRORS.get(code, RelayError) if isinstance(code, int) else RelayError
+    if kind is WrongUseError and answer.get("why") == AT_WORK:
+        kind = AtWorkError
     return kind(sentence, hint=hint if isinstance(hint, str) else "")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from agent_relay.domain.effect import LegGone, TurnAsked
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import AtWorkError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegPrompted, LegStarted, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered
 from agent_relay.domain.session import LIVE, Leg, Session, State, Step, Turn
@@ -17,7 +17,7 @@ from agent_relay.logic.succession import HEADLESS, begin_handoff, begin_leg, res
 def take_turn(session: Session, asked: TurnAsked, world: World) -> Outcome:
     """The turn is in the journal and its first leg on its way, or the session rests.
 
-    Raises WrongUseError while something else is under way.
+    Raises AtWorkError while something else is under way.
     """
     check_free(session)
     begun = TurnBegun(
@@ -29,10 +29,10 @@ def take_turn(session: Session, asked: TurnAsked, world: World) -> Outcome:
 
 
 def check_free(session: Session) -> None:
-    """Raises WrongUseError while something is under way that a turn would disturb."""
+    """Raises AtWorkError while something is under way that a turn would disturb."""
     is_busy = session.living_leg is not None or session.handoff is not None or session.open_turn is not None
     if is_busy or session.state in {State.STOPPING, State.LIMITED, State.HANDING_OFF}:
-        raise WrongUseError(
+        raise AtWorkError(
             f"session {session.id} is at work", hint="Wait for its end, or leave out --continue"
         )
 

@@ -1,6 +1,7 @@
 import pytest
 
 from agent_relay.domain.errors import (
+    AtWorkError,
     ExitCode,
     NobodyAvailableError,
     OurBugError,
@@ -53,12 +54,19 @@ def test_what_json_cannot_say_is_refused() -> None:
         render_line({"a": object()})
 
 
-@pytest.mark.parametrize("kind", [RelayError, WrongUseError, NobodyAvailableError, OurBugError])
+@pytest.mark.parametrize("kind", [RelayError, WrongUseError, AtWorkError, NobodyAvailableError, OurBugError])
 def test_an_error_arrives_as_the_error_it_was(kind: type[RelayError]) -> None:
     """The command's exit code and hint must not depend on which process found out."""
     found = parse_refusal(build_refusal(kind("cannot do it", hint="Try it so.")))
     assert type(found) is kind
     assert (found.sentence, found.hint, found.code) == ("cannot do it", "Try it so.", kind.code)
+
+
+def test_why_an_error_is_refused_is_believed_of_wrong_use_alone() -> None:
+    """A session at work is nothing else; an unknown reason changes nothing."""
+    refusal = {"error": "no", "code": 1, "why": "at-work"}
+    assert type(parse_refusal(refusal)) is RelayError
+    assert type(parse_refusal(refusal | {"code": 2, "why": "odd"})) is WrongUseError
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,12 @@ def build_turn(
     message: Message,
     told: Mapping[str, object] | None,
     hear: Callable[[Event], None],
+    is_shown: bool = False,
 ) -> Callable[[], Event]:
     """What follows the turn of `message`, or from `told` on the one under way; its last event, for a thread.
 
-    `hear` is called by the loop with what changes the conversation.
+    `hear` is called by the loop with what changes the conversation. With `is_shown` the message stands on the
+    terminal already.
     """
     loop = asyncio.get_running_loop()
 
@@ -47,8 +49,9 @@ def build_turn(
         try:
             if told is not None:
                 return follower.rejoin(session, told)
-            with suppress(OSError):
-                view.begin(agent, message.text)
+            if not is_shown:
+                with suppress(OSError):
+                    view.begin(agent, message.text)
             return follower.run(wish)
         finally:
             with suppress(OSError):

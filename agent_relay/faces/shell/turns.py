@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.client.turn_loop import Asking
-from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.errors import AtWorkError, RelayError, WrongUseError
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.rendering.turn_view import TurnView
 from agent_relay.faces.shell.aside import run_aside, tell_loop
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning
 
 _ASK_LIMIT_S = 30.0
+_AGAIN_S = 0.3
+_MOST_RACES = 20
+"""How often in a row another shell may be first; a session that is never free is told of after that."""
 
 Prepare = Callable[[Callable[[str], None], threading.Event], None]
 """Makes the session free for a turn, on a thread; it tells what it waits for, and gives up when told to."""
@@ -199,12 +202,11 @@ class Turns:
         self._giving = message.id
         self._changed()
         try:
-            if told is None:
-                await self._make_room()
-            if told is None and self._unwanted.is_set():
+            last = await self._ask_in_turn(message, told)
+            if last is None:
                 self.held.hold("stopped in time")
-                return
-            self.held.settle(await run_aside(self._build_work(message, told)), message.text)
+            else:
+                self.held.settle(last, message.text)
         except RelayError as error:
             self._complain(error)
             self.held.hold("not sent")
@@ -214,6 +216,25 @@ class Turns:
             self._unwanted.clear()
             self._idle.set()
             self._changed()
+
+    async def _ask_in_turn(self, message: Message, told: Mapping[str, object] | None) -> Event | None:
+        """The turn's last event, `None` where it was stopped before it began. Raises RelayError.
+
+        Another shell may see the session free at the same moment and be first: its turn is waited for, too.
+        """
+        build = partial(build_turn, self._conversation, self._connect, self._view, hear=self._hear)
+        for race in range(_MOST_RACES):
+            if told is None:
+                await self._make_room()
+            if told is None and self._unwanted.is_set():
+                return None
+            try:
+                return await run_aside(build(message=message, told=told, is_shown=race > 0))
+            except AtWorkError:
+                if told is not None or race + 1 == _MOST_RACES:
+                    raise
+            await asyncio.sleep(_AGAIN_S)
+        raise AssertionError("unreachable")
 
     async def _make_room(self) -> None:
         """The session is free for a turn. Raises RelayError where it is not, or nobody waits any more."""
@@ -241,12 +262,6 @@ class Turns:
         if self.is_waiting:
             self.label = label
             self._changed()
-
-    def _build_work(self, message: Message, told: Mapping[str, object] | None) -> Callable[[], Event]:
-        """What follows the turn to its end, on a thread of its own."""
-        return build_turn(
-            self._conversation, self._connect, self._view, message=message, told=told, hear=self._hear
-        )
 
     def _hear(self, event: Event) -> None:
         self._conversation.hear(event)
