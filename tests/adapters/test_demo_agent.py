@@ -39,7 +39,7 @@ def _start(home: str, *words: str) -> "pexpect.spawn[str]":
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     child = pexpect.spawn(
-        sys.executable, [program, *words], cwd=f"{home}/work", env=env, encoding="utf-8", timeout=20
+        sys.executable, [program, *words], cwd=f"{home}/work", env=env, encoding="utf-8", timeout=60
     )
     child.delaybeforesend = None
     child.expect_exact("ready |")

@@ -141,7 +141,7 @@ def test_two_followers_of_one_turn_are_both_told_everything(world: RelayWorld) -
     follow(world, begun)
     world.ask("run.forget", session=begun["session"])
     assert len(os.listdir(world.folders.legs)) == 1
-    out, _ = slow.communicate("go on\n", timeout=30)
+    out, _ = slow.communicate("go on\n", timeout=120)
     assert out == "demo heard you\n"
     assert os.listdir(world.folders.legs) == []
 
@@ -184,7 +184,7 @@ def test_an_agent_that_says_it_is_done_and_stays_does_not_hold_its_turn() -> Non
 def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:
     """A script would wait for hours, and say nothing of the disk that is full."""
     with relay_world() as world:
-        does = [{"wait_s": 1}, {"say": "I end."}]
+        does = [{"wait_s": 5}, {"say": "I end."}]
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": does}])
         world.start_daemon()
         begun = begin(world)
@@ -212,7 +212,7 @@ with Connection.open(get_folders()) as connection:
     print("reads", flush=True)
     sys.stdin.readline()
     while not answer["over"]:
-        answer = connection.request("run.follow", session=session, told=answer["told"], limit_s=40)
+        answer = connection.request("run.follow", session=session, told=answer["told"], limit_s=120)
         events += answer["events"]
     print("".join(event["text"] for event in events if event["type"] == "text"))
     connection.request("run.forget", session=session)

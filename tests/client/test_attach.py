@@ -76,16 +76,14 @@ def test_attaching_again_shows_exactly_what_was_there(tmp_path: object, way: str
         screen = wire.wait_for_text("green")
         with at_terminal(client(held.socket, way=way)) as person:
             person.wait_for("green")
-            assert tuple(person.emulator.text()) == tuple(row.text for row in screen.rows)
-            assert person.emulator.cursor() == screen.cursor
-            modes = person.emulator.modes()
-            assert (modes["2004"], modes["1000"], modes["cursor_visible"], modes["cursor_shape"]) == (
-                1,
-                1,
-                0,
-                4,
+            # It may take several reads until all of it is here.
+            person.wait_until(lambda: person.emulator.cursor() == screen.cursor, "the cursor")
+            person.wait_until(lambda: person.emulator.title() == "its title", "the title")
+            names = ("2004", "1000", "cursor_visible", "cursor_shape")
+            person.wait_until(
+                lambda: [person.emulator.modes()[name] for name in names] == [1, 1, 0, 4], "the modes"
             )
-            assert person.emulator.title() == "its title"
+            assert tuple(person.emulator.text()) == tuple(row.text for row in screen.rows)
 
 
 @WAYS
@@ -262,12 +260,11 @@ def test_a_stopped_client_gives_the_terminal_back_and_takes_it_again(tmp_path: o
         person.wait_for("ready")
         os.kill(person.pid, signal.SIGTSTP)
         person.wait_until(lambda: is_stopped(person.pid), "the client's stop")
-        person.look()
-        assert not person.emulator.alternate()
-        assert termios.tcgetattr(person.slave) == person.before
+        person.wait_until(lambda: not person.emulator.alternate(), "the shell's screen")
+        person.wait_until(lambda: termios.tcgetattr(person.slave) == person.before, "the line discipline")
         os.kill(person.pid, signal.SIGCONT)
         person.wait_for("ready")
-        assert person.emulator.alternate()
+        person.wait_until(person.emulator.alternate, "the agent's screen")
         person.type(b"z")
         person.wait_for("<7a>")
 
@@ -276,7 +273,7 @@ def test_piped_input_is_given_to_the_agent_and_ends_as_ctrl_d(tmp_path: object) 
     """`echo words | agent-relay attach` works as with `script`."""
     with hold(str(tmp_path), python("import sys; print('read', repr(sys.stdin.read()))")) as held:
         done = subprocess.run(
-            client(held.socket), input=b"some\nwords", capture_output=True, timeout=20, check=True
+            client(held.socket), input=b"some\nwords", capture_output=True, timeout=60, check=True
         )
     assert b"read 'some\\nwords'" in done.stdout
     assert done.stdout.endswith(b"outcome ended 0\n")

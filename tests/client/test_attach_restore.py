@@ -27,11 +27,16 @@ while True:
 READY = "READY"
 
 
-def assert_restored(person: Person) -> None:
-    """Nothing of the agent is left on the terminal, and a shell could go on."""
+def are_off(person: Person) -> bool:
+    """Whether the terminal's modes are those of a new one."""
     fresh = Emulator(find_library() or "", 80, 24).modes()
     # Alternate scroll (1007) is saved and restored by the terminal itself, where it can.
-    assert {**person.emulator.modes(), "1007": 0} == {**fresh, "1007": 0}
+    return {**person.emulator.modes(), "1007": 0} == {**fresh, "1007": 0}
+
+
+def assert_restored(person: Person) -> None:
+    """Nothing of the agent is left on the terminal, and a shell could go on."""
+    assert are_off(person), person.emulator.modes()
     person.emulator.feed(b"\r\nlqk plain")
     assert "lqk plain" in person.text()
     row = person.emulator.text().index("lqk plain")
@@ -76,7 +81,7 @@ def test_the_terminal_is_restored_whoever_ends(tmp_path: object, way: str, endin
     """A terminal left in mouse mode without echo is the worst thing a relay can leave behind."""
     with hold(str(tmp_path), raw_python(AGENT)) as held, at_terminal(client(held.socket, way=way)) as person:
         person.wait_for("READY")
-        assert person.emulator.modes()["1003"] == 1
+        person.wait_until(lambda: person.emulator.modes()["1003"] == 1, "the agent's modes")
         assert callable(ending)
         ending(person, held)
         assert person.wait_for_end() == 0
@@ -108,7 +113,7 @@ def test_the_holder_restores_the_terminal_of_a_client_that_was_killed(tmp_path: 
         assert person.wait_for_end() == 137
         person.wait_until(lambda: not person.emulator.alternate(), "the main screen")
         person.wait_until(lambda: termios.tcgetattr(person.slave) == person.before, "the line discipline")
-        person.look()
+        person.wait_until(lambda: are_off(person), "every mode to be off")
         assert_restored(person)
 
 

@@ -43,7 +43,7 @@ def _end(folders: Folders, number: int) -> None:
     begun = born(pid)
     assert begun is not None
     os.kill(pid, number)
-    assert wait_for_end([(pid, begun)], limit_s=20)
+    assert wait_for_end([(pid, begun)], limit_s=60)
 
 
 def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:

@@ -208,7 +208,7 @@ def test_a_receiver_that_answers_drip_by_drip_is_hung_up_on(scheme: str) -> None
         url = f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/"
         assert not Webhook(url, heard, pause=lambda _length: None, limit_s=0.5).send(EVENT)
         is_over.set()
-        thread.join(10)
+        thread.join(60)
     assert heard.count == Count(lost=1, trouble="it does not answer in time")
 
 

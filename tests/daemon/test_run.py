@@ -63,7 +63,7 @@ def _live(folders: Folders, app: _App, use: Callable[[], object]) -> None:
         for future in used:
             await future
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), 120))
 
 
 def test_it_serves_until_it_is_asked_to_stop(folders: Folders) -> None:
@@ -76,7 +76,7 @@ def test_it_serves_until_it_is_asked_to_stop(folders: Folders) -> None:
             status = connection.request("daemon.status")
             assert (status["connections"], status["subscribers"]) == (1, 0)
             assert connection.request("daemon.stop")["ok"] is True
-            assert [notice["notice"] for notice in connection.notices(limit_s=10)] == []
+            assert [notice["notice"] for notice in connection.notices(limit_s=60)] == []
 
     _live(folders, app, use)
     assert app.stopped == 1

@@ -29,7 +29,7 @@ def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str)
         os.kill(process.pid, signal.SIGCONT)
         wait_until(lambda: is_stopped(world.daemons[-1].pid), f"the daemon froze {when} {line}", limit_s=60)
         world.kill_daemons()
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=180)
         assert (process.returncode, out.decode()) == (
             0,
             (
@@ -44,4 +44,4 @@ def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str)
             ("understudy", "It is fine.\n\nAGREED"),
             ("demo", "It is fine.\n\nAGREED"),
         ]
-        assert find_agents(world) == []
+        wait_until(lambda: find_agents(world) == [], "no agent")

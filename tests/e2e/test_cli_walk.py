@@ -170,7 +170,7 @@ def test_keys_come_from_a_pipe_and_the_screen_goes_into_one() -> None:
             seen += part
         command.stdin.write(b"hello\r/quit\r")
         command.stdin.flush()
-        out, err = command.communicate(timeout=30)
+        out, err = command.communicate(timeout=120)
         assert b"demo heard you" in out
         assert (command.returncode, err) == (0, b"")
         assert run(world, "status").out == "Nothing runs here. Start: agent-relay <agent>\n"

@@ -39,7 +39,7 @@ def test_a_daemon_that_is_stopped_while_a_session_ends_sees_its_holder_out(point
         session, daemon = stop_until(world, point)
         os.kill(daemon, signal.SIGTERM)
         os.kill(daemon, signal.SIGCONT)
-        assert world.daemons[0].wait(timeout=30) == 0
+        assert world.daemons[0].wait(timeout=120) == 0
         assert world.processes() == {}
         assert os.listdir(world.folders.legs) == []
         assert world.session(session).state is State.ENDED
@@ -75,7 +75,7 @@ def test_a_daemon_stopped_in_a_failover_leaves_it_to_the_next_one(point: str) ->
         session, daemon = begin(world, point)
         os.kill(daemon, signal.SIGTERM)
         os.kill(daemon, signal.SIGCONT)
-        assert world.daemons[-1].wait(timeout=30) == 0
+        assert world.daemons[-1].wait(timeout=120) == 0
         world.start_daemon()
         found = settle(world, session)
         assert (found.agent, len(found.done), found.packets) == ("understudy", 1, 1)

@@ -197,7 +197,7 @@ def test_a_removal_killed_at_its_beginning_is_finished_by_the_next_daemon(world:
     )
     wait_until(lambda: is_stopped(world.daemons[-1].pid), "the daemon froze")
     world.kill_daemons()
-    asking.wait(timeout=30)
+    asking.wait(timeout=120)
     world.start_daemon()
     wait_until(lambda: os.listdir(world.folders.races) == [], "the race is gone")
     assert world.look() == before

@@ -69,7 +69,7 @@ class Terminals:
             cwd=self.world.cwd,
             env=self.environ() | measured(),
             encoding="utf-8",
-            timeout=30,
+            timeout=90,
             dimensions=(24, 90),
         )
         child.delaybeforesend = None

@@ -17,7 +17,6 @@ from agent_relay.system.emulator_library import find_library
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 
-pytestmark = pytest.mark.timeout(90)
 LEFT = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 RAISES = """
 from agent_relay.client.terminal import Terminal
@@ -57,7 +56,7 @@ class Seen:
         self._emulator.feed(data)
         return data
 
-    def wait_for(self, is_so: Callable[[list[str]], bool], limit_s: float = 30) -> list[str]:
+    def wait_for(self, is_so: Callable[[list[str]], bool], limit_s: float = 90) -> list[str]:
         """The rows once `is_so`."""
         deadline = time.monotonic() + limit_s
         while not is_so(self.rows()):
@@ -170,7 +169,7 @@ def test_nothing_is_drawn_while_nothing_changes(terminals: Terminals) -> None:
     child.expect_exact("demo heard you")
     seen = watch(terminals)
     seen.wait_for_text("* demo heard you")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while seen.read(4.0):
         assert time.monotonic() < deadline, "it is drawn again and again"
 
@@ -236,7 +235,9 @@ def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals)
 def test_a_log_of_what_happens_is_printed_where_there_is_no_terminal(terminals: Terminals) -> None:
     """`agent-relay watch | tee log` is a log, not a stream of escapes."""
     program = f"{sys.executable} -m agent_relay watch | cat"
-    child = pexpect.spawn("/bin/sh", ["-c", program], cwd=terminals.world.cwd, env=terminals.environ())
+    child = pexpect.spawn(
+        "/bin/sh", ["-c", program], cwd=terminals.world.cwd, env=terminals.environ(), timeout=90
+    )
     terminals.opened.append(child)
     child.expect_exact("No daemon runs")
     begin(terminals)

@@ -11,7 +11,7 @@ class Seat:
     def __init__(self, folder: str, rows: int) -> None:
         self.wire = Wire(folder)
         self.ours, theirs = socket.socketpair()
-        self.ours.settimeout(20)
+        self.ours.settimeout(60)
         self.seen = b""
         answer = self.wire.ask("attach", (theirs.fileno(),), rows=rows, cols=80, relay_key=0x1D)
         assert answer["ok"], answer

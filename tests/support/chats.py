@@ -15,7 +15,7 @@ from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world
 
 AGREES = {"again": True, "do": [{"say": "It is fine.\n\nAGREED"}]}
-SLOW = {"do": [{"say": "I begin."}, {"wait_s": 2}, {"say": "I end."}]}
+SLOW = {"do": [{"say": "I begin."}, {"wait_s": 5}, {"say": "I end."}]}
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def start_chat(world: RelayWorld, *words: str) -> subprocess.Popen[bytes]:
 def chat(world: RelayWorld, *words: str) -> tuple[int, str, str]:
     """How a chat ended: its status, what was said and what was said about it."""
     process = start_chat(world, *words)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     return process.returncode, out.decode(), err.decode()
 
 

@@ -54,7 +54,7 @@ class Work:
         assert found is not None
         return found
 
-    def wait_for(self, is_so: Callable[[Session], bool], what: str, limit_s: float = 30) -> Session:
+    def wait_for(self, is_so: Callable[[Session], bool], what: str, limit_s: float = 90) -> Session:
         """The session once `is_so`."""
         wait_until(lambda: is_so(self.session()), what, limit_s=limit_s)
         return self.session()
@@ -70,7 +70,7 @@ class Work:
         self.wait_for(lambda found: found.state is State.READY, "the agent is ready")
         type_into(self.leg_folder(), text.encode() + b"\r")
 
-    def wait_for_successor(self, agent: str = "understudy", limit_s: float = 30) -> Session:
+    def wait_for_successor(self, agent: str = "understudy", limit_s: float = 90) -> Session:
         """The session once `agent` took its packet, worked on it and is ready again."""
         return self.wait_for(
             lambda found: found.agent == agent and found.handoff is None and found.state is State.READY,

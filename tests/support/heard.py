@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from agent_relay.domain.signal import Record
 from agent_relay.system.sources.place import LegPlace
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 def build_place(leg_id: str = "leg", **values: str) -> LegPlace:

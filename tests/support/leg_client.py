@@ -11,7 +11,7 @@ def ask_holder(leg_folder: str, op: str, **fields: object) -> dict[str, object]:
     folder = os.open(leg_folder, os.O_PATH | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(10)
+            connection.settimeout(60)
             connection.connect(f"/proc/self/fd/{folder}/sock")
             connection.sendall(render_frame({"op": op, "id": 1, **fields}))
             reader = FrameReader()

@@ -103,7 +103,7 @@ class Person:
             self.look()
             if pid:
                 code = os.waitstatus_to_exitcode(status)
-                while select.select([self.master], [], [], 0.05)[0]:
+                while select.select([self.master], [], [], 0.15)[0]:
                     self.look(0)
                 return code if code >= 0 else 128 - code
             if time.monotonic() > deadline:

@@ -85,7 +85,7 @@ class RelayWorld:
             return False
         return True
 
-    def connect(self, *, limit_s: float = 5.0) -> Connection:
+    def connect(self, *, limit_s: float = 60.0) -> Connection:
         """A greeted connection to the daemon."""
         return Connection.open(self.folders, limit_s=limit_s)
 
@@ -93,12 +93,12 @@ class RelayWorld:
         """What the daemon answers a terminal in the project that wants `agent`."""
         wish = {"cwd": self.project, "env": self.environ, "rows": 30, "cols": 100, **fields}
         with self.connect() as connection:
-            return connection.request("open", agent=agent, limit_s=40, **wish)
+            return connection.request("open", agent=agent, limit_s=120, **wish)
 
     def ask(self, op: str, **fields: object) -> dict[str, object]:
         """The daemon's answer."""
         with self.connect() as connection:
-            return connection.request(op, limit_s=40, **fields)
+            return connection.request(op, limit_s=120, **fields)
 
     def events(self, session: str) -> list[Event]:
         """The session's journal."""
@@ -111,7 +111,7 @@ class RelayWorld:
         return found
 
     def wait_for(
-        self, session: str, is_so: Callable[[Session], bool], what: str, limit_s: float = 30
+        self, session: str, is_so: Callable[[Session], bool], what: str, limit_s: float = 90
     ) -> Session:
         """The session once `is_so`."""
         wait_until(lambda: is_so(self.session(session)), what, limit_s=limit_s)
@@ -165,7 +165,7 @@ def relay_world(
         world.close()
 
 
-def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 30.0) -> None:
+def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 90.0) -> None:
     """Returns once `is_so`; fails naming `what` after `limit_s`."""
     deadline = time.monotonic() + limit_s
     while not is_so():

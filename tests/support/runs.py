@@ -21,7 +21,7 @@ LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 SCENES = [
     {"when": "out", "do": [{"say": "I try."}, LIMIT]},
     {"when": "slow", "again": True, "do": [{"say": "I begin."}, {"wait_s": 30}, {"say": "I end."}]},
-    {"when": "soon", "again": True, "do": [{"say": "I begin."}, {"wait_s": 2}, {"say": "I end."}]},
+    {"when": "soon", "again": True, "do": [{"say": "I begin."}, {"wait_s": 6}, {"say": "I end."}]},
     {"when": "fail", "do": [{"exit": 4}]},
     {"when": "much", "do": [{"say": "0123456789" * 250_000}]},
     {"again": True, "do": [{"say": "demo heard you"}]},
@@ -47,7 +47,7 @@ def start(world: RelayWorld, *words: str, stdin: int = subprocess.DEVNULL) -> su
 def run(world: RelayWorld, *words: str, given: str = "") -> tuple[int, str, str]:
     """How a run ended: its status, what it said and what was said about it."""
     process = start(world, *words, stdin=subprocess.PIPE)
-    out, err = process.communicate(given.encode(), timeout=60)
+    out, err = process.communicate(given.encode(), timeout=120)
     return process.returncode, out.decode(), err.decode()
 
 

@@ -106,9 +106,9 @@ class Scene:
         self.changes += 1
 
     async def until(self, is_so: Callable[[], bool], what: str) -> None:
-        """Returns once `is_so`; fails naming `what` after ten seconds."""
+        """Returns once `is_so`; fails naming `what` after a minute."""
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not is_so():  # noqa: ASYNC110 - what is awaited tells nobody
                     await asyncio.sleep(0.002)
         except TimeoutError:

@@ -32,7 +32,7 @@ class World:
             "big": self._big,
         }
         self.server = Server(
-            handlers, self.notices, uid=uid, report=self._report, hello_limit_s=0.3, connection_limit=250
+            handlers, self.notices, uid=uid, report=self._report, hello_limit_s=1.5, connection_limit=250
         )
 
     def _report(self, error: BaseException, doing: str) -> str:
@@ -68,13 +68,13 @@ class World:
 
 
 async def read(reader: asyncio.StreamReader) -> dict[str, object]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found: dict[str, object] = json.loads(await reader.readline())
         return found
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - the server has no event for what is awaited
             await asyncio.sleep(0.005)
 

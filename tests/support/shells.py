@@ -12,7 +12,7 @@ from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld, relay_world
 from tests.support.runs import SCENES, find_sessions
 
-LIMIT_S = 60
+LIMIT_S = 120
 UNDERSTUDY = [
     {"when": "handoff-context", "again": True, "do": [{"say": "understudy goes on"}]},
     {"again": True, "do": [{"say": "understudy heard you"}]},

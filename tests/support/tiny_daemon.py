@@ -66,4 +66,4 @@ def open_app(folders: Folders, _clock: Clock, notices: Teller) -> TinyApp:
 
 
 if __name__ == "__main__":
-    sys.exit(main(open_app=open_app, leave_limit_s=1.0))
+    sys.exit(main(open_app=open_app, leave_limit_s=5.0))

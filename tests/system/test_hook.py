@@ -22,7 +22,7 @@ STOP_FAILURE = b'{"hook_event_name": "StopFailure", "error": "rate_limit",\r\n "
 def run(*arguments: str, stdin: bytes = STOP_FAILURE) -> subprocess.CompletedProcess[bytes]:
     """One call as an agent makes it."""
     return subprocess.run(
-        [*PYTHON, HOOK, *arguments], input=stdin, capture_output=True, timeout=30, check=False
+        [*PYTHON, HOOK, *arguments], input=stdin, capture_output=True, timeout=120, check=False
     )
 
 
@@ -108,7 +108,7 @@ def test_closed_and_silent_standard_streams_do_no_harm(tmp_path: Path) -> None:
     """Agents close what they do not need, and some never close what they should."""
     shell = f"exec '{sys.executable}' -I -S '{HOOK}' hooks '{tmp_path}'"
     for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-", "</dev/null"):
-        done = subprocess.run(["sh", "-c", f"{shell} {closed}"], input=b"{}", timeout=30, check=False)
+        done = subprocess.run(["sh", "-c", f"{shell} {closed}"], input=b"{}", timeout=120, check=False)
         assert done.returncode == 0
 
 
@@ -137,7 +137,7 @@ def test_hooks_running_at_once_never_tear_each_others_lines(tmp_path: Path) -> N
         child = subprocess.Popen([*PYTHON, HOOK, "hooks", str(tmp_path)], stdin=subprocess.PIPE)
         children.append((child, b'{"n":%d,"x":"%s"}' % (number, b"%d" % number * 100_000)))
     for child, payload in children:
-        child.communicate(payload, timeout=30)
+        child.communicate(payload, timeout=120)
     records = read_lines(os.path.join(str(tmp_path), "hooks.jsonl"))
     payloads = sorted((record["payload"] for record in records), key=lambda payload: payload["n"])
     assert [payload["n"] for payload in payloads] == [0, 1, 2, 3, 4, 5, 6, 7]
@@ -161,7 +161,7 @@ def test_a_full_disk_is_the_agents_problem_no_further(tmp_path: Path) -> None:
     shell = f"ulimit -f 1; exec '{sys.executable}' -I -S '{HOOK}' hooks '{tmp_path}'"
     payload = b'{"x":"%s"}' % (b"y" * 100_000)
     assert_silent(
-        subprocess.run(["sh", "-c", shell], input=payload, capture_output=True, timeout=30, check=False)
+        subprocess.run(["sh", "-c", shell], input=payload, capture_output=True, timeout=120, check=False)
     )
     assert_silent(run("hooks", str(tmp_path)))
     with open(os.path.join(str(tmp_path), "hooks.jsonl"), "rb") as file:
@@ -217,7 +217,7 @@ def test_a_status_file_that_cannot_be_replaced_leaves_nothing_behind(tmp_path: P
     with open(path, "wb") as file:
         file.write(b"{}\n" * 100_000)
     payload = b'{"x":"%s"}' % (b"y" * 100_000)
-    subprocess.run(["sh", "-c", shell], input=payload, timeout=30, check=True)
+    subprocess.run(["sh", "-c", shell], input=payload, timeout=120, check=True)
     assert os.listdir(str(tmp_path)) == ["status.jsonl"]
 
 
@@ -230,11 +230,11 @@ def test_quoted_for_a_shell_the_commands_survive_any_folder_name(tmp_path: Path,
     os.mkdir(folder)
     command = shlex.join([*PYTHON, HOOK, "hooks", folder])
     assert_silent(
-        subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, timeout=30, check=False)
+        subprocess.run(["sh", "-c", command], input=b"{}", capture_output=True, timeout=120, check=False)
     )
     own = "cat; echo 'it''s' | cat"
     status = shlex.join([*PYTHON, HOOK, "status-line", folder, "--", "sh", "-c", own])
-    done = subprocess.run(["sh", "-c", status], input=b"{}", capture_output=True, timeout=30, check=False)
+    done = subprocess.run(["sh", "-c", status], input=b"{}", capture_output=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == (b"{}its\n", b"")
     assert sorted(os.listdir(folder)) == ["hooks.jsonl", "status.jsonl"]
 

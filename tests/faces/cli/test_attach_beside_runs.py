@@ -25,7 +25,7 @@ def test_attach_means_the_session_that_has_a_screen() -> None:
             env={**world.environ, "PYTHONPATH": tree.CHECKOUT},
             dimensions=(24, 80),
             encoding="utf-8",
-            timeout=30,
+            timeout=120,
         )
         person.expect("a scripted agent, no account needed")
         world.ask("session.stop", session=mine)

@@ -22,7 +22,6 @@ from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured
 
-pytestmark = pytest.mark.timeout(90)
 LIMIT_S = 40
 PROMPT = "please limit my secret plans"
 USAGE = [
@@ -136,7 +135,7 @@ def port(terminals: Terminals, receiver: Receiver) -> Iterator[int]:
 
 def ask(port: int, path: str = "/metrics", *, method: str = "GET", host: str = "") -> tuple[int, str]:
     """Status and text of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.putrequest(method, path, skip_host=True)
     connection.putheader("Host", host or f"127.0.0.1:{port}")
     connection.endheaders()

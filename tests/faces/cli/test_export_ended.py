@@ -14,7 +14,6 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.support.measured import measured
 
-pytestmark = pytest.mark.timeout(60)
 _SOON_S = 8
 """Less than any request may take."""
 
@@ -41,7 +40,7 @@ def export(world: World, *words: str) -> Iterator["subprocess.Popen[str]"]:
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 def read_line(process: "subprocess.Popen[str]") -> str:
@@ -63,7 +62,7 @@ def test_a_collector_that_is_away_is_said_to_be_and_shown(world: World) -> None:
                 "agent-relay: The collector does not take pushes: it cannot be reached (Connection refused). "
                 "They are tried again.\n"
             )
-            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             asked.request("GET", "/metrics")
             told = asked.getresponse().read().decode()
             asked.close()

@@ -14,7 +14,7 @@ from tests.support.legs import wait_until
 
 
 def _scrape(port: int) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/metrics")
         return connection.getresponse().status
@@ -37,7 +37,7 @@ def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
     before, files = _list_listeners(), len(os.listdir("/proc/self/fd"))
     with contextlib.ExitStack() as stack:
         for _ in range(200):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port), 5))
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), 60))
         wait_until(lambda: len(_list_listeners() - before) >= 16, "as many as may be to be listened to")
         assert len(_list_listeners() - before) == 16
         assert len(os.listdir("/proc/self/fd")) <= files + 200 + 40

@@ -112,7 +112,7 @@ def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) ->
             cwd=world.project,
             env=world.environ,
             capture_output=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         assert (done.returncode, done.stdout) == (2, b"")
@@ -120,7 +120,7 @@ def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) ->
     # Somebody else's session here is not taken for it.
     assert world.open("demo")["session"] != session
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     first = world.session(session).legs[0]
     world.open("demo", session=session)
     found = world.wait_for(session, lambda found: found.state is State.READY, "its screen is there")
@@ -134,7 +134,7 @@ def test_output_of_any_size_comes_whole(world: RelayWorld) -> None:
     wait_until(lambda: bool(find_sessions(world)), "a session")
     session = find_sessions(world)[-1]
     world.wait_for(session, lambda found: found.state is State.ENDED, "the turn is over")
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=120)
     assert (len(out), out[:10], out[-11:]) == (2_500_001, b"0123456789", b"0123456789\n")
 
 
@@ -148,7 +148,7 @@ def test_a_task_may_come_on_standard_input_and_stands_in_no_command_line(world: 
     wait_begun(world)
     assert [line for line in world.processes().values() if "nobody should see" in line] == []
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
 
 
 @pytest.mark.parametrize(

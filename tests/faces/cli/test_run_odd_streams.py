@@ -39,7 +39,7 @@ def shell(world: RelayWorld, script: str, *, given: bytes = b"") -> tuple[int, s
         input=given,
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 

@@ -14,8 +14,6 @@ from tests.faces.cli_run import World, create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def terminals(tmp_path: os.PathLike[str]) -> Iterator[Terminals]:

@@ -20,7 +20,7 @@ from tests.faces.terminals import Terminals
 from tests.support.measured import measured
 
 BROWSER = shutil.which("chromium-headless-shell")
-pytestmark = [pytest.mark.timeout(90), pytest.mark.skipif(BROWSER is None, reason="no browser is installed")]
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"> & <script>document.title='taken'</script>"
 
 
@@ -38,7 +38,7 @@ class Site:
 
     def ask(self, method: str = "GET", path: str = "/", **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body; `Host` is right unless it is given."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.putrequest(method, path, skip_host=True)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         for name, value in ({"Host": f"127.0.0.1:{self.port}"} | named).items():

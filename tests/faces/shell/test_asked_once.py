@@ -26,7 +26,7 @@ def list_asked(world: RelayWorld) -> list[str]:
     found: list[str] = []
     for path in sorted(glob.glob(f"{world.home}/.demo-agent/*/*.jsonl")):
         with open(path, encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
+            rows = [json.loads(line) for line in file if line.endswith("\n")]
         found += [str(row["text"]) for row in rows if row.get("type") == "prompt"]
     return found
 

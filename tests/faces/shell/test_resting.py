@@ -7,7 +7,7 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_prompts, shell_world
 
-SOON = {"limit": "You've hit your session limit", "resets_in_s": 8}
+SOON = {"limit": "You've hit your session limit", "resets_in_s": 15}
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
         assert "waits:" not in third.screen
         third.terminal.close()
         second.type("/exit")
-        assert second.terminal.wait_exit(30) == 0
+        assert second.terminal.wait_exit(120) == 0
         fourth = ShellPerson(world, "resume", session[-8:])
         fourth.wait_for("1 not sent .everybody rests")
         assert fourth.screen.count("waits: a long job") == 1
