@@ -92,6 +92,7 @@ class _Handlers:
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg
+        sign_in = self._sessions.rooms.find_sign_in(session.agent)
         has_screen = leg is not None and not leg.headless and leg.child_pid > 0
         attachable = has_screen and session.state is not State.HANDING_OFF
         return {
@@ -101,7 +102,7 @@ class _Handlers:
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
             "headless": session.open_turn is not None,
-            "message": render_message(session, self._sessions.zone),
+            "message": render_message(session, self._sessions.zone, sign_in=sign_in),
             "folder": session_folder(session),
             "handoff": (session.handoff is not None and session.handoff.step.value) or "",
             "successor": session.handoff.to_agent if session.handoff is not None else "",

@@ -13,6 +13,7 @@ from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
 from agent_relay.domain.effect import Restarted
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.usage_windows import WindowRead
 from agent_relay.system.journal import Journal
@@ -56,6 +57,11 @@ class Rooms:
     def list_windows(self) -> dict[str, tuple[WindowRead, ...]]:
         """By agent, the usage windows it last told of, in whichever session."""
         return self._ground.windows.list_known(self._ground.clock.now())
+
+    def find_sign_in(self, agent: str) -> str:
+        """What a person types to sign in to `agent`; empty where its adapter does not say it."""
+        loaded = self._ground.adapters.get(AgentName(agent))
+        return loaded.adapter.sign_in if loaded is not None else ""
 
     def add(self, journal: Journal) -> Room:
         """The room of the journal's session, at work from now on."""

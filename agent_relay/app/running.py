@@ -136,7 +136,8 @@ def build_run_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Handl
         chapter, session = await running.follow(
             request.text("session"), parse_told(request), follower=peer.pid
         )
-        end = report_end(session, sessions.zone) if not chapter.events else None
+        sign_in = sessions.rooms.find_sign_in(session.agent)
+        end = report_end(session, sessions.zone, sign_in=sign_in) if not chapter.events else None
         events = [*chapter.events, *((end,) if end is not None else ())]
         told = [event.model_dump(mode="json", exclude_none=True) for event in events]
         return {"events": told, "told": render_told(chapter.told), "over": end is not None}

@@ -194,13 +194,14 @@ class Headless(Strict):
 
 
 class Adapter(Strict):
-    """One agent."""
+    """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")
     letter: str = Field(min_length=1, max_length=1)
     title: str
     keys: tuple[str, ...] = ()
     sign_in_files: tuple[str, ...] = ()
+    sign_in: str = Field(default="", max_length=80)
     launch: Launch
     deliver: Deliver
     quit: tuple[QuitStep, ...]

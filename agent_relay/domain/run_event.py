@@ -195,7 +195,7 @@ class Ended(Line):
     """The last line: how the turn ended.
 
     With `resting` nobody is available; `resets_at` is the earliest reset, empty where none is known, and
-    `skipped` says why everybody else was passed over.
+    `skipped` says why everybody else was passed over. `hint` is what the user can do about a failure.
     """
 
     type: Literal["end"] = "end"
@@ -206,6 +206,7 @@ class Ended(Line):
     resets_at: str = ""
     skipped: tuple[str, ...] = ()
     message: str = ""
+    hint: str | None = None
 
 
 RunEvent = Annotated[

@@ -36,6 +36,7 @@ from agent_relay.logic.wording import (
     render_handoff_line,
     render_rest_line,
     render_seat_line,
+    render_sign_in,
     session_folder,
 )
 
@@ -116,8 +117,8 @@ def report_said(said: Said, leg: Leg) -> RunEvent | None:  # noqa: PLR0911 - one
             return None
 
 
-def report_end(session: Session, zone: tzinfo) -> Ended | None:
-    """How the newest headless turn ended; `None` while it goes on."""
+def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | None:
+    """How the newest headless turn ended; `None` while it goes on. `sign_in` signs in to its agent."""
     turn = session.turn
     if turn is None:
         return None
@@ -136,6 +137,7 @@ def report_end(session: Session, zone: tzinfo) -> Ended | None:
         resets_at=session.rested_until if is_resting else "",
         skipped=session.skipped if is_resting else (),
         message=render(session, zone) if is_resting else "",
+        hint=render_sign_in(session.agent, sign_in) if outcome == "failed" and session.refusal else None,
     )
 
 

@@ -83,15 +83,21 @@ def _retry(handoff: Handoff) -> str:
     return f"agent-relay handoff retry {handoff.id}"
 
 
-def render_end_line(session: Session) -> str:
-    """Why no leg runs any more, and how to go on."""
+def render_sign_in(agent: str, command: str) -> str:
+    """What signs in to `agent`: its own `command`, where that is known."""
+    return f"Sign in: {command}" if command else f"Sign in on its own screen: agent-relay {agent}"
+
+
+def render_end_line(session: Session, *, sign_in: str = "") -> str:
+    """Why no leg runs any more, and how to go on; `sign_in` is what signs in to its agent."""
     if session.failure:
         return f"→ The handoff failed: {session.failure}. Go on: agent-relay <agent> --session {session.id}"
     leg = session.leg
     if leg is not None and leg.how == "lost":
         return f"→ {leg.agent} was lost. Go on: agent-relay {leg.agent} --session {session.id}"
     if session.refusal is not None:
-        go_on = f"Sign in, then go on: agent-relay {session.agent} --session {session.id}"
+        how = f" ({sign_in})" if sign_in else ""
+        go_on = f"Sign in{how}, then go on: agent-relay {session.agent} --session {session.id}"
         return f"→ {_render_refusal(session.refusal)}. {go_on}"
     if is_ended_by_budget(session):
         go_on = f"Go on all the same: agent-relay {session.agent} --session {session.id}"
@@ -141,10 +147,13 @@ def render_resting_note(agent: str, until: datetime | None, now: datetime, zone:
     return f"→ {known}. If it does not rest: agent-relay limits clear {agent}"
 
 
-def render_message(session: Session, zone: tzinfo) -> str:
-    """What an attached terminal should say now; empty where nothing needs saying."""
+def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
+    """What an attached terminal should say now; empty where nothing needs saying.
+
+    `sign_in` is what signs in to the session's agent, empty where nobody knows.
+    """
     if session.state is State.ENDED:
-        return render_end_line(session)
+        return render_end_line(session, sign_in=sign_in)
     if session.refusal is not None and session.state in {*LIVE, State.RESTING}:
         return render_refusal_line(session.refusal)
     if session.state is State.RESTING:

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_relay.domain.effect import CancelAsked, StopAsked
-from agent_relay.domain.event import LegNamed
+from agent_relay.domain.event import LegNamed, SignalSeen
 from agent_relay.domain.run_event import (
     BudgetTold,
     Ended,
@@ -134,6 +134,19 @@ def test_the_end_says_how_and_until_when() -> None:
     assert isinstance(end, Ended)
     assert (end.outcome, end.resets_at, len(end.skipped)) == ("resting", RESET.isoformat(), 2)
     assert end.message.endswith("The first reset is at 21:20.")
+
+
+def test_a_turn_that_failed_for_a_refused_key_says_how_to_sign_in() -> None:
+    """Nobody takes over for that: the last line of the turn is all the user has."""
+    story = TurnStory().take().at_work()
+    story.note(SignalSeen(story.leg, "ann", "failure", "auth", "stream", "Invalid API key", decides=True))
+    story.broke("Invalid API key")
+    end = report_end(story.now, UTC, sign_in="ann login")
+    assert isinstance(end, Ended)
+    assert (end.outcome, end.why, end.hint) == ("failed", "Invalid API key", "Sign in: ann login")
+    other = report_end(TurnStory().take().at_work().broke("no model").now, UTC, sign_in="ann login")
+    assert isinstance(other, Ended)
+    assert other.hint is None
 
 
 def test_in_a_chat_a_limit_is_told_of_the_seat_alone() -> None:

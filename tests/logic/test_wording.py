@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, State
-from agent_relay.logic.wording import render_message, render_resting_note
+from agent_relay.logic.wording import render_message, render_resting_note, render_sign_in
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HANDOFF = Handoff("H", "L1", "ann", "bob", "rate_limit", NOW, text_path="resume/0001-bob.md")
@@ -150,6 +150,15 @@ def test_an_agent_that_ended_refused_is_told_with_the_way_back() -> None:
         "→ ann is signed out or its key is refused (Invalid API key. Fix it). "
         "Sign in, then go on: agent-relay ann --session S"
     )
+    assert render_message(ended, UTC, sign_in="ann login").endswith(
+        "Sign in (ann login), then go on: agent-relay ann --session S"
+    )
+
+
+def test_who_is_signed_out_is_told_the_command_or_where_it_is_asked_for() -> None:
+    """Nobody should have to look up how another tool is signed in to."""
+    assert render_sign_in("ann", "ann login") == "Sign in: ann login"
+    assert render_sign_in("ann", "") == "Sign in on its own screen: agent-relay ann"
 
 
 def test_an_offer_to_return_names_the_command_that_takes_it() -> None:

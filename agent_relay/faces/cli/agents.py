@@ -84,6 +84,7 @@ def _row(
         "place": roster.index(name) + 1 if name in roster else None,
         "program": find_program(loaded, environ),
         "signed_in": is_signed_in(loaded.adapter, environ, environ.get("HOME", "")),
+        "sign_in": loaded.adapter.sign_in,
         "resting": rest is not None,
         "rests_until": rest["until"] if rest else "",
         "scope": rest["scope"] if rest else "",

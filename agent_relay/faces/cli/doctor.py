@@ -16,6 +16,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.logic.wording import render_sign_in
 from agent_relay.system.config import read_project_config, read_user_config
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.folders import check_private, get_folders
@@ -141,7 +142,11 @@ def _examine_agents(cwd: str) -> Iterator[Finding]:
         if not row["program"]:
             yield Finding("note", f"{row['name']} is not installed", "it will be skipped")
         elif not row["signed_in"]:
-            yield Finding("note", f"{row['name']} is not signed in", f"start {row['name']} once and sign in")
+            yield Finding(
+                "note",
+                f"{row['name']} is not signed in",
+                render_sign_in(str(row["name"]), str(row["sign_in"])),
+            )
         else:
             yield _examine_version(row)
     able = [row for row in rows if row["program"] and row["signed_in"]]

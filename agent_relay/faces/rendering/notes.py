@@ -37,4 +37,5 @@ def _describe_end(event: Mapping[str, object]) -> str:
         return ""
     if outcome == "resting":
         return str(event.get("message") or f"→ {why}")
-    return f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
+    said = f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
+    return f"{said.rstrip('.')}. {event['hint']}" if event.get("hint") else said

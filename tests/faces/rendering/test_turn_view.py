@@ -103,6 +103,10 @@ def test_relays_own_words_stand_apart() -> None:
     ("event", "shown"),
     [
         ({"outcome": "failed", "agent": "ann", "why": "no\x1b[1m model"}, "→ ann failed: no model\n"),
+        (
+            {"outcome": "failed", "agent": "ann", "why": "signed out.", "hint": "Sign in: ann login"},
+            "→ ann failed: signed out. Sign in: ann login\n",
+        ),
         ({"outcome": "stopped", "agent": "ann", "why": ""}, "→ ann was stopped: it does not say why\n"),
         ({"outcome": "resting", "message": "Nobody can work."}, "Nobody can work.\n"),
         ({"outcome": "resting", "why": "all rest"}, "→ all rest\n"),

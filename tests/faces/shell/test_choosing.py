@@ -2,6 +2,8 @@
 
 import os
 
+from tests.support.at_work import restart
+from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
@@ -33,8 +35,24 @@ def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen() -> None:
         world.environ["PATH"] = f"{world.folder}/bin:/usr/bin:/bin"
         person = ShellPerson(world)
         person.type("/use codex")
-        person.wait_for("Codex does not look signed in. On its own screen: agent-relay codex")
+        person.wait_for("Codex does not look signed in. Sign in: codex login")
         person.wait_for("→ codex has the next message")
+        person.terminal.close()
+
+
+def test_a_turn_whose_agent_is_signed_out_says_how_to_sign_in() -> None:
+    """The agent's own words name no command of a terminal without its screen; its adapter does."""
+    refused = [{"again": True, "do": [{"limit": "Invalid API key", "resets_in_s": 0}]}]
+    with shell_world(demo=refused) as world:
+        folder = add_adapter(world, "zed")
+        with open(f"{folder}/adapter.toml", encoding="utf-8") as file:
+            text = file.read()
+        with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as file:
+            file.write(f'sign_in = "zed login"\n{text}')
+        restart(world)
+        person = ShellPerson(world)
+        person.type("/use zed hello")
+        person.wait_for("→ zed failed: Invalid API key. Sign in: zed login")
         person.terminal.close()
 
 

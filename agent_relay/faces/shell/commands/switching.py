@@ -11,6 +11,7 @@ from agent_relay.faces.cli.relay_prompt import RECORDS, split_words
 from agent_relay.faces.cli.undo_handoff import find_predecessor
 from agent_relay.faces.shell.commands.face import ShellFace
 from agent_relay.faces.shell.jobs import DocumentJob, find_next
+from agent_relay.logic.wording import render_sign_in
 from agent_relay.system.folders import get_folders
 
 
@@ -32,7 +33,7 @@ def _check_installed(shell: ShellFace, agent: str) -> None:
             f"{row['title']} is not installed", hint="See what is missing: agent-relay doctor"
         )
     if row and not row["signed_in"]:
-        shell.say(f"→ {row['title']} does not look signed in. On its own screen: agent-relay {agent}")
+        shell.say(f"→ {row['title']} does not look signed in. {render_sign_in(agent, str(row['sign_in']))}")
 
 
 async def relay(shell: ShellFace, rest: str) -> None:
