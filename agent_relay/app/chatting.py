@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from agent_relay.app.begun import get_newest
+from agent_relay.app.begun import Begun, get_newest
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for
 from agent_relay.app.launching import get_program
@@ -41,28 +41,25 @@ class Chatting:
         self._sessions = sessions
         self._ground = ground
 
-    async def begin(self, wish: OpenWish, agents: Sequence[str], most: int) -> tuple[Room, ChatStarted]:
-        """The room of a session whose journal says that `agents` take turns; none of them is begun yet.
+    async def begin(
+        self, wish: OpenWish, agents: Sequence[str], most: int, *, message: str = ""
+    ) -> tuple[int, ChatStarted]:
+        """The line of a session's journal that says that `agents` take turns; none of them is begun by it.
 
-        Without agents those of the session go on. Raises RelayError where one of them cannot take part.
+        Without agents those of the session go on. Who asks again by the same id of a `message` is told of the
+        same line. Raises RelayError where one of the agents cannot take part.
         """
         for name in agents:
             leg = Leg("", name, 0, self._ground.clock.now(), headless=True)
             await asyncio.to_thread(get_program, load_for(self._ground, leg), wish.environ)
-
-        async with self._sessions.entrance.enter(wish) as room:
-            check_free(room.session)
-            known = fold_chat(room.host.events)
-            if not agents and known is None:
-                raise WrongUseError(
-                    f"session {room.session.id} is no chat", hint="Name the agents that are to talk"
-                )
-            taking_part = tuple(agents) or (known.agents if known is not None else ())
-            await room.host.ask(Outcome((ChatBegun(taking_part, wish.task, most),)))
-        chat = _get_chat(room)
-        at = room.session.updated_at.isoformat()
-        folder = session_folder(room.session)
-        return room, ChatStarted(session=room.session.id, agents=chat.agents, folder=folder, at=at)
+        async with self._sessions.entrance.hold(wish, message) as found:
+            match found:
+                case Room():
+                    return await _write_begin(found, agents, wish.task, most, message), _tell_started(found)
+                case Begun():
+                    known = found
+        async with self._sessions.entrance.enter(replace(wish, session=known.session, fresh=False)) as room:
+            return known.number, _tell_started(room)
 
     async def go_on(
         self, wish: OpenWish, after: int, *, is_stopped: bool
@@ -136,10 +133,9 @@ def build_chat_handlers(sessions: Sessions, ground: Ground) -> Mapping[str, Hand
             session=session,
             fresh=not session,
         )
-        room, started = await chatting.begin(wish, agents, most)
+        begun, started = await chatting.begin(wish, agents, most, message=request.text("message", ""))
         words = "" if session else wish.task
-        given = replace(wish, session=room.session.id, task=words)
-        begun = max(event.number for event in room.host.events if isinstance(event.body, ChatBegun))
+        given = replace(wish, session=started.session, task=words)
         return _answer(started.session, await chatting.go_on(given, begun, is_stopped=False), started)
 
     async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
@@ -168,6 +164,27 @@ def _answer(
         "turn": told.number + 1,
         "over": event.type == "chat-end",
     }
+
+
+async def _write_begin(room: Room, agents: Sequence[str], task: str, most: int, message: str) -> int:
+    """The number of the line that begins the chat, or lets the session's go on."""
+    check_free(room.session)
+    known = fold_chat(room.host.events)
+    if not agents and known is None:
+        raise WrongUseError(f"session {room.session.id} is no chat", hint="Name the agents that are to talk")
+    taking_part = tuple(agents) or (known.agents if known is not None else ())
+    await room.host.ask(Outcome((ChatBegun(taking_part, task, most, message),)))
+    return max(event.number for event in room.host.events if isinstance(event.body, ChatBegun))
+
+
+def _tell_started(room: Room) -> ChatStarted:
+    session = room.session
+    return ChatStarted(
+        session=session.id,
+        agents=_get_chat(room).agents,
+        folder=session_folder(session),
+        at=session.updated_at.isoformat(),
+    )
 
 
 def _get_chat(room: Room) -> Chat:

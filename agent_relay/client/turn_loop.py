@@ -65,9 +65,7 @@ class TurnLoop:
         that goes away ends it too.
         """
         with self._heeding():
-            # By its id, so that the next daemon knows whether it began under one that died.
-            named = {"message": create_ulid(SystemClock()), **wish}
-            begun = self._ask_again("run.begin", _BEGIN_LIMIT_S, NobodyListensError, **named)
+            begun = self._begin("run.begin", wish)
             session = str(begun["session"])
             with self._stopping(session):
                 return self._follow(session, begun["told"])
@@ -75,7 +73,7 @@ class TurnLoop:
     def run_chat(self, wish: Mapping[str, object]) -> Event:
         """The last event of a chat: its turns are followed one after the other. As `run` else."""
         with self._heeding():
-            answer = self._ask("chat.begin", _BEGIN_LIMIT_S, **wish)
+            answer = self._begin("chat.begin", wish)
             session = str(answer["session"])
             # Only a new chat's first words are told on: those said later stand in the journal.
             task = "" if wish.get("session") else wish["task"]
@@ -114,6 +112,11 @@ class TurnLoop:
         except OSError:
             self._stop(session)
             raise
+
+    def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
+        """The answer to a wish, by its id: so the next daemon knows whether it began under one that died."""
+        named = {"message": create_ulid(SystemClock()), **wish}
+        return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **named)
 
     def _follow(self, session: str, told: object) -> Event:
         is_stopped = False

@@ -41,13 +41,14 @@ class TurnEnded:
 class ChatBegun:
     """From here on `agents` take turns; `task` is what the user says to them, empty where they only go on.
 
-    `most` is how many turns they may take.
+    `most` is how many turns they may take. `message` is the id its asker gave it, as a turn's.
     """
 
     name: ClassVar[str] = "chat.begun"
     agents: tuple[str, ...]
     task: str = ""
     most: int = 0
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent_relay.domain.event import Event, LegStarting
 from agent_relay.domain.session import Session, Turn
-from agent_relay.domain.turn_event import TurnBegun, TurnEnded
+from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
 
 
 def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
@@ -28,9 +28,10 @@ def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:
 
 
 def find_asked(events: Sequence[Event], message: str) -> tuple[int, bool] | None:
-    """The number of the line that begins the newest turn asked for as `message`; `None` where none does.
+    """The number of the line that begins the newest turn or chat asked for as `message`; `None` for none.
 
-    And whether it was given up before any agent had a part in it, so that asking again asks nobody twice.
+    And whether it was given up before any agent had a part in it, so that asking again asks nobody twice: a
+    chat never is, for it goes on by asking for its next turn.
     """
     found: tuple[int, bool] | None = None
     is_open = False
@@ -39,6 +40,8 @@ def find_asked(events: Sequence[Event], message: str) -> tuple[int, bool] | None
             case TurnBegun() as body:
                 is_open = body.message == message
                 found = (event.number, False) if is_open else found
+            case ChatBegun() as body if body.message == message:
+                found = (event.number, False)
             case LegStarting():
                 is_open = False
             case TurnEnded(outcome="stopped") if is_open and found is not None:

@@ -99,7 +99,7 @@ class Scene:
             await self.work(rounds)
             assert not task.done()
             await self.watch.end()
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, 60)
 
         asyncio.run(main())
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_relay.app.stage import Stage
     from agent_relay.domain.session import Session
 
-LIMIT_S = 20
+LIMIT_S = 60
 
 
 class Places:

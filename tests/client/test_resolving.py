@@ -14,7 +14,7 @@ from agent_relay.client.webhook import WAITS_S, Webhook
 from agent_relay.logic.exporting.delivering import Count
 from agent_relay.logic.exporting.delivering import Receiver as Named
 
-LIMIT_S = 20
+LIMIT_S = 60
 EVENT = {"event": "leg.asking", "id": "S:1"}
 
 

@@ -5,10 +5,12 @@ import signal
 
 import pytest
 
+from agent_relay.domain.turn_event import ChatBegun
 from agent_relay.logic.chat.fold import fold_chat
-from tests.support.chats import AGREES, SLOW, chat_world, start_chat
-from tests.support.relay_world import is_stopped, wait_until
-from tests.support.runs import find_agents, wait_begun
+from tests.support.asked import are_over, kill_at, list_asked
+from tests.support.chats import AGREES, SLOW, chat, chat_world, start_chat
+from tests.support.relay_world import is_stopped, kill, wait_until
+from tests.support.runs import find_agents, find_sessions, wait_begun
 
 FIRST = {**SLOW, "when": "in the user's words"}
 LINES = ("turn.ended", "leg.ended", "session.ended", "turn.begun", "leg.starting", "leg.started")
@@ -45,3 +47,52 @@ def test_a_chat_whose_daemon_is_killed_at_any_line_goes_on(line: str, when: str)
             ("demo", "It is fine.\n\nAGREED"),
         ]
         wait_until(lambda: find_agents(world) == [], "no agent")
+
+
+POINTS = [f"{when} {line}" for line in ("chat.begun", "turn.begun") for when in ("before", "after")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [*POINTS, "before leg.starting", "after leg.started"])
+def test_a_chat_whose_daemon_is_killed_at_its_beginning_begins_once(point: str) -> None:
+    """Whoever typed it got no answer: begun twice, two chats would work in one folder, and cost twice."""
+    with chat_world([FIRST, AGREES], [AGREES]) as world:
+        frozen = world.start_daemon(pause_at=point)
+        process = start_chat(world, "demo", "understudy", "Paint it")
+        kill_at(frozen.pid, point)
+        out, err = process.communicate(timeout=180)
+        assert (process.returncode, out.decode().count("## demo"), out.decode().count("## understudy")) == (
+            0, 2, 1,
+        ), err.decode()  # fmt: skip
+        wait_until(lambda: are_over(world), "nothing is at work")
+        begun = [
+            session
+            for session in find_sessions(world)
+            for event in world.events(session)
+            if isinstance(event.body, ChatBegun)
+        ]
+        assert len(begun) == 1
+        talked = fold_chat(world.events(begun[0]))
+        assert talked is not None
+        assert [one.speaker for one in talked.messages] == ["demo", "understudy", "demo"]
+        assert len(list_asked(world)) == 3
+        wait_until(lambda: find_agents(world) == [], "no agent")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_a_chat_gone_on_with_while_its_daemon_is_killed_goes_on_once(point: str) -> None:
+    """What the user says to them is said once."""
+    with chat_world([AGREES], [AGREES]) as world:
+        assert chat(world, "demo", "understudy", "Paint it")[0] == 0
+        (session,) = find_sessions(world)
+        kill(int(str(world.ask("daemon.status")["pid"])))
+        frozen = world.start_daemon(pause_at=point)
+        process = start_chat(world, "--continue", session, "And the door")
+        kill_at(frozen.pid, point)
+        _, err = process.communicate(timeout=180)
+        assert process.returncode == 0, err.decode()
+        talked = fold_chat(world.events(session))
+        assert talked is not None
+        assert [one.text for one in talked.messages if not one.speaker] == ["And the door"]
+        assert len(list_asked(world)) == 4

@@ -1,39 +1,16 @@
 """A daemon killed while it begins a turn: the message is asked exactly once, whoever asks again."""
 
-import glob
-import json
 import os
 import signal
 
 import pytest
 
-from agent_relay.domain.session import State
-from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
-from tests.support.runs import find_sessions, run_world, start
+from tests.support.asked import are_over, kill_at, list_asked
+from tests.support.relay_world import is_stopped, kill, wait_until
+from tests.support.runs import run_world, start
 from tests.support.shells import ShellPerson, list_kept, shell_world
 
 POINTS = ["before turn.begun", "after turn.begun", "before leg.starting", "after leg.started"]
-
-
-def kill_at(daemon: int, point: str) -> None:
-    """The daemon froze at `point` and is killed there."""
-    wait_until(lambda: is_stopped(daemon), f"the daemon froze {point}")
-    kill(daemon)
-
-
-def list_asked(world: RelayWorld) -> list[str]:
-    """The prompts agents were given, by their own records."""
-    found: list[str] = []
-    for path in sorted(glob.glob(f"{world.home}/.demo-agent/*/*.jsonl")):
-        with open(path, encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file if line.endswith("\n")]
-        found += [str(row["text"]) for row in rows if row.get("type") == "prompt"]
-    return found
-
-
-def are_over(world: RelayWorld) -> bool:
-    """Whether nothing is at work."""
-    return all(world.session(session).state is State.ENDED for session in find_sessions(world))
 
 
 @pytest.mark.slow

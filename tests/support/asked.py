@@ -1,0 +1,29 @@
+"""What agents were asked in a world whose daemon is killed while somebody asks, for tests."""
+
+import glob
+import json
+
+from agent_relay.domain.session import State
+from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
+from tests.support.runs import find_sessions
+
+
+def kill_at(daemon: int, point: str) -> None:
+    """The daemon froze at `point` and is killed there."""
+    wait_until(lambda: is_stopped(daemon), f"the daemon froze {point}")
+    kill(daemon)
+
+
+def list_asked(world: RelayWorld) -> list[str]:
+    """The prompts agents were given, by their own records."""
+    found: list[str] = []
+    for path in sorted(glob.glob(f"{world.home}/.demo-agent/*/*.jsonl")):
+        with open(path, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file if line.endswith("\n")]
+        found += [str(row["text"]) for row in rows if row.get("type") == "prompt"]
+    return found
+
+
+def are_over(world: RelayWorld) -> bool:
+    """Whether nothing is at work."""
+    return all(world.session(session).state is State.ENDED for session in find_sessions(world))
