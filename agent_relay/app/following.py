@@ -15,6 +15,7 @@ from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.publishing import find_native
+from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words
 from agent_relay.domain.effect import Answered, Happened, LegGone
@@ -71,6 +72,7 @@ class Following:
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
         self._run(self._watch(live, told))
         self._run(self._count(live, told))
+        self._run(tell_slow_start(live.watch, told.session))
         self.release(told.session)
 
     def release(self, session: Session) -> None:

@@ -87,6 +87,11 @@ class LegWatch:
         return self._senses.rules.input is not None
 
     @property
+    def sees_prompt(self) -> bool:
+        """Whether it can be told that this agent waits for a prompt."""
+        return any(rule.state == "ready" for rule in self._senses.rules.states)
+
+    @property
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows

@@ -140,6 +140,16 @@ def render_context_line(session: Session) -> str:
     return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
 
 
+def render_slow_start(session: Session, agent: str) -> str:
+    """That `agent`, which was started a while ago, shows no prompt yet, and what waits for that."""
+    handoff = session.handoff
+    if handoff is not None and handoff.to_agent == agent:
+        return f"→ {agent} is still starting. It is given its packet when it shows its prompt"
+    if session.task and len(session.legs) == 1:
+        return f"→ {agent} is still starting. It is given its task when it shows its prompt"
+    return f"→ {agent} is still starting: its prompt is waited for"
+
+
 def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
     """That an agent was started although it rests, and how to say that it does not."""
     when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"

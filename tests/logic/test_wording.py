@@ -6,7 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, State
-from agent_relay.logic.wording import render_message, render_resting_note, render_sign_in
+from agent_relay.logic.wording import (
+    render_message,
+    render_resting_note,
+    render_sign_in,
+    render_slow_start,
+)
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HANDOFF = Handoff("H", "L1", "ann", "bob", "rate_limit", NOW, text_path="resume/0001-bob.md")
@@ -121,6 +126,21 @@ def test_an_agent_that_went_on_without_a_packet_is_told_as_that() -> None:
     assert render_message(session, UTC) == (
         "→ The handoff failed: the disk is full. ann goes on in its own session"
     )
+
+
+def test_a_slow_start_says_what_is_waited_for_and_what_waits() -> None:
+    """An empty screen tells nobody whether to wait or to look for the mistake."""
+    begun = "→ ann is still starting"
+    assert render_slow_start(SESSION, "ann") == f"{begun}: its prompt is waited for"
+    tasked = replace(SESSION, task="paint it")
+    assert render_slow_start(tasked, "ann") == f"{begun}. It is given its task when it shows its prompt"
+    again = replace(tasked, legs=(*SESSION.legs, *SESSION.legs))
+    assert render_slow_start(again, "ann") == f"{begun}: its prompt is waited for"
+    handing = replace(SESSION, handoff=HANDOFF)
+    assert render_slow_start(handing, "bob") == (
+        "→ bob is still starting. It is given its packet when it shows its prompt"
+    )
+    assert render_slow_start(handing, "ann") == f"{begun}: its prompt is waited for"
 
 
 REFUSAL = Limit("ann", "auth", "", "Invalid API key.\n  Fix it", "hook", NOW)
