@@ -5,8 +5,9 @@ import unicodedata
 from agent_relay.logic.agent_state import AgentStateScanner
 from agent_relay.logic.emulator import Emulator
 
-# How far a cell may lie from where its character's index says: emoji whose width terminals dispute.
-_DISPUTED_CELLS = 4
+# How far a cell may lie from where its character's index says, the nearest first: terminals dispute the width
+# of some emoji.
+_NEARBY = (0, -1, 1, -2, 2, -3, 3, -4, 4)
 
 
 def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
@@ -16,9 +17,9 @@ def _column(emulator: Emulator, y: int, line: str, index: int) -> int:
         return index
     x = index + sum(1 for sign in before if unicodedata.east_asian_width(sign) in "WF")
     x -= sum(1 for sign in before if unicodedata.combining(sign))
-    near = range(max(0, x - _DISPUTED_CELLS), min(emulator.cols, x + _DISPUTED_CELLS + 1))
-    there = [at for at in near if emulator.codepoint(at, y) == ord(line[index])]
-    return min(there, key=lambda at: abs(at - x), default=min(max(x, 0), emulator.cols - 1))
+    last, wanted = emulator.cols - 1, ord(line[index])
+    there = (x + away for away in _NEARBY if 0 <= x + away <= last)
+    return next((at for at in there if emulator.codepoint(at, y) == wanted), min(max(x, 0), last))
 
 
 def _color(emulator: Emulator, y: int, line: str) -> str:

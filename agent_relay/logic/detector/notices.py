@@ -61,7 +61,7 @@ def _stands_right(place: ScreenPlace, texts: list[str], row: int) -> bool:
 
 def _stands_under(near: Near, texts: list[str], row: int) -> bool:
     pattern = compile_pattern(near.pattern)
-    last = max((index for index, text in enumerate(texts) if pattern.search(text)), default=None)
+    last = next((index for index in range(len(texts) - 1, -1, -1) if pattern.search(texts[index])), None)
     return last is not None and last < row <= last + near.rows
 
 
