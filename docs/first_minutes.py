@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -180,6 +181,10 @@ def build_page() -> str:
     with shell_world(demo=DEMO, understudy=UNDERSTUDY) as world:
         for name, text in FILES.items():
             write_text(f"{world.project}/{name}", text)
+        # Where it is morning a reset is today's: in the evening its day would be told, too.
+        world.kill_daemons()
+        world.environ["TZ"] = f"AWAY{datetime.now(UTC).hour - 9:+d}"
+        world.start_daemon()
         person = ShellPerson(world)
         try:
             return "\n".join([HEAD, *(f"{about}\n\n```\n{shown}\n```\n" for about, shown in _walk(person))])

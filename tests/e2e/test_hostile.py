@@ -40,7 +40,7 @@ def all_at_once(count: int, act: Callable[[int], object]) -> list[object]:
     gate = threading.Barrier(count)
 
     def run(number: int) -> object:
-        gate.wait(10)
+        gate.wait(60)
         try:
             return act(number)
         except RelayError as error:

@@ -14,8 +14,7 @@ import pytest
 from tests.faces.cli_run import World, create_world
 from tests.support.measured import measured
 
-_SOON_S = 8
-"""Less than any request may take."""
+_LIMIT_S = 60
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ def test_a_collector_that_is_away_is_said_to_be_and_shown(world: World) -> None:
             assert 'agent_relay_delivery_failing{to="otlp"} 1.0' in told.splitlines()
             assert 'agent_relay_deliveries_total{outcome="taken",to="otlp"} 0.0' in told.splitlines()
             process.send_signal(signal.SIGINT)
-            assert process.wait(_SOON_S) == 130
+            assert process.wait(_LIMIT_S) == 130
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -87,6 +86,9 @@ def test_a_collector_that_never_answers_keeps_nobody_from_ending(
             while process.stdout.readline() != "Ctrl-C ends it.\n":
                 pass
             process.send_signal(number)
-            assert process.wait(_SOON_S) == 128 + number
+            assert process.wait(_LIMIT_S) == 128 + number
             assert process.stderr is not None
-            assert "Traceback" not in process.stderr.read()
+            said = process.stderr.read()
+            # A push that was waited for to its own limit would have been said to have failed.
+            assert "does not answer in time" not in said
+            assert "Traceback" not in said
