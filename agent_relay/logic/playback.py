@@ -17,6 +17,8 @@ from agent_relay.logic.screen import capture
 _FRAME_EDGE = re.compile(rb"(?<=\x1b\[\?2026l)|(?<!\x1b\[1A)(?=\x1b\[2K\x1b\[1A)")
 _EDGE_CONTEXT = 12
 _LONGEST_FRAME = 16_384
+# Single bytes are not searched one by one.
+_STEP = 64
 _SAME_RESET = timedelta(minutes=10)
 
 
@@ -48,19 +50,25 @@ class Cutter:
         self._by_content = not self._due
         self._waiting = bytearray()
         self._searched = 1
-        self._at = 0
+        self._at = self._enough = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The pieces that are complete, each ending where a look is due."""
         self._waiting += chunk
+        if len(self._waiting) >= self._enough:
+            yield from self._take_complete()
+            self._enough = len(self._waiting) + _STEP
+
+    def flush(self) -> Iterator[bytes]:
+        """What is complete still, and what is left as the last piece."""
+        yield from self._take_complete()
+        if self._waiting:
+            yield self._take(len(self._waiting))
+
+    def _take_complete(self) -> Iterator[bytes]:
         find_end = self._find_edge if self._by_content else self._find_due
         while (end := find_end()) is not None:
             yield self._take(end)
-
-    def flush(self) -> Iterator[bytes]:
-        """What is left, as the last piece."""
-        if self._waiting:
-            yield self._take(len(self._waiting))
 
     def _take(self, end: int) -> bytes:
         piece = bytes(self._waiting[:end])
