@@ -134,7 +134,7 @@ class Progress(Strict):
 
 
 class UsageWindow(Strict):
-    """A structured reading of a usage window: percent used (0-100) and when it starts anew.
+    """A structured reading of a usage window: how much is used, of `full`, and when it starts anew.
 
     A reading of at least `near_percent` is a near limit (0: never). People know a window by how long it
     is: `lasts_minutes`, or the number at `minutes` where the record has one.
@@ -146,6 +146,7 @@ class UsageWindow(Strict):
     used: str
     reset: str
     forms: tuple[ResetForm, ...] = ("epoch",)
+    full: float = Field(default=100, gt=0)
     near_percent: float = Field(default=0, ge=0, le=100)
     lasts_minutes: int = Field(default=0, ge=0)
     minutes: str = ""

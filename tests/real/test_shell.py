@@ -132,6 +132,15 @@ def test_a_handoff_with_a_document_goes_there_and_is_undone(world: World, first:
     assert "Remember the word heliotrope." in world.requests(first)[-1]["text"]
 
 
+def test_how_much_of_a_plan_is_used_stands_in_the_line_after_a_turn(world: World) -> None:
+    """The agent writes it into its transcript, which is read while it works without a screen, too."""
+    order(world, "codex")
+    world.play("codex", say("It subtracts."))
+    terminal = open_shell(world)
+    enter(world, terminal, "What does calc.py do?", r"It subtracts\.")
+    wait_shown(world, terminal, r"(?m)^codex .*5 h 41 %.* · week 22 %")
+
+
 def test_a_document_that_takes_too_long_is_called_off(world: World) -> None:
     """Escape while the agent writes: nothing is handed over, and the conversation is still its own."""
     order(world, "claude", "codex")

@@ -69,7 +69,7 @@ class Windows:
         resets_at = find_reset(find_value(record.data, window.reset), window.forms, at=at, zone=self._zone)
         if isinstance(used, bool) or not isinstance(used, (int, float)) or resets_at is None:
             return ()
-        reading = Reading(window, float(used), resets_at, at, _read_minutes(window, record))
+        reading = Reading(window, 100 * used / window.full, resets_at, at, _read_minutes(window, record))
         self._readings[window.name] = reading
         return (reading,)
 

@@ -1,12 +1,15 @@
 """What detectors remember of usage windows."""
 
-from datetime import UTC
+import os
+from datetime import UTC, datetime
 
 import pytest
 
 from agent_relay.domain.rules import UsageWindow
 from agent_relay.domain.signal import Record, Source
 from agent_relay.logic.detector.windows import Windows
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.rules import load_rules
 from tests.support.detecting import at
 
 WINDOW = UsageWindow(
@@ -24,3 +27,28 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
     (reading,) = windows.hear(record, at(1))
     assert (reading.used, reading.minutes, reading.at) == (42.0, known, at(1))
     assert windows.newest == (reading,)
+
+
+def test_a_share_becomes_a_percentage() -> None:
+    """Some records count to one."""
+    windows = Windows((WINDOW.model_copy(update={"full": 1.0}),), UTC)
+    (reading,) = windows.hear(Record(Source.STATUS_LINE, {"used": 0.92, "reset": 1795177945}), at(1))
+    assert reading.used == 92.0
+
+
+def test_what_a_stream_tells_of_a_window_is_read_where_it_says_how_much() -> None:
+    """As Claude Code 2.1.197 wrote it without a screen; of most windows it tells no share."""
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+    windows = Windows(rules.windows, UTC)
+    said = {"status": "allowed", "resetsAt": 1795177943, "rateLimitType": "five_hour"}
+    near = {
+        "status": "allowed_warning",
+        "resetsAt": 1795177945,
+        "rateLimitType": "five_hour",
+        "utilization": 0.92,
+    }
+    for info in (said, near, {"status": "rejected", "isUsingOverage": False}):
+        windows.hear(Record(Source.STREAM, {"type": "rate_limit_event", "rate_limit_info": info}), at(1))
+    assert [(one.window.name, one.used, one.minutes, one.resets_at) for one in windows.newest] == [
+        ("five_hour", 92.0, 300, datetime.fromtimestamp(1795177945, UTC))
+    ]
