@@ -88,20 +88,33 @@ def check_agent(name: str, folders: "Folders", cwd: str) -> None:
 
     Looks at names only; the daemon reads and judges the adapter.
     """
-    places = _list_places(folders, cwd)
-    if name.isprintable() and "/" not in name and not name.startswith((".", "-")):
-        for place in places:
-            if os.path.isfile(os.path.join(place, name, "adapter.toml")):
-                return
+    if not is_agent(name, folders, cwd):
+        meant = suggest(name, [*list_names(folders, cwd), *COMMANDS])
+        raise WrongUseError(
+            f"there is no agent and no command {name[:40]!r}", hint=f"{meant}See: agent-relay --help"
+        )
+
+
+def is_agent(name: str, folders: "Folders", cwd: str) -> bool:
+    """Whether some adapter folder has this name."""
+    is_name = name.isprintable() and "/" not in name and not name.startswith((".", "-"))
+    return is_name and any(
+        os.path.isfile(os.path.join(place, name, "adapter.toml")) for place in _list_places(folders, cwd)
+    )
+
+
+def list_names(folders: "Folders", cwd: str) -> list[str]:
+    """The names that look like agents' in the adapter folders."""
+    places = [place for place in _list_places(folders, cwd) if os.path.isdir(place)]
+    return sorted({entry for place in places for entry in os.listdir(place) if "." not in entry})
+
+
+def suggest(name: str, words: list[str]) -> str:
+    """`Did you mean …? ` with the word of `words` that is most like `name`; empty where none is."""
     from difflib import get_close_matches
 
-    found = {entry for place in places if os.path.isdir(place) for entry in os.listdir(place)}
-    agents = sorted(entry for entry in found if "." not in entry)
-    close = get_close_matches(name, [*agents, *COMMANDS], n=1)
-    meant = f"Did you mean {close[0]}? " if close else ""
-    raise WrongUseError(
-        f"there is no agent and no command {name[:40]!r}", hint=f"{meant}See: agent-relay --help"
-    )
+    close = get_close_matches(name, words, n=1)
+    return f"Did you mean {close[0]}? " if close else ""
 
 
 def _list_places(folders: "Folders", cwd: str) -> list[str]:

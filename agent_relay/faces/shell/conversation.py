@@ -10,6 +10,8 @@ from agent_relay.system.glances import find_near_root, read_session
 
 Event = Mapping[str, object]
 
+_AT_SCREEN = frozenset(("starting", "ready", "busy", "asking"))
+
 
 @dataclass(slots=True)
 class Conversation:
@@ -92,6 +94,12 @@ class Conversation:
         near = view["near"]
         self.near = str(near.get("text", "")) if isinstance(near, dict) else ""
         return view
+
+    def find_at_screen(self) -> str:
+        """The agent that still has the session in its own screen, which a detach left; empty for none."""
+        view = self.look()
+        is_there = bool(view) and view["state"] in _AT_SCREEN and not view["headless"]
+        return str(view["agent"]) if is_there else ""
 
     def leave(self) -> None:
         """The next message begins a session of its own."""

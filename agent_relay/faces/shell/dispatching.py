@@ -12,6 +12,7 @@ from agent_relay.faces.cli.relay_prompt import find_plain, split_words
 from agent_relay.faces.cli.run import check_task
 from agent_relay.faces.shell.commands.face import ShellCommand, ShellFace
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
+from agent_relay.faces.shell.welcome import NO_AGENT
 
 _NO_NAME = frozenset("/.*\n")
 """What stands in no command's name, but where a message begins with a path or with code."""
@@ -27,6 +28,8 @@ async def obey(shell: ShellFace, line: str) -> None:
         return
     if not is_command(line):
         check_task(line, "a turn")
+        if not shell.conversation.agent:
+            raise WrongUseError("there is no agent to send that to", hint=NO_AGENT)
         shell.turns.send(line)
         return
     await shell.turns.wait_over()

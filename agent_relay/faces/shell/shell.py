@@ -96,9 +96,12 @@ class Shell:
     def _say_farewell(self) -> None:
         """What goes on without the shell, and what it keeps."""
         lines = []
-        if self.turns.is_working and self.conversation.session and not self.turns.is_stopping:
-            session = self.conversation.session
+        session = self.conversation.session
+        if self.turns.is_working and session and not self.turns.is_stopping:
             lines.append(f"→ The turn goes on. Back to it: agent-relay resume {session}")
+        elif left := self.conversation.find_at_screen():
+            back = f"Back: agent-relay attach {session}. To end it: agent-relay stop {session}"
+            lines.append(f"→ {left} goes on in its own screen. {back}")
         if self.list_waiting():
             lines.append(f"→ {len(self.list_waiting())} not sent, kept for the next shell here.")
         with suppress(OSError):

@@ -13,10 +13,14 @@ _FIRST = (
     "/help lists the rest. This is said once.",
 )
 
+NO_AGENT = "Install one of those /agents lists and say /use AGENT; to try it out: /use demo"
+"""What helps where no agent of the order is installed."""
+
 
 def greet(folder: str, agent: str) -> tuple[str, ...]:
     """The lines to begin with; `folder` remembers that the long ones were said."""
-    line = f"agent-relay: {agent or 'no agent'} has the next message. /help lists the commands."
+    known = f"{agent} has the next message" if agent else f"no agent is installed here. {NO_AGENT}"
+    line = f"agent-relay: {known}. /help lists the commands."
     mark = os.path.join(folder, "welcomed")
     if os.path.exists(mark):
         return (line,)

@@ -27,6 +27,23 @@ def test_an_agent_that_is_not_installed_is_refused_when_it_is_chosen() -> None:
         person.terminal.close()
 
 
+def test_where_no_agent_is_installed_the_shell_says_what_helps() -> None:
+    """The first minute decides; a message without anybody to take it is not queued for nobody."""
+    with shell_world() as world:
+        world.environ["PATH"] = "/usr/bin:/bin"
+        os.unlink(f"{world.folders.config}/config.toml")
+        person = ShellPerson(world)
+        person.wait_for("no agent is installed here. Install one of those /agents lists and say /use AGENT")
+        person.type("hello")
+        person.wait_for(r"there is no agent to send that to\s+Install one")
+        assert "waits:" not in person.screen
+        person.type("/use dmeo")
+        person.wait_for(r"there is no agent 'dmeo'\s+Did you mean demo\? See: /agents")
+        person.type("/use demo hello")
+        person.wait_for("demo heard you")
+        person.terminal.close()
+
+
 def test_an_agent_that_looks_signed_out_is_named_so_when_it_is_chosen() -> None:
     """A keychain is not seen from here, so it is had all the same."""
     with shell_world() as world:

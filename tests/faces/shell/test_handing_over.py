@@ -105,6 +105,23 @@ def test_attach_in_the_middle_of_a_turn_opens_the_screen_when_it_ends(person: Sh
     assert list_prompts(person.world, person.session()) == ["soon, please", "then this"]
 
 
+def test_an_agent_that_was_left_in_its_own_screen_is_named_when_the_shell_is_left(
+    person: ShellPerson,
+) -> None:
+    """It costs memory, and who forgot it would wonder what still works here."""
+    person.type("/attach")
+    person.wait_for("ready . demo")
+    person.terminal.send("\x1d")
+    person.terminal.wait_quiet(0.3)
+    person.type("/detach")
+    person.wait_for("Back in the shell")
+    person.terminal.wait_quiet(0.3)
+    person.type("/exit")
+    assert person.terminal.wait_exit(30) == 0
+    back = f"Back: agent-relay attach {person.session()}. To end it: agent-relay stop {person.session()}"
+    assert f"demo goes on in its own screen. {back}" in "".join(person.screen.splitlines())
+
+
 def test_an_undone_handoff_gives_the_conversation_back(person: ShellPerson) -> None:
     """A switch that was a mistake costs one command; the first agent still knows what it knew."""
     person.type("hello")

@@ -5,7 +5,7 @@ import os
 from functools import partial
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.faces.cli.agent import check_agent
+from agent_relay.faces.cli.agent import is_agent, list_names, suggest
 from agent_relay.faces.cli.agents import build_view
 from agent_relay.faces.cli.relay_prompt import RECORDS, split_words
 from agent_relay.faces.cli.undo_handoff import find_predecessor
@@ -20,7 +20,10 @@ async def use(shell: ShellFace, rest: str) -> None:
     agent, _, message = rest.partition(" ")
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
-    check_agent(agent, get_folders(), os.getcwd())
+    folders, cwd = get_folders(), os.getcwd()
+    if not is_agent(agent, folders, cwd):
+        meant = suggest(agent, list_names(folders, cwd))
+        raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"{meant}See: /agents")
     _check_installed(shell, agent)
     await _switch(shell, agent, message.strip())
 
