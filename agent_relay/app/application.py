@@ -20,6 +20,7 @@ from agent_relay.system.adapters import load_adapters
 from agent_relay.system.clock import Clock
 from agent_relay.system.folders import Folders
 from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.legs import sweep_unmade
 from agent_relay.system.removing import sweep_unfinished
 
 
@@ -37,6 +38,7 @@ class Application:
         folders = self._ground.folders
         for folder in (folders.state, folders.sessions, folders.crashes):
             await asyncio.to_thread(sweep_unfinished, folder)
+        await asyncio.to_thread(sweep_unmade, folders)
         await self._sessions.start()
         await self._racing.start()
 

@@ -1,5 +1,6 @@
 """Leg folders: where a leg's lock and socket stand, and how to tell whether its holder lives."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -11,6 +12,7 @@ from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.files import cannot_write
 from agent_relay.system.folders import PRIVATE_MODE, Folders, ensure_private
 
+_NEW = ".new-"
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -48,7 +50,7 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
     leg = _leg(folders, leg_id)
     ensure_private(folders.runtime)
     ensure_private(folders.legs)
-    fresh = f"{folders.legs}/.new-{leg_id}"
+    fresh = f"{folders.legs}/{_NEW}{leg_id}"
     handle = -1
     shutil.rmtree(fresh, ignore_errors=True)
     try:
@@ -62,6 +64,14 @@ def create_leg(folders: Folders, leg_id: LegId) -> tuple[Leg, int]:
         shutil.rmtree(fresh, ignore_errors=True)
         raise cannot_write(leg.folder, error) from error
     return leg, handle
+
+
+def sweep_unmade(folders: Folders) -> None:
+    """Leg folders a killed daemon had begun to make are gone. For the one daemon, before it makes any."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folders.legs):
+            if name.startswith(_NEW):
+                shutil.rmtree(f"{folders.legs}/{name}", ignore_errors=True)
 
 
 def try_lock(leg: Leg) -> int | None:

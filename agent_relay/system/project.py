@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.ulid import is_ulid
 from agent_relay.system.files import cannot_write, read_bounded, sync_folder, write_atomic
+from agent_relay.system.removing import sweep_unfinished
 
 FOLDER = ".agent-relay"
 MARK = "agent-relay.json"
@@ -47,6 +48,8 @@ def open_project(root: str) -> Project:
     try:
         made = _make_folder(folder)
         if made or not _read_mark(folder):
+            for begun in (folder, os.path.join(folder, _SESSIONS)):
+                sweep_unfinished(begun)
             whole = made or _is_begun(folder)
             ours = folder if whole else os.path.join(folder, _SESSIONS)
             _write_ignore(ours, _IGNORE if whole or _make_folder(ours) else _IGNORE_OURS)

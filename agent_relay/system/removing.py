@@ -2,14 +2,11 @@
 
 import contextlib
 import os
-import re
 import shutil
 
 from agent_relay.domain.errors import RelayError
 
 _REMOVALS = 5
-# As `write_atomic` names what it has not finished: by the process that writes it.
-_UNFINISHED = re.compile(r"\.tmp-(\d+)-[0-9a-f]{12}")
 
 
 def remove_tree(path: str) -> None:
@@ -49,6 +46,8 @@ def sweep_unfinished(folder: str) -> None:
     """
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
-            found = _UNFINISHED.fullmatch(name)
-            if found and not os.path.exists(f"/proc/{found[1]}"):
+            mark, _, rest = name.partition("-")
+            pid, _, chance = rest.partition("-")
+            # As `write_atomic` names what it has not finished: by the process that writes it.
+            if mark == ".tmp" and pid.isdecimal() and chance.isalnum() and not os.path.exists(f"/proc/{pid}"):
                 os.unlink(os.path.join(folder, name))

@@ -1,5 +1,6 @@
 """`kill -9` of the daemon between any two things it does to a disk while a failover is made."""
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -7,9 +8,11 @@ import sys
 
 import pytest
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import State
 from agent_relay.system.store_reading import list_packets, read_packet
-from tests.e2e.test_crash_matrix import end, has_environment, settle, type_prompt
+from tests.e2e.test_crash_matrix import agents_alive, end, has_environment, settle, type_prompt
+from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 
 DOOMED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support", "doomed_daemon.py")
@@ -104,3 +107,46 @@ def test_a_daemon_killed_between_any_two_writes_is_succeeded_by_one_that_finishe
     """Half a packet, a renamed file without its line, a line without its file: none may need a person."""
     changes = itertools.count(part, PARTS)
     assert next(lives_for for lives_for in changes if fail_over(lives_for)) >= FEWEST
+
+
+def ask_again(world: RelayWorld) -> str:
+    """The session who asks again is in: a new one, where what was begun could only be ended."""
+    for _ in range(2):
+        session = str(world.open("demo", yes=True)["session"])
+        found = world.wait_for(
+            session, lambda now: now.state in (State.READY, State.ENDED), "the agent is ready or lost"
+        )
+        if found.state is State.READY:
+            return session
+        assert found.why
+    raise AssertionError(found.why)
+
+
+def open_session(lives_for: int) -> bool:
+    """Whether the daemon lived to answer who wants a session; who asks again has one, else."""
+    with relay_world() as world:
+        git(world.project, "init", "-q")
+        daemon = start_doomed(world, lives_for)
+        lived = False
+        with contextlib.suppress(RelayError):
+            lived = bool(world.open("demo"))
+        os.unlink(f"{world.folder}/armed")
+        if not world.answers():
+            daemon.wait()
+            world.start_daemon()
+        session = ask_again(world)
+        wait_until(lambda: len(agents_alive(world)) == 1, "no second agent is left")
+        wait_until(lambda: len(os.listdir(world.folders.legs)) == 1, "no second leg is left")
+        assert find_left_over(world) == []
+        assert git(world.project, "status", "--porcelain") == ""
+        end(world, session)
+    return lived
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_daemon_killed_between_any_two_writes_of_a_beginning_costs_asking_again(part: int) -> None:
+    """The first command of somebody's life with relay: no agent nobody sees, no file in their git status."""
+    changes = itertools.count(part, PARTS)
+    assert next(lives_for for lives_for in changes if open_session(lives_for)) >= FEWEST // 2

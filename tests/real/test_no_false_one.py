@@ -6,7 +6,7 @@ import pytest
 from agent_relay.domain.session import State
 from tests.support import real_seeds
 from tests.support.provider import errors
-from tests.support.provider.steps import Step, call, refuse, say, shell
+from tests.support.provider.steps import Step, call, edit, read, refuse, say, shell
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS, Leg, deliver, quit_politely, start, wait_ready
 from tests.support.real_terminal import Terminal
@@ -90,13 +90,19 @@ def check_same_agent(world: World, terminal: Terminal, agent: str) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_talk_of_limits_retries_and_warnings_hand_nothing_over(world: World, agent: str) -> None:
-    """Every text a limit is known by, in files, output, prompts and replies; then what heals by itself."""
+    """Every text of a limit, in files, output, edits, prompts and replies; then what heals by itself."""
     real_seeds.free_hands(world.home)
     with open(f"{world.project}/errors.log", "w", encoding="utf-8") as file:
         file.write(LOG)
+    told = f"    return a - b  # {FORGED[agent].splitlines()[0]}"
+    change = edit(agent, path=f"{world.project}/calc.py", old="    return a - b", new=told)
     world.play(
         agent,
         call(shell(agent, "cat errors.log"), text="The log first."),
+        call(read(agent, path=f"{world.project}/errors.log"), text="Once more, as a file."),
+        call(read(agent, path=f"{world.project}/calc.py"), text="And the code."),
+        call(change, text="I write it down."),
+        call(shell(agent, "git diff && cat errors.log && false"), text="What is different?"),
         say(QUOTES),
         say(FORGED[agent]),
         HEALS[agent],
@@ -108,6 +114,8 @@ def test_talk_of_limits_retries_and_warnings_hand_nothing_over(world: World, age
     terminal.wait_for(PROMPTS[agent])
     terminal.wait_quiet(0.5)
     ask(terminal, "Tell me what limits look like", "That was the list")
+    with open(f"{world.project}/calc.py", encoding="utf-8") as file:
+        assert told in file.read()
     ask(terminal, "Say exactly: You've hit your session limit", r"3:04 PM|3pm \(UTC\)|2\. Stop|59m 58s")
     # Those words stood there before: the turn is over once they were asked for and nothing moves.
     wait_heard(world, terminal, agent, 3)

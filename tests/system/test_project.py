@@ -195,3 +195,13 @@ def test_a_session_name_cannot_lead_elsewhere(tmp_path: Path, name: str) -> None
     """Session ids come over a socket."""
     with pytest.raises(UntrustedDataError):
         session_folder(open_project(str(tmp_path)), name)
+
+
+def test_a_folder_somebody_was_killed_in_while_making_it_is_ours_all_the_same(tmp_path: Path) -> None:
+    """Taken for another product's, it would stand in the user's git status for ever."""
+    folder = tmp_path / ".agent-relay"
+    folder.mkdir(0o700)
+    (folder / f".tmp-{1 << 30}-0123456789ab").touch()
+    open_project(str(tmp_path))
+    assert sorted(os.listdir(folder)) == [".gitignore", "agent-relay.json"]
+    assert (folder / ".gitignore").read_text() == "*\n"
