@@ -146,6 +146,8 @@ def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
     assert world.run("limits", "clear", "demo").status == 0
     assert world.run("limits").out == "Nobody rests.\n"
     assert world.run("limits", "clear", "demo").status == 2
+    update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
+    assert json.loads(world.run("limits", "clear", "demo", "--json").out) == {"cleared": "demo"}
 
 
 def test_init_is_harmless_when_repeated(world: World) -> None:

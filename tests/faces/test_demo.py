@@ -1,4 +1,5 @@
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -42,6 +43,18 @@ def test_the_demo_hands_over_and_leaves_nothing_behind(world: World) -> None:
     _check(done.out)
     assert "\x1b" not in done.out
     assert _list_left() <= before
+    assert os.listdir(world.home) == []
+
+
+def test_the_demo_is_one_object_for_a_program(world: World) -> None:
+    """A script that tries an installation reads who took over, not a play."""
+    done = world.run("demo", "--json")
+    assert (done.status, done.err) == (0, "")
+    view = json.loads(done.out)
+    assert (view["from"], view["to"], view["kept"]) == ("demo", "understudy", None)
+    assert view["limit_to_successor_s"] > 0
+    assert view["packet"]["unprocessed_prompt"]["text"] == "Now fix the greeting of nobody."
+    assert "<handoff-context>" in view["text"]
     assert os.listdir(world.home) == []
 
 

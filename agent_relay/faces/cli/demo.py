@@ -1,6 +1,7 @@
 """`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder."""
 
 import contextlib
+import io
 import os
 import shutil
 import signal
@@ -18,11 +19,11 @@ from agent_relay.client.heeding import SIGNALS, Heeding, Told
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
 from agent_relay.faces.cli.plain_log import PlainLog
-from agent_relay.faces.cli.printing import is_fancy, print_lines
+from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_sessions_at
-from agent_relay.system.store_reading import list_packets
+from agent_relay.system.store_reading import list_packets, read_packet
 
 _STEP_LIMIT_S = 60
 _PLACE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -43,16 +44,21 @@ def demo(
     *,
     fast: Annotated[bool, typer.Option("--fast", help="Without pauses for reading.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the folder, to look around in it.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON, once it is over: who, how fast, the packet.")
+    ] = False,
 ) -> None:
     """Watch a session change hands: a limit, a packet, a successor that goes on. No account, no network."""
     folder = os.path.realpath(tempfile.mkdtemp(prefix="agent-relay-demo-"))
     environ = prepare_home(folder)
     project = create_project(folder, environ)
-    show = Show(environ, project, pause_s=0.0 if fast else 1.0)
+    show = Show(environ, project, pause_s=0.0 if fast or as_json else 1.0)
+    seen = contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext()
+    view: dict[str, object] = {}
     try:
-        with Heeding() as heeding, show, contextlib.suppress(Told), heeding.breaking():
+        with Heeding() as heeding, show, contextlib.suppress(Told), heeding.breaking(), seen:
             show.play()
-            show.tell_packet()
+            view = show.tell_packet()
     except (pexpect.EOF, pexpect.TIMEOUT) as error:
         keep = True
         log = get_folders(environ).daemon_log
@@ -65,7 +71,9 @@ def demo(
             shutil.rmtree(folder, ignore_errors=True)
     if heeding.number:
         raise SystemExit(128 + heeding.number)
-    if keep:
+    if as_json:
+        print_json({**view, "kept": folder if keep else None})
+    elif keep:
         print_lines(
             "", f"Kept: {folder}", f"Look around: AGENT_RELAY_HOME={folder}/home agent-relay sessions"
         )
@@ -109,12 +117,12 @@ class Show:
         self._type("/quit")
         self._expect_end()
 
-    def tell_packet(self) -> None:
-        """What the successor was told, and what became of it."""
+    def tell_packet(self) -> dict[str, object]:
+        """What the successor was told, and what became of it; the same as JSON values."""
         (view, *_) = read_sessions_at(self._project)
         packets = list_packets(str(view["folder"]))
-        text = f"{packets[-1][2].removesuffix('.json')}.md"
-        with open(text, encoding="utf-8") as stream:
+        document = read_packet(packets[-1][2])
+        with open(f"{packets[-1][2].removesuffix('.json')}.md", encoding="utf-8") as stream:
             packet = stream.read()
         self._tell("The packet the understudy was given, built from the demo agent's transcript and git:")
         print_lines("", *(f"    {line}" for line in packet.splitlines()))
@@ -122,6 +130,13 @@ class Show:
             f"From the limit on the screen to the successor: {self._seconds:.1f} s.",
             "With your own agents: agent-relay doctor, then agent-relay <agent>",
         )
+        return {
+            "from": document.previous_agent,
+            "to": document.target_agent,
+            "limit_to_successor_s": round(self._seconds, 3),
+            "packet": document.model_dump(mode="json", by_alias=True, exclude_none=True),
+            "text": packet,
+        }
 
     def __enter__(self) -> Self:
         return self

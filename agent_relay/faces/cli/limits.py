@@ -41,13 +41,20 @@ def limits(*, as_json: AsJson = False) -> None:
     print_table(("agent", "scope", "model", "rests until", "because"), rows, empty="Nobody rests.")
 
 
-def clear(agent: Annotated[str, typer.Argument(help="The agent that may work again.")]) -> None:
+def clear(
+    agent: Annotated[str, typer.Argument(help="The agent that may work again.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {cleared: AGENT}.")] = False,
+) -> None:
     """Forget an agent's limits: it may be chosen again."""
     folders = get_folders()
     if not any(rest["agent"] == agent for rest in read_resting(folders.ledger)):
         raise WrongUseError(f"{agent} does not rest", hint="See: agent-relay limits")
     update_ledger(folders.ledger, lambda rests: drop_rests(rests, agent))
-    print_lines(f"{agent} may be chosen again.")
+    if as_json:
+        print_json({"cleared": agent})
+    else:
+        print_lines(f"{agent} may be chosen again.")
 
 
 FUNCTIONS: dict[str, Function] = {"": limits, "clear": clear}
