@@ -117,8 +117,8 @@ def test_a_disk_full_at_the_moment_of_the_limit_delays_the_handoff_and_loses_not
         toggle()
         session = work.wait_for_successor()
         assert len(session.done) == 1
-        assert list_agents(world) == ["understudy"]
-        assert list_troubles(world) == []
+        wait_until(lambda: list_agents(world) == ["understudy"], "its agent alone to be alive")
+        wait_until(lambda: list_troubles(world) == [], "no trouble to be told any more")
         said = [row["text"] for row in work.native_rows() if row["type"] == "say"]
         assert said == [PICKED_UP]
         work.stop()
@@ -139,7 +139,7 @@ def test_a_disk_without_room_for_the_packet_ends_the_session_with_its_reason(wor
         assert work.folder in ended.why
         told = str(world.ask("where", session=work.id)["message"])
         assert told == (f"→ The handoff failed: {ended.why}. Go on: agent-relay <agent> --session {work.id}")
-        assert list_agents(world) == []
+        wait_until(lambda: list_agents(world) == [], "no agent to be alive")
         toggle()
         world.open("understudy", session=work.id)
         session = work.wait_for_successor()

@@ -40,7 +40,7 @@ def command(world: RaceWorld, *words: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
         check=False,
     )
 
@@ -144,7 +144,7 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     world.start_daemon(pause_at=f"{when} {line}")
     race = world.race("demo", "understudy", test=TEST, apply=True)
     daemon = world.daemons[-1]
-    wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {when} {line}", limit_s=60)
+    wait_until(lambda: is_stopped(daemon.pid), f"the daemon froze {when} {line}")
     world.kill_daemons()
     world.start_daemon()
     if world.show(race)["resumable"]:
@@ -176,7 +176,7 @@ def test_a_daemon_that_dies_under_a_watched_race_is_replaced(world: RaceWorld) -
         lambda: any(one["state"] in {"running", "testing"} for one in world.runners(race)), "somebody runs"
     )
     os.kill(world.daemons[-1].pid, signal.SIGKILL)
-    out, err = watching.communicate(timeout=90)
+    out, err = watching.communicate(timeout=180)
     assert (watching.returncode, err) == (0, "")
     assert "The winner is 2-understudy." in out
 
@@ -223,7 +223,7 @@ def test_the_example_runs_as_it_stands(world: RaceWorld) -> None:
         env={**world.environ, "PYTHONPATH": CHECKOUT, "AGENT_RELAY": f"{sys.executable} -m agent_relay"},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=180,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -47,7 +47,7 @@ def test_a_race_that_is_told_to_end_stops_its_runners(world: RaceWorld, number: 
     race = find_begun(world)
     wait_until(lambda: [one["state"] for one in world.runners(race)] == ["running", "tested"], "one is done")
     process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == status
     assert f"Go on: agent-relay race resume {race}".encode() in err
     assert world.show(race)["state"] == "stopped"

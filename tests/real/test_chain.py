@@ -1,5 +1,5 @@
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
@@ -129,7 +129,7 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     assert refused.returncode == 3
     # Where an agent tells it twice, the more exact one comes later.
     told = {session.rested_until, read_work(world).rested_until}
-    resets = [datetime.fromisoformat(until).astimezone() for until in told]
+    resets = [datetime.fromisoformat(until).astimezone(UTC) for until in told]
     assert any(f"{at:%H:%M}" in refused.stderr for at in resets), refused.stderr
     other = world.open(world.relay("attach"))
     other.wait_for("hit your usage limit")

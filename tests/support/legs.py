@@ -188,7 +188,7 @@ def _let_leave(held: Held) -> None:
     with contextlib.suppress(OSError, EOFError, AssertionError):
         with Wire(held.folder) as wire:
             wire.ask("leave")
-        wait_until(lambda: not held.is_locked(), "the holder to leave", limit_s=5)
+        wait_until(lambda: not held.is_locked(), "the holder to leave", limit_s=20)
 
 
 def python(code: str) -> list[str]:

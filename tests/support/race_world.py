@@ -117,7 +117,7 @@ class RaceWorld(RelayWorld):
         wait_until(
             lambda: self.show(race)["state"] in states and not self.show(race)["active"],
             f"the race is {' or '.join(states)}",
-            limit_s=60,
+            limit_s=120,
         )
         return self.show(race)
 
@@ -140,7 +140,7 @@ def race_on_terminal(world: RaceWorld) -> "pexpect.spawn[str]":
         env={**world.environ, "PYTHONPATH": CHECKOUT},
         dimensions=(40, 120),
         encoding="utf-8",
-        timeout=60,
+        timeout=120,
     )
     person.expect("2-understudy.*finished.*passed")
     return person

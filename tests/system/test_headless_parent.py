@@ -31,7 +31,7 @@ def test_what_a_program_left_behind_ends_with_a_daemon_that_died_before_it_heard
         assert ours.recv(5, socket.MSG_PEEK) == b"ended"
         ours.close()
         parent.wait(60)
-        assert wait_for_end([(left, began)], limit_s=10)
+        assert wait_for_end([(left, began)], limit_s=60)
     finally:
         for pid, _ in session_members(parent.pid):
             os.kill(pid, signal.SIGKILL)

@@ -46,7 +46,7 @@ def test_a_process_that_waits_to_be_reaped_is_not_alive() -> None:
     start = born(child.pid)
     assert start is not None
     child.kill()
-    assert wait_for_end([(child.pid, start)], limit_s=10)
+    assert wait_for_end([(child.pid, start)], limit_s=60)
     assert born(child.pid) == start
     assert not is_alive(child.pid, start)
     child.communicate()
@@ -60,7 +60,7 @@ def test_a_session_ends_with_its_stubborn_and_its_stopped_members() -> None:
     members = session_members(child.pid)
     assert len(members) == 2
     os.kill(members[1][0], signal.SIGSTOP)
-    assert end_session(child.pid, start, polite_s=0.3, firm_s=10) == []
+    assert end_session(child.pid, start, polite_s=0.3, firm_s=60) == []
     assert session_members(child.pid) == []
     assert child.wait() == -signal.SIGKILL
     child.communicate()
@@ -71,7 +71,7 @@ def test_a_polite_session_ends_at_once_without_being_killed() -> None:
     child = _start("import signal\nprint('up', flush=True)\nwhile True: signal.pause()\n")
     start = born(child.pid)
     assert start is not None
-    assert end_session(child.pid, start, polite_s=10, firm_s=10) == []
+    assert end_session(child.pid, start, polite_s=10, firm_s=60) == []
     assert child.wait() == -signal.SIGTERM
     child.communicate()
 

@@ -128,7 +128,7 @@ say("answered " + repr(data)); os.read(0, 1)
 """
     ours, theirs = socket.socketpair()
     with hold(str(tmp_path), raw_python(code)) as held, Wire(held.folder) as wire:
-        ours.settimeout(20)
+        ours.settimeout(60)
         assert wire.ask("attach", (theirs.fileno(),), rows=24, cols=80)["ok"]
         theirs.close()
         wire.wait_for_text("up")

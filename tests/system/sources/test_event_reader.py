@@ -82,7 +82,7 @@ def test_a_silent_server_is_asked_anew_after_a_while() -> None:
 
     async def main() -> None:
         plays = [say_and_wait(CHUNKED, event(1)), say_and_wait(CHUNKED, event(2))]
-        heard, _ = await hear({"/event": plays}, 2, quiet_s=0.05)
+        heard, _ = await hear({"/event": plays}, 2, quiet_s=1.0)
         assert heard.numbers()[:2] == [1, 2]
 
     run(main())
