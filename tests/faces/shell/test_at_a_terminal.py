@@ -176,5 +176,7 @@ def test_figures_packets_and_the_view_of_all_sessions_are_a_command_away(person:
     person.terminal.wait_quiet(0.7)
     person.terminal.send("q")
     person.terminal.wait_until(lambda: ALTERNATE not in person.terminal.modes_left_on(), "its end")
+    # An Enter typed before the shell has the terminal again would be another key.
+    person.terminal.wait_quiet(0.7)
     person.type("!echo back from there")
     person.wait_for("(?m)^back from there")
