@@ -55,7 +55,7 @@ class Stream:
         self.process.send_signal(number)
         assert self.process.stdout is not None
         self.process.stdout.close()
-        status = self.process.wait(30)
+        status = self.process.wait(120)
         return 128 - status if status < 0 else status
 
 
@@ -65,7 +65,7 @@ def stream(terminals: Terminals) -> Iterator[Stream]:
     found = Stream(terminals.world, terminals.environ())
     yield found
     found.process.kill()
-    found.process.wait(30)
+    found.process.wait(120)
     if found.process.stdout is not None:
         found.process.stdout.close()
 
@@ -117,7 +117,7 @@ def test_a_reader_that_goes_away_ends_the_stream(stream: Stream) -> None:
     stream.next(type="daemon")
     assert stream.process.stdout is not None
     stream.process.stdout.close()
-    assert stream.process.wait(30) == 141
+    assert stream.process.wait(120) == 141
 
 
 def test_what_is_now_needs_no_daemon_and_starts_none(terminals: Terminals) -> None:
