@@ -86,9 +86,10 @@ an agent goes on in its own conversation.
 * A line that begins with `/` is a command, one with `!` is run by your own shell, and `@` completes a
   path.
 * What you typed before is kept for later shells, readable only by you and without secrets.
-* The line above the prompt says who has the next message, on which model, how full its context is, what
-  the session has cost as far as agents tell, and who rests until when. It is drawn again only when it
-  changes.
+* The line above the prompt says who has the next message, on which model, how full its context is, how
+  much of its usage windows is used and when they reset, what the session has cost as far as agents tell,
+  and who rests until when. It is drawn again only when it changes; in a narrow terminal what happens now
+  is the last thing that is left out.
 * Without a terminal nothing is waited for: the short help is printed, and the exit status is 2.
 
 | keys | do |

@@ -16,6 +16,15 @@ def world() -> Iterator[RelayWorld]:
         yield made
 
 
+def detach(person: ShellPerson) -> None:
+    """The person leaves the agent's own screen, and is back in the shell."""
+    person.terminal.send("\x1d")
+    person.terminal.wait_quiet(0.3)
+    person.type("/detach")
+    person.wait_for("Back in the shell")
+    person.terminal.wait_quiet(0.3)
+
+
 def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor(
     person: ShellPerson,
 ) -> None:
@@ -70,11 +79,7 @@ def test_attach_shows_the_same_conversation_and_comes_back_to_it(person: ShellPe
     person.type("typed on its screen")
     person.wait_for(r"(?s)typed on its screen.*demo heard you")
     person.wait_for("ready . demo")
-    person.terminal.send("\x1d")
-    person.terminal.wait_quiet(0.3)
-    person.type("/detach")
-    person.wait_for("Back in the shell")
-    person.terminal.wait_quiet(0.3)
+    detach(person)
     person.type("and on")
     person.wait_for(r"(?s)demo > and on.*demo heard you")
     person.wait_idle()
@@ -111,11 +116,7 @@ def test_an_agent_that_was_left_in_its_own_screen_is_named_when_the_shell_is_lef
     """It costs memory, and who forgot it would wonder what still works here."""
     person.type("/attach")
     person.wait_for("ready . demo")
-    person.terminal.send("\x1d")
-    person.terminal.wait_quiet(0.3)
-    person.type("/detach")
-    person.wait_for("Back in the shell")
-    person.terminal.wait_quiet(0.3)
+    detach(person)
     person.type("/exit")
     assert person.terminal.wait_exit(30) == 0
     back = f"Back: agent-relay attach {person.session()}. To end it: agent-relay stop {person.session()}"
@@ -175,11 +176,7 @@ def test_an_agent_at_work_on_its_own_screen_is_waited_for(person: ShellPerson) -
     person.wait_for("ready . demo")
     person.type("soon, please")
     person.wait_for("I begin")
-    person.terminal.send("\x1d")
-    person.terminal.wait_quiet(0.3)
-    person.type("/detach")
-    person.wait_for("Back in the shell")
-    person.terminal.wait_quiet(0.3)
+    detach(person)
     person.type("and on")
     person.wait_for(r"demo works on its own screen \(/attach shows it\)")
     person.wait_for(r"(?s)demo > and on.*demo heard you")
