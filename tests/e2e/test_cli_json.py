@@ -1,6 +1,7 @@
 """Everything printed for people has a JSON form with the same facts; and no colour where none is wanted."""
 
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,9 @@ def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWo
         assert (row["handoffs"], row["root"]) == (1, world.project)
         line = text.splitlines()[1].split()
         assert (line[0], line[1], line[3]) == ("ready", "understudy", session)
+    where = json.loads(run(world, "attach", "--json").out)
+    assert (where["session"], where["agent"], where["state"]) == (session, "understudy", "ready")
+    assert os.path.exists(where["socket"])
     assert rows_of(read_both(world, "status")[0], "resting")[0]["agent"] == "demo"
     assert "demo rests (account) until " in read_both(world, "status")[1]
     view, text = read_both(world, "limits")

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from agent_relay.client.session_loop import Place
     from agent_relay.system.folders import Folders
 
-HELP = """usage: agent-relay attach [SESSION]
+HELP = """usage: agent-relay attach [SESSION] [--json]
 
 Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
 ends with SESSION. The screen is repainted exactly; /detach behind the relay key (Ctrl-] unless configured)
-leaves again.
+leaves again. With --json it is printed where the session is, and nothing is attached.
 """
 
 
@@ -31,6 +31,8 @@ def run(words: list[str]) -> int:
     if "--help" in words or "-h" in words:
         sys.stdout.write(HELP)
         return ExitCode.DONE
+    as_json = "--json" in words
+    words = [word for word in words if word != "--json"]
     if words and words[0].startswith("-"):
         raise WrongUseError(f"attach does not know {words[0]!r}", hint="See: agent-relay attach --help")
     if len(words) > 1:
@@ -46,6 +48,11 @@ def run(words: list[str]) -> int:
             f"session {session} works without a screen",
             hint=f"Wait for its end, or end it: agent-relay stop {session}",
         )
+    if as_json:
+        from agent_relay.faces.cli.printing import print_json
+
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        return ExitCode.DONE
     return follow(folders, connection, answer)
 
 
