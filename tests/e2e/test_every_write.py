@@ -59,6 +59,17 @@ def begin(world: RelayWorld, lives_for: int) -> tuple[str, subprocess.Popen[byte
     return session, daemon
 
 
+def spare(world: RelayWorld, daemon: subprocess.Popen[bytes]) -> bool:
+    """Whether the doomed daemon has lived; nothing kills it from now on, or another one serves."""
+    os.unlink(f"{world.folder}/armed")
+    # It may have been told to die a moment ago: one that answers after that lives on.
+    wait_until(lambda: daemon.poll() is not None or world.answers(), "a death or an answer")
+    lived = daemon.poll() is None
+    if not lived:
+        world.start_daemon()
+    return lived
+
+
 def see_whole_packets(world: RelayWorld, session: str) -> int:
     """How many packets can be seen; each of them is whole, whoever was killed while writing it."""
     packets = list_packets(f"{world.project}/.agent-relay/sessions/{session}")
@@ -85,17 +96,14 @@ def fail_over(lives_for: int) -> bool:
     with relay_world() as world:
         session, daemon = begin(world, lives_for)
         wait_until(lambda: daemon.poll() is not None or is_over(world, session), "a death or an end")
-        os.unlink(f"{world.folder}/armed")
-        lived = daemon.poll() is None
+        lived = spare(world, daemon)
         assert see_whole_packets(world, session) <= 1
-        if not lived:
-            world.start_daemon()
         found = settle(world, session)
         assert (found.agent, found.state in (State.READY, State.BUSY)) == ("understudy", True)
         assert [leg.agent for leg in found.legs if not leg.is_over] == ["understudy"]
         assert (len(found.done), found.packets, see_whole_packets(world, session)) == (1, 1, 1)
         assert has_environment(found)
-        assert find_left_over(world) == []
+        wait_until(lambda: find_left_over(world) == [], "nothing is left over")
         end(world, session)
     return lived
 
@@ -130,14 +138,11 @@ def open_session(lives_for: int) -> bool:
         lived = False
         with contextlib.suppress(RelayError):
             lived = bool(world.open("demo"))
-        os.unlink(f"{world.folder}/armed")
-        if not world.answers():
-            daemon.wait()
-            world.start_daemon()
+        spare(world, daemon)
         session = ask_again(world)
         wait_until(lambda: len(agents_alive(world)) == 1, "no second agent is left")
         wait_until(lambda: len(os.listdir(world.folders.legs)) == 1, "no second leg is left")
-        assert find_left_over(world) == []
+        wait_until(lambda: find_left_over(world) == [], "nothing is left over")
         assert git(world.project, "status", "--porcelain") == ""
         end(world, session)
     return lived
