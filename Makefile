@@ -12,6 +12,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
 # Most tests wait for other processes most of the time: two of them keep one core at work.
 AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# The real agents compute more while they start; what they wait for leaves room for one more on two cores.
+REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
 .PHONY: help check format lint types floors fast test real coverage bench demo wheel docs clean
 
@@ -55,11 +57,11 @@ test: $(VENV)/.dev ## everything; installs what it needs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench'
-	$(PYTEST) -n 2 -m real
+	$(PYTEST) $(REAL_AT_ONCE) -m real
 
 real: $(VENV)/.dev ## the tests that drive the four real CLIs
 	$(BIN)/python tests/support/install_clis.py
-	$(PYTEST) -n 2 -m real
+	$(PYTEST) $(REAL_AT_ONCE) -m real
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench and not timed' --cov --cov-report=
