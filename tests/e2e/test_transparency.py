@@ -100,10 +100,12 @@ def test_a_program_shows_the_same_directly_and_attached(tmp_path: object, name: 
 def test_a_live_display_is_laid_out_the_same(tmp_path: object, program: list[str]) -> None:
     """Numbers change by themselves; frames, headings, colors and modes must not."""
     assert shutil.which(program[0])
-    with at_terminal(program) as direct:
+    # Both write down how they were last used.
+    argv = ["env", "-u", "XDG_CONFIG_HOME", f"HOME={tmp_path}", *program]
+    with at_terminal(argv) as direct:
         direct.wait_for("PID")
         settle(direct)
-        with hold(str(tmp_path), program) as held, at_terminal(client(held.socket)) as attached:
+        with hold(str(tmp_path), argv) as held, at_terminal(client(held.socket)) as attached:
             attached.wait_for("PID")
             settle(attached)
             rows = [

