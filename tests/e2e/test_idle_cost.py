@@ -63,4 +63,4 @@ def test_idle_sessions_cost_no_processor_time() -> None:
         wait_until(lambda: is_quiet(world), "everything has settled")
         assert len(read_spent(world)) == 7, "a daemon, three holders, three terminals"
         # On a busy machine the last of the work may come even later: then it is looked at once more.
-        wait_until(lambda: is_idle(world), "nobody spends anything")
+        assert is_idle(world) or is_idle(world)

@@ -12,6 +12,7 @@ import pytest
 from agent_relay.domain.adapter import Transcript
 from agent_relay.logic.transcripts.usage.marks import Memory, Used
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
+from agent_relay.system.processes import children
 from agent_relay.system.usage import UsageRead, read_usage
 from agent_relay.system.usage_crew import LEAST_BYTES, Task, start_crew
 from tests.house import tree
@@ -20,7 +21,6 @@ from tests.house import tree
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 LINES = Transcript(reader="claude-jsonl", folder="{home}/p", pattern="*.jsonl", usage=("{home}/p/*.jsonl",))
 FILES = 9
-HAS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 _READ = """
 import resource, sys
 from pathlib import Path
@@ -54,8 +54,7 @@ def _read(home: Path, name: str, hands: int) -> UsageRead:
 
 
 def _list_children() -> list[int]:
-    listed = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return [int(child) for child in listed.split()]
+    return [child for child, _ in children(os.getpid())]
 
 
 def test_several_readers_find_what_one_does(tmp_path: Path) -> None:
@@ -81,7 +80,6 @@ def test_a_file_that_cannot_be_read_is_told_of_once(tmp_path: Path) -> None:
     assert outputs == [one for one in range(1, 10) if one != 5 and (one != 6 or not unreadable)]
 
 
-@pytest.mark.skipif(not HAS_CHILDREN, reason="children are listed in /proc here, which there is none of")
 def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
     """Somebody kills them all, or memory runs out: nobody has read these files, and nobody is left."""
     # A terabyte of nothing each, so that they are at it still.
@@ -100,7 +98,6 @@ def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
     assert _list_children() == before
 
 
-@pytest.mark.skipif(not HAS_CHILDREN, reason="children are listed in /proc here, which there is none of")
 def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:
     """Ctrl-C, or a mistake of ours: readers end with the command that asked for them."""
     _fill(tmp_path)
@@ -112,7 +109,6 @@ def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:
     assert _list_children() == before
 
 
-@pytest.mark.skipif(not HAS_CHILDREN, reason="children are listed in /proc here, which there is none of")
 def test_little_is_read_by_the_command_itself() -> None:
     """A process is not worth a few megabytes."""
     tasks = [Task(USAGE_READERS["claude-jsonl"], "/gone", LEAST_BYTES - 1, Memory())]
