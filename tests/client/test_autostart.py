@@ -204,15 +204,14 @@ def test_an_idle_daemon_does_not_wake_up(folders: Folders) -> None:
     """It lives for weeks on battery."""
     with start(folders) as connection:
         connection.subscribe()
-        before: list[str] = []
+        wait_until(lambda: _is_asleep(connection.pid, 0.3), "the last of the work to settle")
+        assert _is_asleep(connection.pid, 1.5)
 
-        def is_asleep() -> bool:
-            nonlocal before
-            earlier, before = before, _switches(connection.pid)
-            time.sleep(1.5)  # the observation itself; the first ones may still see the last of the work
-            return _switches(connection.pid) == before == earlier
 
-        wait_until(is_asleep, "a daemon that sleeps")
+def _is_asleep(pid: int, seconds: float) -> bool:
+    before = _switches(pid)
+    time.sleep(seconds)  # the observation itself
+    return _switches(pid) == before
 
 
 def _switches(pid: int) -> list[str]:

@@ -40,17 +40,6 @@ def is_quiet(world: RelayWorld) -> bool:
     return read_spent(world) == before
 
 
-def is_idle(world: RelayWorld) -> bool:
-    """Whether in `IDLE_S` seconds nobody spent more than a tick, or woke up more than twice."""
-    before = read_spent(world)
-    time.sleep(IDLE_S)
-    after = read_spent(world)
-    return after.keys() == before.keys() and all(
-        ticks - before[name][0] <= 1 and wakeups - before[name][1] <= 2
-        for name, (ticks, wakeups) in after.items()
-    )
-
-
 @pytest.mark.slow
 def test_idle_sessions_cost_no_processor_time() -> None:
     """Terminals stay open for days, on batteries: a wake-up a second would be felt."""
@@ -61,6 +50,11 @@ def test_idle_sessions_cost_no_processor_time() -> None:
         for session in os.listdir(f"{world.project}/.agent-relay/sessions"):
             world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
         wait_until(lambda: is_quiet(world), "everything has settled")
-        assert len(read_spent(world)) == 7, "a daemon, three holders, three terminals"
-        # On a busy machine the last of the work may come even later: then it is looked at once more.
-        assert is_idle(world) or is_idle(world)
+        before = read_spent(world)
+        assert len(before) == 7, "a daemon, three holders, three terminals"
+        time.sleep(IDLE_S)
+        after = read_spent(world)
+        assert after.keys() == before.keys()
+        for name, (ticks, wakeups) in after.items():
+            assert ticks - before[name][0] <= 1, name
+            assert wakeups - before[name][1] <= 2, name

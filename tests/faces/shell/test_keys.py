@@ -90,16 +90,11 @@ def test_nothing_is_painted_while_nothing_happens(person: ShellPerson) -> None:
     person.type("hello")
     person.wait_for("demo heard you")
     person.wait_idle()
-    painted = -1
-
-    def is_still() -> bool:
-        nonlocal painted
-        before, painted = painted, len(person.terminal.raw)
-        for _ in range(40):
-            person.terminal.pump()
-        return before == painted
-
-    wait_until(is_still, "nothing is painted")
+    person.terminal.wait_quiet(1)
+    before = len(person.terminal.raw)
+    for _ in range(40):
+        person.terminal.pump()
+    assert len(person.terminal.raw) == before
 
 
 def test_a_command_that_is_interrupted_leaves_the_shell_open(person: ShellPerson) -> None:
