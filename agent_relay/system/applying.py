@@ -10,6 +10,7 @@ from agent_relay.logic.race.changes import Change, Kind
 from agent_relay.system.files import cannot_write
 from agent_relay.system.race_git import (
     Store,
+    own_index,
     read_changes,
     read_line,
     render_failure,
@@ -32,13 +33,13 @@ class Plan:
     changes: tuple[Change, ...]
 
 
-def plan_apply(root: str, store: Store, *, base: str, result: str, index: str) -> Plan:
+def plan_apply(root: str, store: Store, *, base: str, result: str) -> Plan:
     """What makes of the tree `root`, as it is now, one that has `result`'s changes since `base` as well.
 
     A three-way merge without a working tree. Raises RelayError, naming the paths, where both sides changed
     the same lines or something that git does not know of is in the way. Nothing is changed.
     """
-    now = write_snapshot(root, store, index, parent=base)
+    now = write_snapshot(root, store, parent=base)
     merged = _merge(root, store, now, result)
     changes = read_changes(root, store, now, merged)
     inner = [change.path for change in changes if change.is_repository]
@@ -54,7 +55,7 @@ def plan_apply(root: str, store: Store, *, base: str, result: str, index: str) -
     return Plan(merged, changes)
 
 
-def apply_plan(root: str, store: Store, plan: Plan, *, index: str, staging: str) -> None:
+def apply_plan(root: str, store: Store, plan: Plan, *, staging: str) -> None:
     """The working tree has the plan's contents; the user's index is as it was.
 
     Everything is written into `staging`, on the same disk, before the first file changes place. Raises
@@ -62,15 +63,15 @@ def apply_plan(root: str, store: Store, plan: Plan, *, index: str, staging: str)
     """
     remove_tree(staging)
     written = [change.path for change in plan.changes if change.kind is not Kind.DELETED]
-    variables = store.variables(index)
-    run_git(root, "read-tree", plan.result, environ=variables)
     try:
-        for start in range(0, len(written), _BATCH):
-            batch = written[start : start + _BATCH]
-            run_git(
-                root, "checkout-index", "--force", "--quiet", f"--prefix={staging}/", "--", *batch,
-                environ=variables,
-            )  # fmt: skip
+        with own_index(store) as variables:
+            run_git(root, "read-tree", plan.result, environ=variables)
+            for start in range(0, len(written), _BATCH):
+                batch = written[start : start + _BATCH]
+                run_git(
+                    root, "checkout-index", "--force", "--quiet", f"--prefix={staging}/", "--", *batch,
+                    environ=variables,
+                )  # fmt: skip
         _move(root, staging, plan)
     except OSError as error:
         raise cannot_write(error.filename or root, error) from error

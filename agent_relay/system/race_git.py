@@ -1,7 +1,9 @@
 """Git as a race uses it: working trees as commits in a store of the race's own, and what tells them apart."""
 
 import os
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
@@ -9,6 +11,10 @@ from agent_relay.logic.race.changes import Change, parse_changes
 from agent_relay.system.files import cannot_write, write_atomic
 from agent_relay.system.git_program import Answer, GitMissingError, ask_git
 
+_SOME_LEFT_OUT = 1
+"""How `git add --ignore-errors` ends where single files failed, be it to be read or to be written down."""
+_TRIES = 3
+"""Files may go between git's two looks at them, which ends it: a process that was left may still write."""
 WORK_S = 600.0
 """How long git may take over a big tree; far above what a look at a warm one takes."""
 _INDEX_BYTES = 256 << 20
@@ -106,21 +112,57 @@ def open_store(folder: str, root: str) -> Store:
     return Store(folder, objects)
 
 
-def write_snapshot(tree: str, store: Store, index: str, *, parent: str = "") -> str:
+@contextmanager
+def own_index(store: Store) -> Iterator[dict[str, str]]:
+    """The variables for commands on `store` with an index that nobody else writes, gone afterwards.
+
+    Two looks at one tree may overlap, and git of a killed daemon may still be at work: with one file for
+    both, or with the lock such a git has left, half a tree would be taken for the whole. Raises RelayError.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="index-", dir=store.folder, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise cannot_write(store.folder, error) from error
+    with folder as path:
+        yield store.variables(os.path.join(path, "index"))
+
+
+def write_snapshot(tree: str, store: Store, *, parent: str = "") -> str:
     """The commit that holds all files of the working tree `tree` that git does not ignore.
 
-    Written to `store` only; `index` is a file of ours that is overwritten. What cannot be read is left out.
-    The same files under the same parent give the same commit. Raises RelayError.
+    Written to `store` only. What cannot be read is left out. The same files under the same parent give the
+    same commit. Raises RelayError.
     """
-    copy_index(tree, index)
-    variables = store.variables(index)
-    # A repository within that has no commit, or a file nobody may read, fails alone.
-    try_git(tree, "add", "--all", "--ignore-errors", ".", environ=variables)
-    written = run_git(tree, "write-tree", environ=variables).decode("ascii").strip()
-    parents = ("-p", parent) if parent else ()
-    message = ("-m", "agent-relay race")
-    commit = run_git(tree, "commit-tree", written, *parents, *message, environ=variables | _IDENTITY)
+    with own_index(store) as variables:
+        _add_all(tree, variables)
+        written = run_git(tree, "write-tree", environ=variables).decode("ascii").strip()
+        parents = ("-p", parent) if parent else ()
+        message = ("-m", "agent-relay race")
+        commit = run_git(tree, "commit-tree", written, *parents, *message, environ=variables | _IDENTITY)
     return commit.decode("ascii").strip()
+
+
+def _add_all(tree: str, variables: Mapping[str, str]) -> None:
+    """The index of `variables` has every file of `tree` that can be read. Raises RelayError."""
+    for _ in range(_TRIES):
+        copy_index(tree, variables["GIT_INDEX_FILE"])
+        added = try_git(tree, "add", "--all", "--ignore-errors", ".", environ=variables)
+        if added.ok or (added.code == _SOME_LEFT_OUT and not added.cut and _has_all(tree, variables)):
+            return
+        if added.timed_out:
+            break
+    raise RelayError(f"git add failed in {tree}: {render_failure(added)}")
+
+
+def _has_all(tree: str, variables: Mapping[str, str]) -> bool:
+    """Whether git left out only what fails alone: a repository within, or a file nobody may read."""
+    words = ("ls-files", "--modified", "--others", "--exclude-standard", "-z")
+    paths = run_git(tree, *words, environ=variables).split(b"\0")[:-1]
+    return not any(_is_readable(os.path.join(os.fsencode(tree), path)) for path in paths)
+
+
+def _is_readable(path: bytes) -> bool:
+    return os.path.islink(path) or (os.path.isfile(path) and os.access(path, os.R_OK))
 
 
 def copy_index(tree: str, target: str) -> None:

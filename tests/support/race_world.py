@@ -114,11 +114,14 @@ class RaceWorld(RelayWorld):
 
     def wait_for_race(self, race: str, *states: str) -> Row:
         """The race once it is in one of these states and nothing is done for it any more."""
-        wait_until(
-            lambda: self.show(race)["state"] in states and not self.show(race)["active"],
-            f"the race is {' or '.join(states)}",
-            limit_s=120,
-        )
+        try:
+            wait_until(
+                lambda: self.show(race)["state"] in states and not self.show(race)["active"],
+                f"the race is {' or '.join(states)}",
+                limit_s=120,
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.tell(race)}") from None
         return self.show(race)
 
 

@@ -28,16 +28,15 @@ class World:
         self.store: Store
         self.store, (tree,), _ = place(self.root, folder / "race", git, "1-ann")
         self.tree = Path(tree)
-        self.index = str(folder / "race" / "index")
-        self.base = write_snapshot(tree, self.store, self.index)
+        self.base = write_snapshot(tree, self.store)
 
     def apply(self, *, stop_after: str = "") -> list[str]:
         """The paths that were written; with `stop_after` only planned."""
-        result = write_snapshot(str(self.tree), self.store, self.index, parent=self.base)
-        plan = plan_apply(str(self.root), self.store, base=self.base, result=result, index=self.index)
+        result = write_snapshot(str(self.tree), self.store, parent=self.base)
+        plan = plan_apply(str(self.root), self.store, base=self.base, result=result)
         if stop_after != "plan":
             staging = find_staging(str(self.root), "agent-relay-race")
-            apply_plan(str(self.root), self.store, plan, index=self.index, staging=staging)
+            apply_plan(str(self.root), self.store, plan, staging=staging)
         return [change.path for change in plan.changes]
 
 
@@ -148,7 +147,7 @@ def test_line_endings_come_as_the_user_s_git_writes_them(tmp_path: Path, git: Gi
     (world.root / ".gitattributes").write_text("*.dos text eol=crlf\n")
     world.store, (tree,), _ = place(world.root, tmp_path / "race2", git, "2-bob")
     world.tree = Path(tree)
-    world.base = write_snapshot(tree, world.store, world.index)
+    world.base = write_snapshot(tree, world.store)
     (world.tree / "x.dos").write_bytes(b"one\r\ntwo\r\n")
     world.apply()
     assert (world.root / "x.dos").read_bytes() == b"one\r\ntwo\r\n"
@@ -158,10 +157,10 @@ def test_a_disk_that_refuses_while_staging_changes_nothing(world: World) -> None
     """Everything is written before the first file changes place."""
     work(world.tree)
     before = read_files(str(world.root))
-    result = write_snapshot(str(world.tree), world.store, world.index, parent=world.base)
-    plan = plan_apply(str(world.root), world.store, base=world.base, result=result, index=world.index)
+    result = write_snapshot(str(world.tree), world.store, parent=world.base)
+    plan = plan_apply(str(world.root), world.store, base=world.base, result=result)
     with pytest.raises(RelayError):
-        apply_plan(str(world.root), world.store, plan, index=world.index, staging="/proc/full/staging")
+        apply_plan(str(world.root), world.store, plan, staging="/proc/full/staging")
     assert read_files(str(world.root)) == before
 
 

@@ -55,7 +55,7 @@ def test_afterwards_the_repository_is_as_it_was(root: Path, tmp_path: Path, git:
     assert len(list_worktrees(str(root))) == 4
     for number, tree in enumerate(trees):
         Path(tree, f"new {number}.txt").write_text("new\n")
-        write_snapshot(tree, store, str(tmp_path / "index"))
+        write_snapshot(tree, store)
     for name, tree in zip(("1-ann", "2-bob", "3-eve"), trees, strict=True):
         assert remove_worktree(str(root), tree, branch=f"race-{name}") == ""
     assert look_from_outside(root, git) == before
@@ -214,16 +214,15 @@ def test_changes_are_read_from_commits_and_uncommitted_files_alike(
 ) -> None:
     """Some agents commit, some do not, and some leave a repository or an unreadable thing behind."""
     store, (tree,), _ = place(root, tmp_path / "race", git, "1-ann")
-    index = str(tmp_path / "index")
-    base = write_snapshot(tree, store, index)
-    assert read_changes(tree, store, base, write_snapshot(tree, store, index, parent=base)) == ()
+    base = write_snapshot(tree, store)
+    assert read_changes(tree, store, base, write_snapshot(tree, store, parent=base)) == ()
     Path(tree, "a.txt").write_text("one\n2\nthree\nfour, changed\n")
     git(tree, "commit", "-qam", "by the agent")
     Path(tree, ODD).write_bytes(b"other")
     git(tree, "mv", "sub/deep.txt", "sub/deeper.txt")
     git(tree, "init", "-q", "empty")
     Path(tree, "debug.log").write_text("ignored\n")
-    result = write_snapshot(tree, store, index, parent=base)
+    result = write_snapshot(tree, store, parent=base)
     changes = {change.path: change for change in read_changes(tree, store, base, result)}
     assert set(changes) == {"a.txt", ODD, "sub/deep.txt", "sub/deeper.txt"}
     assert [(span.first, span.last) for span in changes["a.txt"].spans] == [(4, 4)]

@@ -71,7 +71,7 @@ class Place:
             reason=reason,
             luggage=self.luggage,
         )
-        return write_snapshot(runner.tree, self.open_store(), self._index(runner.name))
+        return write_snapshot(runner.tree, self.open_store())
 
     def has_tree(self, runner: Runner) -> bool:
         """Whether the runner's worktree is still there."""
@@ -84,7 +84,7 @@ class Place:
     def look(self, race: Race, runner: Runner) -> Look:
         """What the runner has changed since the base. Raises RelayError."""
         store = self.open_store()
-        result = write_snapshot(runner.tree, store, self._index(runner.name), parent=race.base)
+        result = write_snapshot(runner.tree, store, parent=race.base)
         changes = read_changes(self.root, store, race.base, result)
         return Look(result, changes, *count_lines(self.root, store, race.base, result))
 
@@ -94,9 +94,9 @@ class Place:
 
     def apply(self, race: Race, runner: Runner) -> int:
         """How many files of the user's tree were written. Raises RelayError; then none was."""
-        store, index = self.open_store(), self._index("apply")
-        plan = plan_apply(self.root, store, base=race.base, result=runner.result, index=index)
-        apply_plan(self.root, store, plan, index=index, staging=self._find_staging())
+        store = self.open_store()
+        plan = plan_apply(self.root, store, base=race.base, result=runner.result)
+        apply_plan(self.root, store, plan, staging=self._find_staging())
         return len(plan.changes)
 
     def end_tests(self, runner: Runner) -> None:
@@ -131,9 +131,6 @@ class Place:
     def open_store(self) -> Store:
         """The race's own objects. Raises RelayError."""
         return open_store(os.path.join(self.folder, "objects"), self.root)
-
-    def _index(self, name: str) -> str:
-        return os.path.join(self.folder, f"index-{name}")
 
     def _find_staging(self) -> str:
         return find_staging(self.root, f"agent-relay-race-{self.race}")
