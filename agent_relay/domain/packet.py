@@ -129,12 +129,15 @@ class Background(Document):
 
 
 class GitState(Document):
-    """The tree at the checkpoint. `fingerprint` is SHA-256 over HEAD, the index and the diff."""
+    """The tree at the checkpoint. `fingerprint` is SHA-256 over HEAD, the index and the diff.
+
+    `dirty` is `None` where nobody knows.
+    """
 
     root: str
     branch: str | None = None
     head: str | None = None
-    dirty: bool = False
+    dirty: bool | None = None
     fingerprint: str = ""
     note: str = ""
 

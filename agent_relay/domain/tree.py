@@ -27,17 +27,21 @@ class Tree:
     is `None` when HEAD is detached. `fingerprint` is SHA-256 over HEAD, the index, the contents of
     changed files and the names, sizes and times of untracked ones; empty without git. `omitted` counts
     changed or untracked paths beyond the listed ones.
+
+    Where git did not tell everything it is not `is_whole`, and `note` says why: what is missing is unknown
+    then, `dirty` is `None` unless a change was seen, and there is no fingerprint.
     """
 
     root: str
     is_git: bool = False
     branch: str | None = None
     head: str | None = None
-    dirty: bool = False
+    dirty: bool | None = False
     fingerprint: str = ""
     note: str = ""
     files: tuple[TreeFile, ...] = ()
     omitted: int = 0
+    is_whole: bool = True
 
 
 def render_path(path: str) -> str:

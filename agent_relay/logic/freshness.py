@@ -13,10 +13,12 @@ _SHORT = 12
 def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     """What is no longer as the packet says; empty where nothing changed or nothing can be compared."""
     then = packet.git
+    is_seen = then is not None and bool(then.head or then.fingerprint)
+    if not tree.is_whole:
+        return (f"whether the tree changed cannot be told: {tree.note}",) if is_seen else ()
     if then is None or not tree.is_git:
         return ("the tree is no longer a git work tree",) if then is not None and then.head else ()
-    found: list[str] = []
-    is_seen = bool(then.head or then.fingerprint)  # else a file from elsewhere named a repository, no more
+    found: list[str] = []  # where nothing was seen, a file from elsewhere named a repository, no more
     if is_seen and then.head != tree.head:
         found.append(f"HEAD was {_name(then.head)}, now it is {_name(tree.head)}")
     if (is_seen or then.branch) and then.branch != tree.branch:

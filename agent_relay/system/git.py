@@ -2,14 +2,14 @@
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.tree import Tree, TreeFile, render_path
-from agent_relay.system.git_program import Answer, GitMissingError, ask_git
+from agent_relay.system.git_program import TIMEOUT_S, Answer, GitMissingError, ask_git
 
 _LISTED_FILES = 1000
 _LISTED_UNTRACKED = 200
@@ -18,6 +18,7 @@ _STATTED_UNTRACKED = 5000
 _NAMES_BYTES = 4 << 20
 _HASHED_FILE_BYTES = 8 << 20
 _HASHED_TOTAL_BYTES = 32 << 20
+_UNREADABLE = "git cannot read"
 
 _DIFF = (
     "diff",
@@ -30,9 +31,6 @@ _DIFF = (
 _STATUS = ("status", "--porcelain=v2", "-z", "--branch", "--untracked-files=no", "--find-renames")
 _UNTRACKED = ("ls-files", "--others", "--exclude-standard", "-z")
 
-# Without refreshing the index, a file that was only touched shows as a header with nothing below it.
-_BARE_HEADER = re.compile(r"^diff --git .*\n(?=diff --git |\Z)", re.MULTILINE)
-
 _STATES = (
     ("rebase-merge", "a rebase is in progress"),
     ("rebase-apply", "a rebase or am is in progress"),
@@ -41,17 +39,6 @@ _STATES = (
     ("REVERT_HEAD", "a revert is in progress"),
     ("BISECT_LOG", "a bisect is in progress"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    r"""The diff of the working tree against HEAD; undecodable bytes are written `\xNN`.
-
-    `cut` is true where it was longer than asked for.
-    """
-
-    text: str
-    cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,51 +52,62 @@ class _Entry:
     previous: bytes | None = None
 
 
-def find_root(cwd: str) -> str | None:
-    """The toplevel of the work tree `cwd` lies in, or `None` outside of one and without git."""
+def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
+    """The toplevel of the work tree `cwd` lies in, or `None` outside of one and without git.
+
+    Raises RelayError where git does not say it within `limit_s` seconds: another folder must not stand in.
+    """
+    why = "git did not answer in time"
     try:
-        (answer,) = ask_git(cwd, ("rev-parse", "--show-toplevel"))
-    except GitMissingError:
-        return None
+        (answer,) = ask_git(cwd, ("rev-parse", "--show-toplevel"), timeout_s=limit_s)
+        is_known = not answer.timed_out
+    except GitMissingError as problem:
+        if not problem.is_exhausted:
+            return None
+        is_known, why = False, f"git cannot be started: {problem}"
+    if not is_known:
+        raise RelayError(f"cannot tell which repository {cwd} is in: {why}", hint="Try again in a moment.")
     return _line(answer) or None
 
 
-def read_tree(cwd: str) -> Tree:
-    """The state of the tree `cwd` lies in; without git or a work tree, a Tree whose `note` says why."""
+def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
+    """The state of the tree `cwd` lies in; without git or a work tree, a Tree whose `note` says why.
+
+    `limit_s` is how many seconds each of git's answers may take.
+    """
     folder = os.path.realpath(cwd)
     try:
-        top, git_dir = ask_git(cwd, ("rev-parse", "--show-toplevel"), ("rev-parse", "--absolute-git-dir"))
+        top, git_dir = ask_git(
+            cwd, ("rev-parse", "--show-toplevel"), ("rev-parse", "--absolute-git-dir"), timeout_s=limit_s
+        )
         root = _line(top)
         if not root:
-            return Tree(folder, note=_why_no_tree(folder, top, git_dir))
+            note = _why_no_tree(folder, top, git_dir)
+            is_whole = not note.startswith(_UNREADABLE)
+            return Tree(folder, dirty=False if is_whole else None, note=note, is_whole=is_whole)
         status, names, counts = ask_git(
-            root, _STATUS, _UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--"), limit_bytes=_NAMES_BYTES
+            root,
+            *(_STATUS, _UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--")),
+            limit_bytes=_NAMES_BYTES,
+            timeout_s=limit_s,
         )
-        if not status.ok and not status.cut:
-            return Tree(root, is_git=True, note=f"git cannot read this repository: {_error(status)}")
+        if not status.ok and (status.timed_out or not status.cut):
+            note = f"{_UNREADABLE} this repository: {_error(status)}"
+            return Tree(root, is_git=True, dirty=None, note=note, is_whole=False)
         if not counts.ok and b"branch.oid (initial)" in status.out:
-            counts = _count_from_nothing(root)
+            counts = _count_from_nothing(root, limit_s)
     except GitMissingError as problem:
-        reason = "git is not installed" if os.path.isdir(cwd) else f"the folder cannot be entered: {problem}"
-        return Tree(folder, note=reason)
+        return _describe_missing(folder, problem)
     return _build_tree(root, _line(git_dir), status, names, counts)
 
 
-def read_diff(cwd: str, *, limit_bytes: int) -> Diff:
-    """The tree's diff against HEAD, at most `limit_bytes` of it; empty outside a work tree."""
-    try:
-        (top,) = ask_git(cwd, ("rev-parse", "--show-toplevel"))
-        root = _line(top)
-        if not root:
-            return Diff("")
-        command = (*_DIFF, "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short")
-        (answer,) = ask_git(root, (*command, "HEAD", "--"), limit_bytes=limit_bytes)
-        if answer.code not in (0, -9) and not answer.out:
-            (answer,) = ask_git(root, (*command, "--cached", "--"), limit_bytes=limit_bytes)
-    except GitMissingError:
-        return Diff("")
-    text = answer.out.decode("utf-8", "backslashreplace")
-    return Diff(_BARE_HEADER.sub("", text), cut=answer.cut)
+def _describe_missing(folder: str, problem: GitMissingError) -> Tree:
+    if problem.is_exhausted:
+        return Tree(folder, dirty=None, note=f"git cannot be started: {problem}", is_whole=False)
+    is_there = os.path.isdir(folder)
+    return Tree(
+        folder, note="git is not installed" if is_there else f"the folder cannot be entered: {problem}"
+    )
 
 
 def _line(answer: Answer) -> str:
@@ -126,23 +124,25 @@ def _error(answer: Answer) -> str:
 
 
 def _why_no_tree(folder: str, top: Answer, git_dir: Answer) -> str:
-    if git_dir.ok:
+    if git_dir.ok and not top.timed_out:
         return "a repository without a work tree"
     error = _error(top)
     if "not a git repository (or any" not in error:
-        return f"git cannot read this folder: {error}"
+        return f"{_UNREADABLE} this folder: {error}"
     # git walks past a repository with a torn HEAD as if it were not there.
     while not os.path.lexists(os.path.join(folder, ".git")):
         folder, below = os.path.dirname(folder), folder
         if folder == below:
             return ""
-    return "git cannot read this folder: its .git is damaged"
+    return f"{_UNREADABLE} this folder: its .git is damaged"
 
 
-def _count_from_nothing(root: str) -> Answer:
+def _count_from_nothing(root: str, limit_s: float) -> Answer:
     """Line counts before the first commit: against the empty tree, whose name depends on the hash used."""
-    (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"))
-    (counts,) = ask_git(root, (*_DIFF, "--numstat", "-z", _line(empty), "--"), limit_bytes=_NAMES_BYTES)
+    (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
+    (counts,) = ask_git(
+        root, (*_DIFF, "--numstat", "-z", _line(empty), "--"), limit_bytes=_NAMES_BYTES, timeout_s=limit_s
+    )
     return counts
 
 
@@ -157,16 +157,23 @@ def _build_tree(root: str, git_dir: str, status: Answer, names: Answer, counts: 
     notes = list(_notes(git_dir, entries, unborn=head == "(initial)", detached=branch == "(detached)"))
     if status.cut or names.cut or counts.timed_out:
         notes.append("the list of changes is incomplete")
+    # Of a list that was too long the same part comes again; of one that failed, nobody knows what is missing.
+    is_whole = not names.timed_out and (names.ok or names.cut)
+    if not is_whole:
+        notes.append(f"git did not list untracked files: {_error(names)}")
     tree = Tree(
         root,
         is_git=True,
         branch=None if branch == "(detached)" else branch,
         head=None if head == "(initial)" else head,
-        dirty=bool(entries or untracked),
+        dirty=bool(entries or untracked) or (False if is_whole else None),
         note="; ".join(notes),
         files=tuple(files),
         omitted=len(entries) + len(untracked) - len(files),
+        is_whole=is_whole,
     )
+    if not is_whole:
+        return tree
     return replace(tree, fingerprint=_fingerprint(root, headers, entries, untracked))
 
 

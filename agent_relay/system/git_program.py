@@ -1,6 +1,7 @@
 """Runs the git program without side effects: no locks, hooks, pagers, prompts, monitors or fetches."""
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
@@ -13,6 +14,7 @@ from types import MappingProxyType
 TIMEOUT_S = 10.0
 LIMIT_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 16
+_EXHAUSTED = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 # Command-line configuration outranks every file, and git hands it on to submodules.
 _OVERRIDES = (
@@ -44,7 +46,14 @@ NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 class GitMissingError(Exception):
-    """There is no git program to run, or no such folder to run it in."""
+    """There is no git program to run, or no such folder to run it in.
+
+    Or the machine can start no program now: `is_exhausted`, and nothing is known of git then.
+    """
+
+    def __init__(self, why: str, *, is_exhausted: bool = False) -> None:
+        super().__init__(why)
+        self.is_exhausted = is_exhausted
 
 
 @dataclass(slots=True)
@@ -106,7 +115,8 @@ def _start(cwd: str, command: Sequence[str], environ: Mapping[str, str]) -> subp
             start_new_session=True,
         )
     except OSError as problem:
-        raise GitMissingError(problem.strerror or "git cannot be started") from problem
+        why = problem.strerror or "git cannot be started"
+        raise GitMissingError(why, is_exhausted=problem.errno in _EXHAUSTED) from problem
 
 
 def _drain(
@@ -131,8 +141,9 @@ def _drain(
             for key, _ in ready:
                 process, answer, into = key.data
                 chunk = os.read(key.fd, _CHUNK_BYTES)
-                if chunk and len(into) < limit_bytes:
-                    into += chunk[: limit_bytes - len(into)]
+                room = limit_bytes - len(into)
+                into += chunk[:room]
+                if chunk and len(chunk) <= room:
                     continue
                 if chunk:
                     answer.cut = True

@@ -131,3 +131,13 @@ def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() 
     )
     assert list_later(facts, "alpha", began + timedelta(minutes=2))[0].startswith("1 more prompt was given")
     assert list_later(facts, "alpha", began + timedelta(minutes=3)) == ()
+
+
+def test_a_tree_that_could_not_be_read_has_not_lost_anything() -> None:
+    """A slow disk is no reason to tell a successor that all commits are gone."""
+    slow = Tree("/r", is_git=True, dirty=None, note="git did not answer", is_whole=False)
+    assert verify_freshness(build(THEN), slow) == (
+        "whether the tree changed cannot be told: git did not answer",
+    )
+    assert verify_freshness(build(GitState(root="/r")), slow) == ()
+    assert verify_freshness(build(None), slow) == ()

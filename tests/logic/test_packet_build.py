@@ -82,6 +82,15 @@ def test_the_tree_and_the_signal_are_told() -> None:
     ]
 
 
+def test_a_tree_that_could_not_be_read_says_why() -> None:
+    """Without git's facts a successor should look for itself, and know it."""
+    slow = Tree("/r", dirty=None, note="git cannot read this folder: it did not answer", is_whole=False)
+    packet = build_packet(FIRST, OCCASION, tree=slow)
+    assert packet.git is not None
+    assert (packet.git.root, packet.git.dirty, packet.git.note) == ("/r", None, slow.note)
+    assert build_packet(FIRST, OCCASION, tree=Tree("/r", note="git is not installed")).git is None
+
+
 def test_a_prompt_is_never_cut() -> None:
     """The user's unprocessed words reach the successor verbatim, whatever their length."""
     text = "word " * 20_000

@@ -126,6 +126,15 @@ def test_details_are_there() -> None:
     assert "Earlier packets of this session: /r/.agent-relay/sessions/S/resume" in text
 
 
+@pytest.mark.parametrize(
+    ("dirty", "says"), [(True, ", with uncommitted changes"), (False, ", clean"), (None, "")]
+)
+def test_only_a_tree_that_is_known_to_be_clean_is_called_so(*, dirty: bool | None, says: str) -> None:
+    """A successor that believes it throws away what nobody committed."""
+    git = {"root": "/r", "branch": "main", "note": "git did not answer", "dirty": dirty}
+    assert f"/r, branch main{says} (git did not answer)" in render(build(git=git))
+
+
 def test_the_waiting_prompt_is_verbatim() -> None:
     """Blank lines included: it may be code."""
     assert "```text\nthe WAITING\n\n\n\nprompt\n```" in render(build())

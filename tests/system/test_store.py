@@ -72,7 +72,7 @@ def test_unknown_is_left_out_of_the_document(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "resume" / "0001-beta.json").read_text())
     assert "next_task" not in document
     assert "blockers" not in document
-    assert document["git"] == {"root": "/r", "dirty": False}
+    assert document["git"] == {"root": "/r"}
     assert document["schema"] == "agent-relay/resume-packet"
     assert document["version"] == 1
 

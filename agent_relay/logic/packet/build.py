@@ -249,7 +249,7 @@ def _build_background(facts: Facts) -> tuple[Background, ...]:
 
 
 def _build_git(tree: Tree | None) -> GitState | None:
-    if tree is None or not tree.is_git:
+    if tree is None or (tree.is_whole and not tree.is_git):
         return None
     return GitState(
         root=render_path(tree.root),
