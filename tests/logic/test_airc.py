@@ -54,7 +54,7 @@ def test_a_foreign_handoff_becomes_a_packet() -> None:
             {"path": "b.py", "status": "read"},
         ],
         "next_task": "Read line 140.",
-        "git": {"root": "https://example.org/a.git", "branch": "main", "dirty": False},
+        "git": {"root": "https://example.org/a.git", "branch": "main"},
         "narrative": (
             "The test is red.\n\nTried a longer timeout.\n\n- auth.py:138-155 — the refresh\n- b.py"
         ),
