@@ -28,18 +28,20 @@ class KeptOut:
     """While its block runs, whoever imports the module `name` gets one that only looks like it.
 
     For clients of the network that a library brings along: as dear to load as the rest, and never used here.
-    What is taken from it can be named, and not called: that raises AttributeError. Where the true one is
-    loaded already it stays; whoever imports it later gets it.
+    What is taken from it can be named, and not called: that raises AttributeError. With `is_mute` it can be
+    called, too, for libraries that make marks and tables with it while they are loaded; only what comes of
+    that cannot be used. Where the true one is loaded already it stays; whoever imports it later gets it.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_mute: bool = False) -> None:
         self._name = name
+        self._kind = _Mute if is_mute else _NotHere
         self._is_out = False
 
     def __enter__(self) -> None:
         self._is_out = self._name not in sys.modules
         if self._is_out:
-            sys.modules[self._name] = _Likeness(self._name)
+            sys.modules[self._name] = _Likeness(self._name, self._kind)
 
     def __exit__(
         self,
@@ -52,12 +54,21 @@ class KeptOut:
 
 
 class _Likeness(ModuleType):
+    def __init__(self, name: str, kind: type) -> None:
+        super().__init__(name)
+        self._kind = kind
+
     def __getattr__(self, name: str) -> type:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _NotHere
+        return self._kind
 
 
 class _NotHere:
     def __init__(self, *_: object, **__: object) -> None:
         raise AttributeError("this was not loaded")
+
+
+class _Mute:
+    def __init__(self, *_: object, **__: object) -> None:
+        pass

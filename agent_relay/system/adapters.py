@@ -10,6 +10,7 @@ from typing import Literal
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.ids import AgentName
+from agent_relay.system.adapter_places import ADAPTER_FILE, list_folders, project_adapters, user_adapters
 from agent_relay.system.documents import parse_document, read_toml
 from agent_relay.system.folders import Folders
 from agent_relay.system.places import find_builtin_folder
@@ -27,7 +28,6 @@ __all__ = [
     "project_adapters",
 ]
 
-ADAPTER_FILE = "adapter.toml"
 RULES_FILE = "rules.toml"
 SCRIPTED = "scripted"
 """The capability of agents that only play a screenplay; nobody is handed to them unasked."""
@@ -56,7 +56,7 @@ def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, Loaded
     """
     places: list[tuple[Origin, str]] = [
         ("built-in", find_builtin_folder()),
-        ("user", os.path.join(folders.config, "adapters")),
+        ("user", user_adapters(folders.config)),
     ]
     if root:
         trusted = find_trusted(project_adapters(root), state=folders.state)
@@ -64,7 +64,7 @@ def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, Loaded
             places.append(("project", trusted))
     found: dict[AgentName, LoadedAdapter] = {}
     for origin, place in places:
-        for name in _list_folders(place):
+        for name in list_folders(place):
             found[AgentName(name)] = load_adapter(os.path.join(place, name), origin=origin)
     return dict(sorted(found.items()))
 
@@ -79,11 +79,6 @@ def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
     if adapter.name != os.path.basename(folder):
         raise ConfigurationError(f"{path}: name: {adapter.name!r} is not the name of its folder")
     return LoadedAdapter(adapter, folder, os.path.join(folder, RULES_FILE), origin)
-
-
-def project_adapters(root: str) -> str:
-    """Where a project keeps adapters of its own."""
-    return os.path.join(root, ".agent-relay", "adapters")
 
 
 def list_default_roster(adapters: Mapping[AgentName, LoadedAdapter]) -> tuple[str, ...]:
@@ -128,23 +123,3 @@ def _fill(path: str, environ: Mapping[str, str], home: str) -> str:
     for _ in range(_NESTING):
         filled = _FORM.sub(value, filled)
     return os.path.join(home, filled.removeprefix("~/"))
-
-
-def _list_folders(place: str) -> list[str]:
-    try:
-        with os.scandir(place) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry.path)
-            )
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise ConfigurationError(f"cannot list the adapters in {place}: {error.strerror}") from error
-
-
-def _has_files(folder: str) -> bool:
-    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error."""
-    with os.scandir(folder) as entries:
-        return any(not entry.name.startswith(".") for entry in entries)

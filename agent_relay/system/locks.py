@@ -4,10 +4,13 @@ import contextlib
 import fcntl
 import os
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
 from agent_relay.system.files import cannot_write
+
+_PAUSE_S = 0.05
 
 
 def take_lock(path: str, *, limit_s: float = 0.0) -> int | None:
@@ -30,6 +33,14 @@ def take_lock(path: str, *, limit_s: float = 0.0) -> int | None:
     except (BlockingIOError, TimeoutError):
         os.close(handle)
         return None
+    return handle
+
+
+def wait_for_lock(path: str, *, limit_s: float) -> int | None:
+    """As `take_lock` does, for any thread of any process: looks again and again until the time is over."""
+    end = time.monotonic() + limit_s
+    while (handle := take_lock(path)) is None and time.monotonic() < end:
+        time.sleep(_PAUSE_S)
     return handle
 
 

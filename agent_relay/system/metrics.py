@@ -1,21 +1,24 @@
-"""Gathers what a question about metrics is about, from files alone: our journals and the agents' records."""
+"""Gathers what a question about metrics is about, from files alone: our journals and the agents' records.
+
+It imports what finding the records needs; the rest is loaded while others read them.
+"""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.logic.fold import ImpossibleEventError
-from agent_relay.logic.metrics.chain import find_chain
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.work import SessionWork, fold_work
-from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_near_root, list_index, read_sessions_at
-from agent_relay.system.journal import read_events
 from agent_relay.system.metrics_looked import list_looked
 from agent_relay.system.usage import UsageRead, read_usage
+from agent_relay.system.usage_specs import load_specs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.metrics.legs import SessionWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Gathered:
     and no path of `places` leads elsewhere: nothing is under way, and everything could be read.
     """
 
-    works: list[SessionWork]
+    works: "list[SessionWork]"
     natives: list[Native]
     read: UsageRead
     is_ours_only: bool = False
@@ -58,7 +61,7 @@ def gather_metrics(
     hands: int = 1,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Gathered:
-    """Everything `wanted` is about; `hands` and `meanwhile` are for `read_usage`.
+    """Everything `wanted` is about; `hands` and `meanwhile` are for `read_usage`, which ours is done in, too.
 
     Raises WrongUseError for a session that is not there, or not only one.
     """
@@ -71,31 +74,50 @@ def gather_metrics(
     index = list_index(folders.sessions)
     known = set(places)
     everywhere = places + [one for one in index if one not in known]
-    problems: list[str] = []
-    works = _read_works(everywhere if wanted.is_all or wanted.session else places, now, problems)
-    adapters = load_adapters(folders, root=root)
-    specs = {str(name): one.adapter.transcript for name, one in adapters.items() if one.adapter.transcript}
-    home, index_path = environ.get("HOME", ""), folders.usage_index
-    read = read_usage(specs, index_path, home=home, environ=environ, hands=hands, meanwhile=meanwhile)
+    works, problems, looked = list["SessionWork"](), list[str](), list[str]()
+
+    def prepare() -> None:
+        meanwhile()
+        works.extend(_read_works(everywhere if wanted.is_all or wanted.session else places, now, problems))
+        looked.extend(list_looked(folders, root))
+
+    read = read_usage(
+        load_specs(folders, root=root), folders.usage_index, home=environ.get("HOME", ""), environ=environ,
+        hands=hands, meanwhile=prepare,
+    )  # fmt: skip
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
-    gathered.looked = [*read.looked, *list_looked(folders, root), *(_journal(*one) for one in everywhere)]
+    gathered.looked = [*read.looked, *looked, *(_journal(*one) for one in everywhere)]
     gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
     if wanted.session:
         _choose(gathered, wanted)
     elif not wanted.is_all:
-        gathered.places = {cwd: os.path.realpath(cwd) for cwd in {one.cwd for one in read.natives} if cwd}
-        inside = gathered.places[root] = os.path.realpath(root)
-        named = {native for work in works for leg in work.legs for native in leg.natives}
-        gathered.natives = [
-            native
-            for native in read.natives
-            if native.session in named or _is_below(gathered.places.get(native.cwd, ""), inside)
-        ]
+        _keep_inside(gathered, root)
     return gathered
 
 
-def _read_works(places: Iterable[tuple[str, str]], now: datetime, problems: list[str]) -> list[SessionWork]:
-    works = []
+def _keep_inside(gathered: Gathered, root: str) -> None:
+    """Narrow down to what was used at `root` or below it, or by our legs there."""
+    cwds = {native.cwd for native in gathered.natives}
+    gathered.places = {cwd: os.path.realpath(cwd) for cwd in cwds if cwd}
+    inside = gathered.places[root] = os.path.realpath(root)
+    named = {native for work in gathered.works for leg in work.legs for native in leg.natives}
+    gathered.natives = [
+        native
+        for native in gathered.natives
+        if native.session in named or _is_below(gathered.places.get(native.cwd, ""), inside)
+    ]
+
+
+def _read_works(
+    places: Collection[tuple[str, str]], now: datetime, problems: list[str]
+) -> "list[SessionWork]":
+    works = list["SessionWork"]()
+    if not places:
+        return works
+    from agent_relay.logic.fold import ImpossibleEventError
+    from agent_relay.logic.metrics.work import fold_work
+    from agent_relay.system.journal import read_events
+
     for session, root in places:
         path = _journal(session, root)
         try:
@@ -122,6 +144,8 @@ def _choose(gathered: Gathered, wanted: Wanted) -> None:
         what = "no session is" if not ours and not own else f"{len(ours) + len(own)} sessions are"
         raise WrongUseError(f"{what} named {text[:60]!r}", hint="See: agent-relay metrics --all")
     if wanted.is_chain:
+        from agent_relay.logic.metrics.chain import find_chain
+
         gathered.works, gathered.natives = find_chain(gathered.works, gathered.natives, ours, own)
     elif ours:
         named = {native for leg in ours[0].legs for native in leg.natives}

@@ -9,8 +9,13 @@ from decimal import Decimal
 from agent_relay.domain.loading import KeptOut
 from agent_relay.logic.metrics.rates import Rate
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from genai_prices.data_snapshot import DataSnapshot
+
 _HOUR_MS = 3_600_000
-_LIBRARY, _CLIENT = "genai_prices.data_snapshot", "httpx2"
+_LIBRARY, _CHECKER = "genai_prices", "pydantic"
+_FETCHER = f"{_LIBRARY}.update_prices"
 # One token more than a threshold is the first that pays its price.
 _ABOVE = 1
 
@@ -18,17 +23,29 @@ _ABOVE = 1
 def load_prices() -> None:
     """The library is there afterwards; dear to load, and only what shows money needs it.
 
-    The client by which it could fetch newer prices is not loaded with it: here it never does, and that
-    client is as dear as the rest.
+    What would fetch newer prices is not loaded with it, nor what would check those: here it never does, and
+    each is as dear as the rest.
     """
     if _LIBRARY in sys.modules:
         return
     try:
-        with KeptOut(_CLIENT):
-            importlib.import_module(_LIBRARY)
-    except AttributeError:
-        # A version that looks into its client when it is loaded.
+        with KeptOut(_FETCHER), KeptOut(_CHECKER, is_mute=True):
+            _try_out()
+    except (AttributeError, TypeError):
+        # A version that needs one of them for prices it has.
+        for name in [one for one in sys.modules if one.partition(".")[0] == _LIBRARY]:
+            del sys.modules[name]
         importlib.import_module(_LIBRARY)
+
+
+def _try_out() -> None:
+    """The library tells the price of the first model it knows."""
+    from genai_prices import data_snapshot
+
+    snapshot = data_snapshot.get_snapshot()
+    for provider in snapshot.providers[:1]:
+        for model in provider.models[:1]:
+            _ask(snapshot, model.id, datetime.now(UTC))
 
 
 class PriceList:
@@ -50,7 +67,7 @@ class PriceList:
         key = model, at_ms // _HOUR_MS if is_changing else -1
         rates = self._known.get(key)
         if rates is None:
-            rates = self._known[key] = self._ask(model, datetime.fromtimestamp(at_ms / 1000, UTC))
+            rates = self._known[key] = _ask(self._snapshot, model, datetime.fromtimestamp(at_ms / 1000, UTC))
         return rates
 
     @property
@@ -82,39 +99,41 @@ class PriceList:
             return False
         return isinstance(found.prices, list)
 
-    def _ask(self, model: str, at: datetime) -> Sequence[Rate]:
-        from genai_prices.types import TieredPrices
 
-        try:
-            provider, found = self._snapshot.find_provider_model(model, None, None, None)
-            prices = found.get_prices(at)
-        except LookupError:
-            return ()
-        starts = {
-            tier.start
-            for price in vars(prices).values()
-            if isinstance(price, TieredPrices)
-            for tier in price.tiers
-        }
+def _ask(snapshot: "DataSnapshot", model: str, at: datetime) -> Sequence[Rate]:
+    """The rates of the model at a moment, by rising size of the request."""
+    from genai_prices.types import TieredPrices
 
-        def cost(size: int, **more: int) -> Decimal:
-            from genai_prices import Usage
+    try:
+        provider, found = snapshot.find_provider_model(model, None, None, None)
+        prices = found.get_prices(at)
+    except LookupError:
+        return ()
+    starts = {
+        tier.start
+        for price in vars(prices).values()
+        if isinstance(price, TieredPrices)
+        for tier in price.tiers
+    }
 
-            usage = Usage(**{"input_tokens": size, "output_tokens": 0} | more)
-            return found.calc_price(usage, provider, genai_request_timestamp=at).total_price
+    def cost(size: int, **more: int) -> Decimal:
+        from genai_prices import Usage
 
-        def rate(above: int) -> Rate:
-            size = above + _ABOVE if above else 0
-            base = cost(size)
-            return Rate(
-                above=above,
-                input=cost(size + 1) - base,
-                cached=cost(size + 1, cache_read_tokens=1) - base,
-                cache_write=cost(size + 1, cache_write_tokens=1) - base,
-                cache_write_long=cost(size + 1, cache_write_tokens=1, cache_write_1h_tokens=1) - base,
-                output=cost(size, output_tokens=1) - base,
-            )
+        usage = Usage(**{"input_tokens": size, "output_tokens": 0} | more)
+        return found.calc_price(usage, provider, genai_request_timestamp=at).total_price
 
-        if not any(isinstance(price, Decimal | TieredPrices) for price in vars(prices).values()):
-            return ()
-        return tuple(rate(above) for above in sorted({0, *starts}))
+    def rate(above: int) -> Rate:
+        size = above + _ABOVE if above else 0
+        base = cost(size)
+        return Rate(
+            above=above,
+            input=cost(size + 1) - base,
+            cached=cost(size + 1, cache_read_tokens=1) - base,
+            cache_write=cost(size + 1, cache_write_tokens=1) - base,
+            cache_write_long=cost(size + 1, cache_write_tokens=1, cache_write_1h_tokens=1) - base,
+            output=cost(size, output_tokens=1) - base,
+        )
+
+    if not any(isinstance(price, Decimal | TieredPrices) for price in vars(prices).values()):
+        return ()
+    return tuple(rate(above) for above in sorted({0, *starts}))

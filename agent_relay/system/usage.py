@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.metrics.damage import Damage
 from agent_relay.logic.metrics.pool import Native, pool_marks
@@ -18,7 +17,7 @@ from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageRea
 from agent_relay.system.kept_reports import YOUNG_NS
 from agent_relay.system.transcript_files import query_database, read_small
 from agent_relay.system.usage_crew import Crew, Task, start_crew
-from agent_relay.system.usage_files import Found, find_usage_files, look_at
+from agent_relay.system.usage_files import Found, UsageSpec, find_usage_files, look_at
 from agent_relay.system.usage_index import Entry, UsageIndex, open_index
 from agent_relay.system.usage_part import Part, read_part
 
@@ -48,7 +47,7 @@ class UsageRead:
 
 
 def read_usage(
-    specs: Mapping[str, Transcript],
+    specs: Mapping[str, UsageSpec],
     index_path: str,
     *,
     home: str,
@@ -89,7 +88,7 @@ class _Files:
 
 
 def _plan(
-    specs: Mapping[str, Transcript],
+    specs: Mapping[str, UsageSpec],
     index: UsageIndex,
     done: UsageRead,
     *,

@@ -5,8 +5,8 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
-from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.shape import LINE_BYTES
 from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path
@@ -18,6 +18,26 @@ _DEPTH = 12
 _GUARD_BYTES = 256
 # The year 2262; some file systems take dates that fit no 64 bits in ns.
 _LATEST_NS = 2**63 - 1
+
+
+class UsageSpec(Protocol):
+    """What an adapter's `Transcript` says of records of usage: where they are, and who understands them."""
+
+    @property
+    def reader(self) -> str:
+        """The name of the reader."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the transcripts."""
+
+    @property
+    def pattern(self) -> str:
+        """Which files in it are some."""
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """The patterns of the records, where they are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +56,7 @@ class Found:
 
 
 def find_usage_files(
-    spec: Transcript, *, home: str, environ: Mapping[str, str], looked: list[str] | None = None
+    spec: UsageSpec, *, home: str, environ: Mapping[str, str], looked: list[str] | None = None
 ) -> list[Found]:
     """The files of the agent with this transcript, each once, by path; none where nothing is there.
 

@@ -12,12 +12,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-import filelock
 import msgspec
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.system.folders import ensure_private
+from agent_relay.system.locks import wait_for_lock
 from agent_relay.system.usage_files import Found
 
 VERSION = 4
@@ -179,9 +179,12 @@ def open_index(path: str) -> Iterator[UsageIndex]:
     with contextlib.ExitStack() as stack:
         try:
             ensure_private(os.path.dirname(path))
-            stack.enter_context(filelock.FileLock(f"{path}.lock", timeout=_WAIT_S, mode=0o600))
+            lock = wait_for_lock(f"{path}.lock", limit_s=_WAIT_S)
+            if lock is None:
+                raise TimeoutError
+            stack.callback(os.close, lock)
             index = _load(path)
-        except (RelayError, OSError, sqlite3.Error, filelock.Timeout) as error:
+        except (RelayError, OSError, sqlite3.Error) as error:
             _log.warning("usage-index-unused why=%s", type(error).__name__)
             index = UsageIndex(path, None)
         stack.callback(index.close)

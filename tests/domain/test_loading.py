@@ -40,6 +40,16 @@ def test_a_client_that_is_called_is_missed_at_once() -> None:
 
 
 @pytest.mark.usefixtures("_client")
+def test_what_is_called_of_a_mute_one_is_nothing_anybody_could_use() -> None:
+    """Marks on types, and tables of checks nobody makes: made while a library is loaded, and forgotten."""
+    with KeptOut("some_client", is_mute=True):
+        library = importlib.import_module("other_library")
+    with pytest.raises(AttributeError):
+        library.EMPTY.text  # noqa: B018 - asking is the test
+    assert importlib.import_module("some_client").Answer is not type(library.EMPTY)
+
+
+@pytest.mark.usefixtures("_client")
 def test_a_client_somebody_loaded_before_stays() -> None:
     """Two halves of a program with two different ones would be a riddle."""
     true = importlib.import_module("some_client")

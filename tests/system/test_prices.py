@@ -66,11 +66,12 @@ def test_the_librarys_own_client_is_not_loaded() -> None:
     """It is as dear as all the rest, and could ask the network; who wants it later gets the true one."""
     told = _run(
         "from agent_relay.system.prices import PriceList\n"
-        "print(len(PriceList().get_rates('claude-opus-4-8', 1_795_171_000_000)), 'httpx2' in sys.modules)\n"
-        "import httpx2\n"
-        "print(hasattr(httpx2, 'get'))"
+        "print(len(PriceList().get_rates('claude-opus-4-8', 1_795_171_000_000)))\n"
+        "print({'httpx2', 'pydantic', 'asyncio'} & set(sys.modules))\n"
+        "import httpx2, pydantic\n"
+        "print(hasattr(httpx2, 'get'), issubclass(pydantic.BaseModel, object))"
     )
-    assert told == "1 False\nTrue\n"
+    assert told == "1\nset()\nTrue True\n"
 
 
 def test_a_library_that_looks_into_its_client_gets_it(tmp_path: Path) -> None:
@@ -86,6 +87,38 @@ def test_a_library_that_looks_into_its_client_gets_it(tmp_path: Path) -> None:
         "print(sys.modules['genai_prices'].TIMEOUT)"
     )
     assert told == "Timeout(timeout=1)\n"
+
+
+SNAPSHOT = """
+import pydantic
+class Price(pydantic.BaseModel):
+    usd: int
+class Provider:
+    models = [Price(usd="7")]
+class Snapshot:
+    providers = [Provider]
+    def find_provider_model(self, model, *_):
+        raise LookupError(Provider.models[0].usd)
+def get_snapshot():
+    return Snapshot()
+"""
+
+
+def test_a_library_whose_prices_are_checked_gets_what_checks_them(tmp_path: Path) -> None:
+    """Another version may keep its prices in models of that: they must not be empty ones."""
+    package = tmp_path / "genai_prices"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "types.py").write_text("class TieredPrices: ...\n")
+    (package / "data_snapshot.py").write_text(SNAPSHOT)
+    told = _run(
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from agent_relay.system.prices import load_prices\n"
+        "load_prices()\n"
+        "from genai_prices import data_snapshot\n"
+        "print(data_snapshot.Provider.models)"
+    )
+    assert told == "[Price(usd=7)]\n"
 
 
 def _run(code: str) -> str:

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from agent_relay.logic.metrics.legs import SessionWork
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.work import SessionWork
 
 
 def find_chain(

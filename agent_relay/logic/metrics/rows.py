@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Literal
 
 from agent_relay.domain.session import State
+from agent_relay.logic.metrics.by import By
+from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.turns import cut_turns
-from agent_relay.logic.metrics.work import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.transcripts.usage.marks import Used
 
-By = Literal["session", "leg", "agent", "model", "day"]
 DAY_MS = 86_400_000
 QUARTER_MS = 900_000
 """Days in every zone, and prices, begin with a quarter of an hour."""

@@ -7,10 +7,10 @@ from datetime import datetime, time, timedelta, tzinfo
 from agent_relay.domain.spending import Budget, Mark, Spending
 from agent_relay.logic.metrics.damage import Damage, tell_damage
 from agent_relay.logic.metrics.figures import render_cost
+from agent_relay.logic.metrics.legs import SessionWork, to_ms
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.rows import Question, sum_rows
-from agent_relay.logic.metrics.work import SessionWork, to_ms
 
 _NAMED = 3
 """How many models without a known price are named."""

@@ -1,7 +1,6 @@
-"""What a session's journal says of its legs, its waiting and its handoffs, as spans of time."""
+"""Folds a session's journal into its work: its legs, its waiting and its handoffs, as spans of time."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import datetime
 
 from agent_relay.domain.event import (
@@ -16,61 +15,9 @@ from agent_relay.domain.event import (
 )
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_event
+from agent_relay.logic.metrics.legs import LegWork, Passing, SessionWork, Span, to_ms
 
 _OVER = frozenset({State.ENDED, State.STOPPING})
-WAITING = frozenset({State.LIMITED, State.RESTING})
-"""The states in which a session waits for a limit to end, or for somebody to go on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The session was in `state` from `begin` to `end`, with the leg `leg`, epoch in ms."""
-
-    state: State
-    leg: str
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """A handoff that was done: begun by a limit or not, from what called for it to the successor at work."""
-
-    from_leg: str
-    leg: str
-    at: int
-    took_ms: int
-    is_failover: bool
-
-
-@dataclass(slots=True)
-class LegWork:
-    """One leg's time, epoch in ms, and the native sessions it has been at.
-
-    `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
-    present for one that lives.
-    """
-
-    leg: str
-    agent: str
-    begin: int
-    end: int
-    natives: list[str] = field(default_factory=list)
-    limits: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class SessionWork:
-    """One session of ours as its journal tells it; one that `is_under_way` changes as time passes."""
-
-    session: str
-    root: str
-    cwd: str
-    task: str
-    legs: list[LegWork]
-    spans: list[Span]
-    passings: list[Passing]
-    is_under_way: bool = False
 
 
 def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
@@ -86,11 +33,6 @@ def fold_work(events: Iterable[Event], now: datetime) -> SessionWork | None:
         if session is not None:
             work.take(before, session, event)
     return None if session is None else work.build(session, to_ms(now))
-
-
-def to_ms(at: datetime) -> int:
-    """`at` as an epoch in ms."""
-    return int(at.timestamp() * 1000)
 
 
 class _Work:
@@ -178,21 +120,3 @@ class _Work:
 
 def _leg(session: Session) -> str:
     return session.legs[-1].id if session.legs else ""
-
-
-def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:
-    """Which of the legs that were at one native session something in it is the work of; `None` for none.
-
-    The newest that had begun, as far as one had; a leg's last words may be written while it is being ended.
-    """
-    found = None
-    for leg in legs:
-        if leg.begin - EARLY_MS <= at <= leg.end + LATE_MS and (found is None or leg.begin <= at):
-            found = leg
-    return found
-
-
-EARLY_MS = 2_000
-"""A native record may be dated a moment before the leg's first journal line."""
-LATE_MS = 10_000
-"""What an agent wrote while it was being ended is still the leg's."""

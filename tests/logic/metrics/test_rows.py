@@ -5,12 +5,13 @@ from decimal import Decimal
 import pytest
 
 from agent_relay.domain.session import State
+from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.chain import find_chain
+from agent_relay.logic.metrics.legs import LegWork, Passing, SessionWork, Span
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Rate
-from agent_relay.logic.metrics.rows import By, Question, Row, sum_rows
+from agent_relay.logic.metrics.rows import Question, Row, sum_rows
 from agent_relay.logic.metrics.turns import Turn, cut_turns
-from agent_relay.logic.metrics.work import LegWork, Passing, SessionWork, Span
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Prompted, Used
 
 HOUR = 3_600_000

@@ -7,10 +7,10 @@ import pytest
 
 from agent_relay.domain.spending import Budget, Mark
 from agent_relay.logic.metrics.damage import Damage
+from agent_relay.logic.metrics.legs import LegWork, SessionWork, to_ms
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Rate
 from agent_relay.logic.metrics.spent import count_spending, find_day, tell_uncounted
-from agent_relay.logic.metrics.work import LegWork, SessionWork, to_ms
 from agent_relay.logic.transcripts.usage.marks import Used
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)

@@ -21,7 +21,8 @@ from agent_relay.domain.event import (
     Unknown,
 )
 from agent_relay.domain.session import State
-from agent_relay.logic.metrics.work import LegWork, SessionWork, find_leg, fold_work
+from agent_relay.logic.metrics.legs import LegWork, SessionWork, find_leg
+from agent_relay.logic.metrics.work import fold_work
 
 BEGIN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ZERO = 1_795_168_800_000

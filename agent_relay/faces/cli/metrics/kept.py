@@ -16,11 +16,23 @@ def run(words: list[str]) -> int:
     if report:
         sys.stdout.write(report)
         return ExitCode.DONE
-    return _load_command()(words)
+    return _answer_anew(words)
+
+
+def _answer_anew(words: list[str]) -> int:
+    """The exit status. Words understood here need no typer, which is as dear as all the answer needs."""
+    with Calmly():
+        from agent_relay.faces.cli.metrics.answer import answer
+        from agent_relay.faces.cli.metrics.asked import parse_plain
+    asked = parse_plain(words)
+    if asked is None:
+        return _load_command()(words)
+    answer(asked, words)
+    return ExitCode.DONE
 
 
 def _load_command() -> Callable[[list[str]], int]:
-    """What answers anew."""
+    """What understands any words."""
     with Calmly():
-        from agent_relay.faces.cli.metrics.command import run as run_anew
-    return run_anew
+        from agent_relay.faces.cli.metrics.command import run as run_any
+    return run_any

@@ -9,8 +9,9 @@ from datetime import date
 from agent_relay.faces.cli.metrics.table import drop_empty, get_width, is_plain_output, render_tables
 from agent_relay.faces.cli.metrics.view import COLUMNS, HEADERS, build_row, list_cells
 from agent_relay.faces.cli.printing import print_lines
+from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_count
-from agent_relay.logic.metrics.rows import By, Row
+from agent_relay.logic.metrics.rows import Row
 from agent_relay.system.metrics import Gathered
 
 _BAR_WIDTH = 30

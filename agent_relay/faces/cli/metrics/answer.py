@@ -1,0 +1,77 @@
+"""Answers a question about metrics: others read the records first, and meanwhile the rest is loaded."""
+
+import os
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.loading import Calmly
+from agent_relay.faces.cli.metrics.asked import Asked
+from agent_relay.faces.cli.metrics.question import build_question
+from agent_relay.logic.metrics.by import KNOWN, By
+from agent_relay.system.folders import get_folders
+from agent_relay.system.kept_reports import keep_report
+from agent_relay.system.metrics import Wanted, gather_metrics
+from agent_relay.system.metrics_looked import Looked
+from agent_relay.system.usage_crew import count_hands
+
+_SINCE = re.compile(r"([0-9]{1,5})([hdw])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def answer(asked: Asked, words: list[str]) -> None:
+    """The report is on standard output; it is kept for the same `words`, where that can be.
+
+    Raises WrongUseError for what cannot be asked.
+    """
+    if (asked.everything and (asked.session or asked.chain)) or (asked.as_json and asked.as_csv):
+        raise WrongUseError(
+            "metrics: these options do not go together", hint="See: agent-relay metrics --help"
+        )
+    began_ns, now, environ = time.time_ns(), datetime.now(UTC), Looked(os.environ)
+    by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
+    gathered = gather_metrics(
+        get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
+        cwd=os.getcwd(), environ=environ, now=now, hands=count_hands(), meanwhile=_load,
+    )  # fmt: skip
+    from agent_relay.faces.cli.metrics.report import tell
+
+    text = tell(asked, gathered, by, since_ms, now)
+    # Since so long ago is another moment next time.
+    if gathered.is_lasting and not _SINCE.fullmatch(asked.since):
+        keep_report(
+            get_folders().reports, build_question(words), text, paths=gathered.looked, names=environ.names,
+            began_ns=began_ns, places=gathered.places,
+        )  # fmt: skip
+
+
+def _load() -> None:
+    """What makes a report of what was gathered is there."""
+    with Calmly():
+        from agent_relay.faces.cli.metrics.report import load_prices
+
+        load_prices()
+
+
+def _parse_by(text: str) -> By:
+    for known in KNOWN:
+        if text == known:
+            return known
+    raise WrongUseError(f"there are no rows by {text[:20]!r}", hint=f"Known: {', '.join(KNOWN)}")
+
+
+def _parse_since(text: str, now: datetime) -> int:
+    """The moment in epoch ms, 0 for none: so long ago, or the beginning of a day here."""
+    if not text:
+        return 0
+    from agent_relay.logic.metrics.legs import to_ms
+
+    match = _SINCE.fullmatch(text)
+    try:
+        at = now - int(match[1]) * _UNITS[match[2]] if match else datetime.fromisoformat(text)
+        return to_ms(at if at.tzinfo else at.astimezone())
+    except (ValueError, OverflowError, OSError):
+        raise WrongUseError(
+            f"{text[:30]!r} is no time since when", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
+        ) from None

@@ -1,0 +1,38 @@
+"""Where adapters stand: in folders called like their agents, with us, with the user or in a project."""
+
+import os
+
+from agent_relay.domain.errors import ConfigurationError
+
+ADAPTER_FILE = "adapter.toml"
+
+
+def project_adapters(root: str) -> str:
+    """Where a project keeps adapters of its own."""
+    return os.path.join(root, ".agent-relay", "adapters")
+
+
+def user_adapters(config: str) -> str:
+    """Where the user keeps theirs, in our folder of configuration."""
+    return os.path.join(config, "adapters")
+
+
+def list_folders(place: str) -> list[str]:
+    """The names of the adapters' folders at `place`, sorted. Raises ConfigurationError."""
+    try:
+        with os.scandir(place) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry.path)
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"cannot list the adapters in {place}: {error.strerror}") from error
+
+
+def _has_files(folder: str) -> bool:
+    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error."""
+    with os.scandir(folder) as entries:
+        return any(not entry.name.startswith(".") for entry in entries)

@@ -1,0 +1,80 @@
+"""Where the agents' records are is read off adapters that come with us without checking them whole."""
+
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.adapters import load_adapters
+from agent_relay.system.folders import Folders
+from agent_relay.system.usage_files import UsageSpec
+from agent_relay.system.usage_specs import load_specs
+
+ADAPTER = """name = "{name}"
+letter = "Y"
+title = "Yours"
+[launch]
+program = "yours"
+[deliver]
+packet_by = "paste"
+opening = "Go on."
+[[quit]]
+keys = "q"
+wait_s = 1
+[transcript]
+reader = "demo-jsonl"
+folder = "{{home}}/yours"
+pattern = "*.jsonl"
+"""
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Of a user without adapters of their own."""
+    return Folders(*(f"{tmp_path}/{name}" for name in ("run", "state", "config", "cache")))
+
+
+def _tell(spec: UsageSpec) -> tuple[str, str, str, tuple[str, ...]]:
+    return spec.reader, spec.folder, spec.pattern, spec.usage
+
+
+def _checked(folders: Folders, root: str) -> dict[str, tuple[str, str, str, tuple[str, ...]]]:
+    adapters = load_adapters(folders, root=root)
+    return {name: _tell(one.adapter.transcript) for name, one in adapters.items() if one.adapter.transcript}
+
+
+def test_our_own_adapters_say_the_same_unchecked(folders: Folders, tmp_path: Path) -> None:
+    """Checking them costs a library, and whoever changes one has this test."""
+    found = load_specs(folders, root=f"{tmp_path}/work")
+    assert {name: _tell(spec) for name, spec in found.items()} == _checked(folders, f"{tmp_path}/work")
+    assert list(found) == sorted(found)
+    assert {"claude", "codex", "gemini", "opencode"} <= set(found)
+
+
+def test_a_users_adapter_is_one_of_them_and_takes_the_place_of_ours(folders: Folders, tmp_path: Path) -> None:
+    """Someone who keeps the records elsewhere says so in an adapter of the same name."""
+    for name in ("codex", "yours"):
+        path = tmp_path / "config/adapters" / name / "adapter.toml"
+        path.parent.mkdir(parents=True)
+        path.write_text(ADAPTER.format(name=name))
+    found = load_specs(folders, root=f"{tmp_path}/work")
+    assert _tell(found["codex"]) == _tell(found["yours"]) == ("demo-jsonl", "{home}/yours", "*.jsonl", ())
+    assert {name: _tell(spec) for name, spec in found.items()} == _checked(folders, f"{tmp_path}/work")
+
+
+@pytest.mark.parametrize("text", ["name = 1", "[transcript]\nreader = 1", "nothing"])
+def test_a_users_broken_adapter_is_told_of(folders: Folders, tmp_path: Path, text: str) -> None:
+    """Figures without an agent's would look right."""
+    path = tmp_path / "config/adapters/yours/adapter.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(ConfigurationError):
+        load_specs(folders, root=f"{tmp_path}/work")
+
+
+def test_a_place_that_is_not_to_be_looked_into_is_told_of(folders: Folders, tmp_path: Path) -> None:
+    """A link that leads nowhere is no folder without adapters."""
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/adapters").symlink_to("adapters")
+    with pytest.raises(ConfigurationError):
+        load_specs(folders, root=f"{tmp_path}/work")
