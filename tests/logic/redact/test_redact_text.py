@@ -200,13 +200,15 @@ def test_no_line_of_a_quarter_million_of_ordinary_source_is_changed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timed
-def test_no_line_of_the_standard_library_and_the_dependencies_is_changed() -> None:
+@pytest.mark.parametrize("part", range(8))
+def test_no_line_of_the_standard_library_and_the_dependencies_is_changed(part: int) -> None:
     """The whole corpus: more than a million lines by other people."""
     paths = sysconfig.get_paths()
     dependencies = [os.path.join(paths["purelib"], name) for name in os.listdir(paths["purelib"])]
-    lines, changed = _changed(_sources(paths["stdlib"], *dependencies))
+    everything = sorted(_sources(paths["stdlib"], *dependencies))
+    lines, changed = _changed(iter(everything[part::8]))
     assert changed == []
-    assert lines > 500_000
+    assert lines > 100_000
 
 
 @pytest.mark.parametrize(
