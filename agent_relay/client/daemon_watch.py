@@ -64,7 +64,11 @@ def keep(
     while True:
         began = time.monotonic()
         try:
-            is_stopped = _is_stopped(connect())
+            connection = connect()
+            if connect is find:
+                # How long one was missed says nothing about how long the next one lasts.
+                delay_s = FIRST_S
+            is_stopped = _is_stopped(connection)
         except (RelayError, OSError):
             is_stopped = connect is find  # it could not be started or spoken to, which may pass
         connect = find if is_stopped else start

@@ -111,6 +111,29 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
     assert daemon.asked == ["start", "start", "start", "find"]
 
 
+def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(folders: Folders) -> None:
+    """Stopped for an hour and started again, it may die in its first minute: nobody would see the limit."""
+    daemon = _Daemon(folders)
+
+    def begin() -> Connection:
+        if daemon.pauses:
+            raise _EnoughError
+        connection = daemon.start()
+        _end(folders, signal.SIGTERM)
+        return connection
+
+    def find() -> Connection:
+        if len(daemon.pauses) == 4:
+            daemon.start().close()
+        connection = daemon.find()
+        _end(folders, signal.SIGKILL)
+        return connection
+
+    with pytest.raises(_EnoughError):
+        keep(begin, find, pause=daemon.pauses.append)
+    assert [round(pause / daemon.pauses[0]) for pause in daemon.pauses] == [1, 2, 4, 8, 1]
+
+
 def test_a_daemon_that_cannot_be_started_is_tried_ever_more_rarely() -> None:
     """A typo in the configuration is mended in minutes; until then the machine has better things to do."""
     pauses: list[float] = []
