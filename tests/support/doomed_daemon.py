@@ -4,6 +4,7 @@ Counted is what changes a file or a folder, once `FOLDER/armed` is there; it hol
 to do. `FOLDER/done` gets one byte for each, so that a test knows how far it came.
 """
 
+import fcntl
 import os
 import signal
 import stat
@@ -22,15 +23,18 @@ _open, _write = os.open, os.write
 def _count() -> None:
     """One more change is about to be made; or the process is gone."""
     try:
-        with open(f"{FOLDER}/armed", "rb") as file:
-            lives_for = int(file.read())
+        file = open(f"{FOLDER}/armed", "rb")  # noqa: SIM115 - closed below
     except FileNotFoundError:
         return
-    handle = _open(f"{FOLDER}/done", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-    if os.fstat(handle).st_size >= lives_for:
-        os.kill(os.getpid(), signal.SIGKILL)
-    _write(handle, b"x")
-    os.close(handle)
+    with file:
+        # Who spares the daemon waits for this: what was counted before is counted to its end.
+        fcntl.flock(file, fcntl.LOCK_EX)
+        lives_for = int(file.read())
+        handle = _open(f"{FOLDER}/done", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        if os.fstat(handle).st_size >= lives_for:
+            os.kill(os.getpid(), signal.SIGKILL)
+        _write(handle, b"x")
+        os.close(handle)
 
 
 def _counted(change: Callable[..., object]) -> Callable[..., object]:
