@@ -94,7 +94,7 @@ UNDERSTUDY = [
 _MADE_UP = (
     (r"\b01[0-9A-HJKMNP-TV-Z]{24}\b", "01KAMADEUP0000000000000000"),
     (r"\b\d\d:\d\d\b", "20:15"),
-    (r"\b\d+\.\d (ms|s|min)\b", r"2.0 \1"),
+    (r"\b\d+(?:\.\d)? (?:ms|s|min)\b", "2.0 s"),
     (r"genai-prices [\d.]+, newest of [\d-]+", "genai-prices 0.2, newest of 2026-11-09"),
 )
 _CELLS = re.compile(r" {2,}")
@@ -161,7 +161,7 @@ STEPS = (
     Step("How the work went from hand to hand.", "/handoff history", "leg 6", begins="> /handoff history"),
     Step("What it took.", "/metrics", "Money: ", begins="> /metrics"),
     Step("The same conversation in the agent's own screen.", "/attach", "ready . understudy", last=5),
-    Step("There it is typed to as ever.", "Is anything left?", "Nothing is left", last=7),
+    Step("There it is typed to as ever.", "Is anything left?", r"(?s)Nothing is left.*ready . under", last=7),
 )
 
 
@@ -207,7 +207,7 @@ def _walk(person: ShellPerson) -> Iterator[tuple[str, str]]:
         person.terminal.wait_quiet(0.5)
         yield step.about, _cut(_read(person), step)
     person.terminal.send("\x1d")
-    person.wait_for("/detach")
+    person.wait_for("Esc leaves")
     yield "Ctrl-] asks relay while the agent has the screen.", _cut(_read(person), Step("", "", "", last=1))
     person.type("/detach")
     person.wait_for("Back in the shell")
