@@ -11,15 +11,17 @@ def ask_holder(leg_folder: str, op: str, **fields: object) -> dict[str, object]:
     folder = os.open(leg_folder, os.O_PATH | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(60)
+            # Waits for room among those not yet let in: with a limit it would be refused at once.
             connection.connect(f"/proc/self/fd/{folder}/sock")
+            connection.settimeout(60)
             connection.sendall(render_frame({"op": op, "id": 1, **fields}))
             reader = FrameReader()
-            while True:
-                for message in reader.feed(connection.recv(1 << 16)):
+            while data := connection.recv(1 << 16):
+                for message in reader.feed(data):
                     if message.get("id") == 1:
                         assert message["ok"], message
                         return message
+            raise ConnectionResetError(f"the holder in {leg_folder} ended before it answered")
     finally:
         os.close(folder)
 

@@ -22,8 +22,9 @@ def say(folder: str, name: str, data: bytes) -> bytes:
     answer = b""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(0.1)
+            # Waits for room among those not yet let in: with a limit it would be refused at once.
             connection.connect(f"/proc/self/fd/{handle}/{name}")
+            connection.settimeout(0.1)
             with contextlib.suppress(OSError):
                 connection.sendall(data)
             with contextlib.suppress(OSError):
