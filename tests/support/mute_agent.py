@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 
+from agent_relay.domain.handoff_event import HandoffBegun
 from agent_relay.domain.session import Session, State
 from tests.support.at_work import SCENES
 from tests.support.handoffs import write_screenplays
@@ -40,14 +41,15 @@ def set_mute(world: RelayWorld, *, mute: bool) -> None:
 
 
 def hand_over(world: RelayWorld, **terms: object) -> tuple[str, str]:
-    """A session, and its handoff, whose successor lives and is not ready for its packet."""
+    """A session, and its handoff, whose successor lives; one that is mute is not ready for its packet."""
     world.start_daemon()
     session = str(world.open("demo")["session"])
     world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
     world.open("understudy", session=session, **terms)
-    found = world.wait_for(session, lambda now: now.agent == "understudy" and is_alive(now), "it lives")
-    assert found.handoff is not None
-    return session, found.handoff.id
+    world.wait_for(session, lambda now: now.agent == "understudy" and is_alive(now), "it lives")
+    # From the journal: one that is not mute may have confirmed it already.
+    (begun,) = (event.body for event in world.events(session) if isinstance(event.body, HandoffBegun))
+    return session, begun.handoff
 
 
 def is_alive(session: Session) -> bool:
