@@ -148,7 +148,7 @@ def test_an_interrupted_command_is_130_and_says_nothing(words: tuple[str, ...]) 
             assert command.stdout.read(1), "it has begun"
             os.kill(command.pid, signal.SIGINT)
             command.stdout.read()
-            assert (command.stderr.read(), command.wait(30)) == (b"", 130)
+            assert (command.stderr.read(), command.wait(60)) == (b"", 130)
 
 
 def test_keys_come_from_a_pipe_and_the_screen_goes_into_one() -> None:
@@ -191,7 +191,7 @@ def test_an_agent_outlives_a_command_without_a_terminal() -> None:
             assert command.stdout.read(1)
             command.terminate()
             command.stdout.read()
-            assert command.wait(30) == 143
+            assert command.wait(60) == 143
         (session,) = json.loads(run(world, "status", "--json").out)["sessions"]
         assert session["agent"] == "demo"
         wait_until(

@@ -23,7 +23,7 @@ PLAYS = {
     "demo": [
         {
             "when": "limit",
-            "do": [{"wait_s": 0.3, "limit": "You've hit your session limit", "resets_in_s": 600}],
+            "do": [{"wait_s": 0.3, "limit": "You've hit your session limit", "resets_in_s": 3600}],
         },
         {"again": True, "do": [{"say": "demo heard you"}]},
     ],
