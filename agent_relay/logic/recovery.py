@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effect import LegGone, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.effect import LegGone, NoteRest, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered, PredecessorStopped
 from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step, Turn
 from agent_relay.domain.turn_event import TurnEnded
 from agent_relay.logic.context_window import turn_ended
 from agent_relay.logic.endings import leg_gone
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
 from agent_relay.logic.succession import (
@@ -21,14 +22,32 @@ from agent_relay.logic.succession import (
 )
 from agent_relay.logic.turns import begin_turn, end_resting, wait_or_end
 
+_BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
 _UNASKED = "the daemon was killed before an agent was asked"
 
 
-def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
+def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
     """What follows from what the journal says and whether the newest leg's holder lives.
 
     Every effect returned may have been performed before; performing it again changes nothing.
     """
+    return Outcome((), _note_again(session)).then(_take_up(session, world, leg_lives=leg_lives))
+
+
+def _note_again(session: Session) -> tuple[NoteRest, ...]:
+    """The limit that began what is under way: its daemon may have died before the ledger knew of it.
+
+    Not once that is done: what the user has cleared since would come back with every new daemon.
+    """
+    limit, handoff = session.limit, session.handoff
+    is_given_way = handoff is not None and handoff.reason == "rate_limit" and handoff.step in _BEFORE_IT_WORKS
+    if limit is None or not (session.state is State.LIMITED or is_given_way):
+        return ()
+    until = parse_moment(limit.until)
+    return (NoteRest(limit.agent, limit.scope, until, limit.text, model=limit.model),)
+
+
+def _take_up(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
     handoff, leg = session.handoff, session.living_leg
     if leg is not None and not leg_lives and not (handoff and handoff.step is Step.SPAWNING):
         return _leg_was_lost(session, leg, world)

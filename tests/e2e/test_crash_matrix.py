@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from agent_relay.domain.session import Session, State
+from agent_relay.system.glances import read_resting
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 
@@ -93,6 +94,8 @@ def test_a_daemon_killed_at_any_step_is_succeeded_by_one_that_finishes_the_failo
         assert len(found.done) == 1
         assert found.packets == 1
         assert has_environment(found)
+        wait_until(lambda: read_resting(world.folders.ledger), "the ledger knows who rests")
+        assert [rest["agent"] for rest in read_resting(world.folders.ledger)] == ["demo"]
         end(world, session)
 
 

@@ -3,20 +3,23 @@
 import pytest
 
 from agent_relay.domain.effect import (
+    Asked,
     Delivered,
     DeliverPacket,
     DeliverTask,
     LegGone,
+    NoteRest,
     Published,
     PublishPacket,
     Restarted,
     Spawned,
     SpawnLeg,
     StopLeg,
+    WakeAt,
 )
 from agent_relay.domain.session import State, Step
 from agent_relay.logic.fold import fold_events
-from tests.logic.story import Story
+from tests.logic.story import RESET, Story
 
 
 @pytest.mark.parametrize("leg_lives", [True, False])
@@ -57,3 +60,28 @@ def test_the_task_is_given_once_to_the_first_leg_when_it_is_ready() -> None:
     assert story.effects == [DeliverTask("L1")]
     assert story.happens(Restarted(leg_lives=True)).effects == [DeliverTask("L1")]
     assert story.says("busy").says("ready").effects == []
+
+
+@pytest.mark.parametrize("step", [Step.BEGUN, Step.STOPPED, Step.SPAWNING, Step.SPAWNED])
+def test_a_limit_whose_daemon_died_is_noted_by_the_next_one(step: Step) -> None:
+    """The ledger said that nobody rests, and other sessions began with the agent that had given way."""
+    story = Story().start().says("busy").to_step(step).happens(Restarted(leg_lives=True))
+    assert story.effects[0] == NoteRest("ann", "account", RESET, "You've hit it")
+
+
+def test_a_limit_that_was_all_the_journal_had_time_for_is_noted() -> None:
+    """The daemon died between the line that says it and what follows from it."""
+    whole = Story().start().says("busy").limit()
+    seen = next(event.number for event in whole.events if event.body.name == "signal.seen")
+    whole.refold(whole.events[:seen]).happens(Restarted(leg_lives=True))
+    assert whole.effects[0] == NoteRest("ann", "account", RESET, "You've hit it")
+
+
+def test_a_limit_of_before_is_not_noted_again() -> None:
+    """What the user has cleared since would come back with every new daemon."""
+    working = (
+        Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
+    )
+    assert working.effects == [WakeAt(RESET)]
+    by_hand = Story().start().happens(Asked("bob")).happens(Restarted(leg_lives=True))
+    assert by_hand.effects == [StopLeg("L1")]

@@ -49,18 +49,23 @@ def _hold(spec: "HolderSpec") -> None:
     except OSError as error:
         _report({"ok": False, "error": error.strerror, "errno": error.errno, "file": _name(error, spec)})
         return
-    leg.umask = os.umask(0o077)
-    emulator, why = _find_emulator(spec)
-    leg.serve(Output(emulator), answer)
-    _report(
-        {
-            "ok": True,
-            "pid": os.getpid(),
-            "child": leg.child.pid,
-            "born": leg.child.born,
-            "emulator_error": why,
-        }
-    )
+    try:
+        leg.umask = os.umask(0o077)
+        emulator, why = _find_emulator(spec)
+        leg.serve(Output(emulator), answer)
+        _report(
+            {
+                "ok": True,
+                "pid": os.getpid(),
+                "child": leg.child.pid,
+                "born": leg.child.born,
+                "emulator_error": why,
+            }
+        )
+    except BaseException:
+        # Nobody knows of this leg, and somebody may begin it anew: its child must not work beside that one.
+        leg.child.end_session()
+        raise
     leg.loop.run()
     _remove_socket(spec.leg_folder)
 
