@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
+from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for, prepare_streams
 from agent_relay.app.launching import Start, build_values, prepare_launch
@@ -131,7 +132,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
             luggage=_pack(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
         )
-        started = await _start_whole(spec)
+        started = await finish(start_holder, spec)
         watch.holder = await HolderConnection.open(made.folder)
     except asyncio.CancelledError:
         # The daemon leaves: what was begun is whole, and the next one adopts it.
@@ -147,16 +148,6 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
-
-
-async def _start_whole(spec: HolderSpec) -> Started:
-    """The holder lives, or could not be started; a cancelled caller leaves no half of it behind."""
-    starting = asyncio.ensure_future(asyncio.to_thread(start_holder, spec))
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait({starting})
-        raise
 
 
 async def _undo(made: legs.Leg, started: Started | None) -> None:

@@ -6,12 +6,11 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
-from functools import partial
-from typing import TypeVar
 
+from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.launching import Start, prepare_launch
 from agent_relay.app.legs import Luggage
@@ -34,7 +33,6 @@ from agent_relay.system.transcripts import read_facts
 
 _log = logging.getLogger(__name__)
 _FOLDER = "narratives"
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,17 +124,17 @@ class Narrating:
             return Narrated(Kind.UNABLE)
         try:
             told = await self._ask(occasion, loaded, spec)
-            return await _finish(partial(self._keep, occasion, told)) if told.text else told
+            return await finish(self._keep, occasion, told) if told.text else told
         except RelayError as error:
             return fail(error.sentence)
 
     async def _ask(self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative) -> Narrated:
-        native = await _finish(partial(self._find_native, occasion, loaded))
+        native = await finish(self._find_native, occasion, loaded)
         if native is None:
             return Narrated(Kind.NOTHING)
-        folder = await _finish(self._make_folder)
+        folder = await finish(self._make_folder)
         try:
-            plan = await _finish(partial(self._prepare, occasion, loaded, spec, native, folder))
+            plan = await finish(self._prepare, occasion, loaded, spec, native, folder)
             request = build_request(occasion.focus)
             for sign, escaped in loaded.adapter.deliver.packet_escapes.items():
                 request = request.replace(sign, escaped)
@@ -209,18 +207,6 @@ class Narrating:
             except RelayError as error:
                 _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
         return Narrated(told.kind, text)
-
-
-async def _finish(work: Callable[[], _Found]) -> _Found:
-    """What `work` returns, done in a thread; a cancelled caller waits for its end."""
-    working = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(working)
-    except asyncio.CancelledError:
-        while not working.done():
-            with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({working})
-        raise
 
 
 def _remove(folder: str) -> None:

@@ -70,6 +70,24 @@ def test_apply_brings_the_winner_s_change_and_clean_leaves_nothing_else(world: R
     }
 
 
+def test_a_race_that_is_stopped_while_git_makes_a_worktree_has_stopped_when_git_has(world: RaceWorld) -> None:
+    """Who goes on at once must not make a worktree where git of the race before still makes it."""
+    git = shutil.which("git")
+    slow = Path(world.folder, "bin", "git")
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\ncase " $* " in *" worktree add "*) sleep 3;; esac\nexec {git} "$@"\n')
+    slow.chmod(0o755)
+    world.environ["PATH"] = f"{slow.parent}:{world.environ['PATH']}"
+    world.start_daemon()
+    race = world.race("demo", "understudy", test=TEST, apply=True)
+    wait_until(lambda: "worktree add" in " ".join(world.processes().values()), "git makes a worktree")
+    world.ask("race.stop", race=race)
+    assert "worktree add" not in " ".join(world.processes().values())
+    world.ask("race.resume", race=race, env=world.environ)
+    world.wait_for_race(race, "applied")
+    assert world.read("shed.txt") == RED
+
+
 def test_what_was_changed_here_meanwhile_is_not_overwritten(world: RaceWorld) -> None:
     """The race stays decided: the user looks at the diff and applies it when it fits."""
     world.start_daemon()

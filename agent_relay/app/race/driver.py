@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 
+from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.race.ground import Look, Place
 from agent_relay.app.race.runner import Ended, Runners, RunnerWish, Seen
@@ -145,7 +146,7 @@ class Driver:
             await self.stop(why)
 
     async def _carry(self) -> None:
-        luggage = await asyncio.to_thread(self.place.carry)
+        luggage = await finish(self.place.carry)
         await self.write(RaceCarried(luggage.files, luggage.notes))
 
     async def _score(self) -> None:
@@ -162,7 +163,7 @@ class Driver:
     async def _apply(self) -> None:
         runner = self.race.get_runner(self.race.applying)
         try:
-            files = await asyncio.to_thread(self.place.apply, self.race, runner)
+            files = await finish(self.place.apply, self.race, runner)
         except RelayError as error:
             await self.write(RaceNotApplied(runner.number, error.sentence))
         else:
@@ -173,7 +174,7 @@ class Driver:
         for runner in self.race.runners:
             if find_runner_step(self.race, runner) is RunnerStep.PLACE:
                 await self._place(runner)
-        await asyncio.to_thread(self.place.drop_luggage)
+        await finish(self.place.drop_luggage)
         async with asyncio.TaskGroup() as group:
             watching = group.create_task(watch_overlaps(self))
             async with asyncio.TaskGroup() as running:
@@ -187,7 +188,7 @@ class Driver:
         branch, tree = self.place.branch_of(runner), self.place.tree_of(runner)
         await self.write(RunnerPlacing(runner.number, branch, tree))
         placing = self.race.get_runner(runner.number)
-        base = await asyncio.to_thread(self.place.make_tree, self.race, placing)
+        base = await finish(self.place.make_tree, self.race, placing)
         await self.write(RunnerPlaced(runner.number, base))
 
     async def _drive(self, number: int) -> None:

@@ -1,10 +1,10 @@
 """Runs a race's test in one runner's worktree: with a limit, its output kept, none of its processes left."""
 
-import asyncio
 import os
 import time
 from collections.abc import Mapping
 
+from agent_relay.app.finishing import finish
 from agent_relay.app.race.ground import Place
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import Race, Runner
@@ -22,8 +22,8 @@ async def run_test(
     Raises RelayError where the race's own folder cannot be written.
     """
     # A daemon that was killed may have left the same test running.
-    await asyncio.to_thread(place.end_tests, runner)
-    folder = await asyncio.to_thread(place.clear_test, runner.number)
+    await finish(place.end_tests, runner)
+    folder = await finish(place.clear_test, runner.number)
     cwd = os.path.join(runner.tree, race.below)
     if not place.has_tree(runner):
         return _NEVER_RAN, 0, "not run: its worktree was removed"
@@ -41,5 +41,5 @@ async def run_test(
     except RelayError as error:
         status, why = _NEVER_RAN, error.sentence.replace("no answer came", "not done")
     finally:
-        await asyncio.to_thread(place.end_tests, runner)
+        await finish(place.end_tests, runner)
     return status, int((time.monotonic() - began) * 1000), why

@@ -1,0 +1,41 @@
+"""What a thread writes is written before anything follows it, whoever has given up waiting."""
+
+import asyncio
+import threading
+
+import pytest
+
+from agent_relay.app.finishing import finish
+
+
+def test_its_answer_and_its_error_come_through() -> None:
+    """It is a call like any other."""
+    assert asyncio.run(finish(divmod, 7, 2)) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(finish(divmod, 7, 0))
+
+
+@pytest.mark.parametrize("cancels", [1, 3])
+def test_who_is_cancelled_waits_for_its_end(cancels: int) -> None:
+    """Once, or again and again: a thread cannot be stopped."""
+    begun, go, done = threading.Event(), threading.Event(), list[str]()
+
+    def write() -> None:
+        begun.set()
+        go.wait(60)
+        done.append("written")
+        raise OSError("nobody hears this")
+
+    async def give_up() -> None:
+        writing = asyncio.create_task(finish(write))
+        await asyncio.to_thread(begun.wait, 60)
+        for _ in range(cancels):
+            writing.cancel()
+            await asyncio.sleep(0)
+            assert not writing.done()
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert done == ["written"]
+
+    asyncio.run(give_up())
