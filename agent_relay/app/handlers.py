@@ -60,14 +60,14 @@ class _Handlers:
 
     async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """Where a session's living leg can be attached, and what the terminal should say."""
-        return self._where(self._sessions.get(request.text("session")).session)
+        return self._where(await self._sessions.get(request.text("session")).host.look())
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
         """
-        before = self._sessions.get(request.text("session")).session
+        before = await self._sessions.get(request.text("session")).host.look()
         if request.flag("turn") and before.open_turn is None:
             return {**self._where(before), "passed": False}
         session = await self._sessions.use(
@@ -85,6 +85,7 @@ class _Handlers:
 
     async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
         """The sessions at work, and what their agents last said of usage windows, in whichever of them."""
+        await self._sessions.rooms.look()
         return {
             "sessions": [self._where(session) for session in self._sessions.at_work()],
             "windows": render_windows(self._sessions.rooms.list_windows()),

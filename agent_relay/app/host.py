@@ -1,6 +1,7 @@
 """The host of one session: takes what happens in turn, journals what follows, performs the effects."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ _DURABLE = (
 )
 _RETRY_S = 5.0
 """How long a host waits before it tries again what a full disk refused."""
+_LOOK_S = 1.0
+"""How long who looks waits for a disk that has taken a line and does not say so."""
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 
 
@@ -92,6 +95,7 @@ class Host:
         self._report = report
         self._retry_s = retry_s
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
+        self._line = asyncio.Lock()
         self._effects: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
         self._refusal: RelayError | None = None
@@ -111,6 +115,16 @@ class Host:
     def is_idle(self) -> bool:
         """Whether everything told so far was worked on; effects may still be performed."""
         return self._queue.empty() and not self._is_working
+
+    async def look(self) -> Session:
+        """The session with all that its journal shows by now.
+
+        Others read a line as soon as it is on disk: nobody may be told less here than they know from there.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S), self._line:
+                pass
+        return self.session
 
     def start(self) -> None:
         """From now on what is told is worked on."""
@@ -215,10 +229,11 @@ class Host:
         # Folded before it is written: an impossible event must be loud here, not on every later start.
         folded = fold_event(self.session, Event(self.session.number + 1, at, generation, body))
         pause_at(f"before {body.name}")
-        await asyncio.to_thread(self._journal.append, body, at=at, generation=generation, durable=durable)
-        pause_at(f"after {body.name}")
-        if folded is not None:
-            self.session = folded
+        async with self._line:
+            await asyncio.to_thread(self._journal.append, body, at=at, generation=generation, durable=durable)
+            pause_at(f"after {body.name}")
+            if folded is not None:
+                self.session = folded
 
     async def _do(self, effect: Effect) -> None:
         try:

@@ -54,6 +54,10 @@ class Rooms:
         living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
         return sorted(living, key=lambda session: session.updated_at, reverse=True)
 
+    async def look(self) -> None:
+        """What the journals of all of them show by now is known."""
+        await asyncio.gather(*(room.host.look() for room in self))
+
     def list_windows(self) -> dict[str, tuple[WindowRead, ...]]:
         """By agent, the usage windows it last told of, in whichever session."""
         return self._ground.windows.list_known(self._ground.clock.now())

@@ -211,3 +211,35 @@ def test_a_journal_that_does_not_begin_with_a_session_is_refused() -> None:
     disk.events.clear()
     with pytest.raises(RelayError, match="does not begin with a session"):
         Scene(disk)
+
+
+def test_who_looks_is_told_all_that_the_journal_shows() -> None:
+    """A line is read by `status` before the disk has said that it is safe: the daemon must not know less."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.answers.clear()
+        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        await scene.until(lambda: scene.session.state is State.BUSY, "the line can be read")
+        looking = asyncio.ensure_future(scene.host.look())
+        await asyncio.sleep(0)
+        scene.disk.answers.set()
+        assert (await looking).state is State.BUSY
+
+    play(Scene(), script)
+
+
+def test_who_looks_while_a_disk_hangs_is_told_what_was_known_before() -> None:
+    """A command that waits for a dead disk tells its user nothing at all."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.answers.clear()
+        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        await scene.until(lambda: scene.session.state is State.BUSY, "the line can be read")
+        assert (await scene.host.look()).state is State.READY
+        scene.disk.answers.set()
+        await scene.calm()
+        assert (await scene.host.look()).state is State.BUSY
+
+    play(Scene(), script)

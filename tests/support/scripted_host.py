@@ -1,6 +1,7 @@
 """A host whose disk, clock, world and effects are the test's own."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
@@ -21,13 +22,18 @@ ROSTER = ("ann", "bob", "cas")
 
 
 class Disk:
-    """A journal in memory that refuses the lines it is told to: by name, or all of them."""
+    """A journal in memory that refuses the lines it is told to: by name, or all of them.
+
+    Without `answers` it has taken a line, which others can read, and does not say so yet.
+    """
 
     def __init__(self, *bodies: Body) -> None:
         self.path = "/nowhere/journal.jsonl"
         self.events: list[Event] = []
         self.refuses: Callable[[Body], bool] = lambda _body: False
         self.is_closed = False
+        self.answers = threading.Event()
+        self.answers.set()
         for body in bodies or (SessionCreated("S", "/r", "/r", ROSTER),):
             self.append(body, at=NOW, generation=0, durable=True)
 
@@ -37,6 +43,7 @@ class Disk:
             raise RelayError(f"cannot write {self.path}: No space left on device")
         event = Event(len(self.events) + 1, at, generation, body)
         self.events.append(event)
+        assert self.answers.wait(60)
         return event
 
     def close(self) -> None:
