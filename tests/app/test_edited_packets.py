@@ -12,7 +12,7 @@ from agent_relay.domain.session import Session, State
 from agent_relay.system.store_reading import list_packets
 from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say
 from tests.support.handoffs import git
-from tests.support.relay_world import RelayWorld
+from tests.support.relay_world import RelayWorld, wait_until
 
 RULE = "Never touch the blue door."
 TASK = f"paint the shed. {RULE}"
@@ -162,7 +162,7 @@ def test_a_stale_edited_packet_says_what_happened_since(world: RelayWorld) -> No
     edit_text(save(world, session))
     git(world.project, "commit", "--allow-empty", "-m", "two")
     say(world, session, "and the fence")
-    finish_turn(world, session)
+    wait_until(lambda: "and the fence" in read_told(world, world.session(session)), "the agent took it")
     world.open("understudy", session=session, focus="the fence")
     told = read_told(world, world.wait_for(session, has_taken_over, "the understudy took over"))
     assert "Since this was written:" in told

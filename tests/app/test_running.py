@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -184,7 +185,7 @@ def test_an_agent_that_says_it_is_done_and_stays_does_not_hold_its_turn() -> Non
 def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:
     """A script would wait for hours, and say nothing of the disk that is full."""
     with relay_world() as world:
-        does = [{"wait_s": 5}, {"say": "I end."}]
+        does = [{"run": "until [ -e go ]; do sleep 0.1; done"}, {"say": "I end."}]
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"do": does}])
         world.start_daemon()
         begun = begin(world)
@@ -193,6 +194,7 @@ def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:
         daemon = int(str(world.ask("daemon.status")["pid"]))
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.prlimit(daemon, resource.RLIMIT_FSIZE, (0, hard))
+        Path(world.project, "go").touch()
         with pytest.raises(RelayError, match=f"session {session} cannot go on: .*journal"):
             follow(world, begun)
         resource.prlimit(daemon, resource.RLIMIT_FSIZE, (hard, hard))

@@ -66,7 +66,7 @@ def test_a_bad_beginning_gets_one_error_and_the_door(
         writer.close()
         await until(lambda: world.server.connections == 0)
 
-    serve(body)
+    serve(body, hello_limit_s=60 if line else 0.5)
 
 
 def test_errors_keep_sentence_hint_and_code(serve: Callable[..., None]) -> None:

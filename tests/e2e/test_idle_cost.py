@@ -19,13 +19,18 @@ def read_spent(world: RelayWorld) -> Spent:
     """Processor ticks and wake-ups of each of relay's processes so far; agents are not ours."""
     found = {}
     for pid, command in world.processes().items():
-        if "agent.py" in command:
-            continue
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rpartition(")")[2].split()
-        wakeups = sum(_read_wakeups(f"/proc/{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task"))
-        found[f"{pid} {command}"] = int(fields[11]) + int(fields[12]), wakeups
+        if "agent.py" not in command:
+            # What ends while it is looked at, as a program that git runs, is no part of an idle world.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found[f"{pid} {command}"] = _read_process(pid)
     return found
+
+
+def _read_process(pid: int) -> tuple[int, int]:
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    wakeups = sum(_read_wakeups(f"/proc/{pid}/task/{task}") for task in os.listdir(f"/proc/{pid}/task"))
+    return int(fields[11]) + int(fields[12]), wakeups
 
 
 def _read_wakeups(task: str) -> int:

@@ -19,7 +19,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class World:
     """A server in this process, and what it reported."""
 
-    def __init__(self, path: str, uid: int) -> None:
+    def __init__(self, path: str, uid: int, hello_limit_s: float) -> None:
         self.path = path
         self.notices = Notices()
         self.reports: list[tuple[str, str]] = []
@@ -32,7 +32,12 @@ class World:
             "big": self._big,
         }
         self.server = Server(
-            handlers, self.notices, uid=uid, report=self._report, hello_limit_s=1.5, connection_limit=250
+            handlers,
+            self.notices,
+            uid=uid,
+            report=self._report,
+            hello_limit_s=hello_limit_s,
+            connection_limit=250,
         )
 
     def _report(self, error: BaseException, doing: str) -> str:
@@ -82,10 +87,12 @@ async def until(condition: Callable[[], bool]) -> None:
 def build_serve(tmp_path: Path) -> Callable[..., None]:
     """What runs a test's body beside a server on a fresh socket."""
 
-    def run(body: Callable[[World], Awaitable[None]], uid: int = os.geteuid()) -> None:
+    def run(
+        body: Callable[[World], Awaitable[None]], uid: int = os.geteuid(), *, hello_limit_s: float = 60
+    ) -> None:
         async def main() -> None:
             os.chmod(tmp_path, 0o700)
-            world = World(str(tmp_path / "sock"), uid)
+            world = World(str(tmp_path / "sock"), uid, hello_limit_s)
             await world.server.start(listen(world.path))
             try:
                 await body(world)

@@ -26,7 +26,7 @@ answer = {{ format = "plain" }}
 """
 
 
-def add_writer(world: RelayWorld, *, copy: str = "", limit_s: float = 30, keys: str = "") -> None:
+def add_writer(world: RelayWorld, *, copy: str = "", limit_s: float = 120, keys: str = "") -> None:
     """The user has an agent `writer`, known to a new daemon; `keys` are the key variables it names."""
     folder = f"{world.folders.config}/adapters/writer"
     shutil.copytree(os.path.join(tree.ADAPTERS, "demo"), folder)

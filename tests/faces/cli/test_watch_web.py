@@ -110,10 +110,10 @@ def page(browser: Browser, site: Site) -> Iterator[Page]:
 
 def test_the_page_shows_what_the_agent_does(page: Page, terminals: Terminals) -> None:
     """State, screen and events, as they change, without a reload."""
-    expect(page.locator("section .state")).to_have_text("ready", timeout=20_000)
+    expect(page.locator("section .state")).to_have_text("ready", timeout=90_000)
     expect(page.locator("section h2")).to_contain_text("demo")
     terminals.opened[0].send("hello page\r")
-    expect(page.locator("section pre")).to_contain_text("hello page", timeout=20_000)
+    expect(page.locator("section pre")).to_contain_text("hello page", timeout=90_000)
     expect(page.locator(".told")).to_contain_text("demo starts")
 
 
@@ -126,7 +126,7 @@ def test_texts_are_texts_and_nothing_comes_from_elsewhere(browser: Browser, site
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(site.url)
-    expect(page.locator("section .task")).to_have_text(HOSTILE, timeout=20_000)
+    expect(page.locator("section .task")).to_have_text(HOSTILE, timeout=90_000)
     assert page.title() == "agent-relay watch"
     home = f"http://127.0.0.1:{site.port}"
     assert sorted(asked) == [f"{home}/", f"{home}/events", f"{home}/page.css", f"{home}/page.js"]
@@ -136,22 +136,22 @@ def test_texts_are_texts_and_nothing_comes_from_elsewhere(browser: Browser, site
 
 def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, terminals: Terminals) -> None:
     """A screen that stands still because nobody looks must not be taken for an agent that waits."""
-    expect(page.locator("section pre")).to_be_visible(timeout=20_000)
+    expect(page.locator("section pre")).to_be_visible(timeout=90_000)
     pid = int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"])
     os.kill(pid, signal.SIGKILL)
-    expect(page.locator("#notice")).to_contain_text("No daemon runs", timeout=20_000)
+    expect(page.locator("#notice")).to_contain_text("No daemon runs", timeout=90_000)
     expect(page.locator("section pre")).to_have_count(0)
     expect(page.locator("section h2")).to_contain_text("demo")
     assert terminals.world.run("daemon", "start").status == 0
-    expect(page.locator("#notice")).to_be_hidden(timeout=20_000)
-    expect(page.locator("section pre")).to_be_visible(timeout=20_000)
+    expect(page.locator("#notice")).to_be_hidden(timeout=90_000)
+    expect(page.locator("section pre")).to_be_visible(timeout=90_000)
 
 
 def test_a_wrong_token_is_shown_nothing(browser: Browser, site: Site) -> None:
     """Other users of the machine reach the port, too."""
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{site.port}/#{'x' * 32}")
-    expect(page.locator("#notice")).to_contain_text("not valid any more", timeout=20_000)
+    expect(page.locator("#notice")).to_contain_text("not valid any more", timeout=90_000)
     expect(page.locator("section")).to_have_count(0)
     page.close()
 
@@ -210,8 +210,8 @@ def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, terminals:
     page = browser.new_page()
     with serve(terminals) as site:
         page.goto(site.url)
-        expect(page.locator("section")).to_be_visible(timeout=20_000)
+        expect(page.locator("section")).to_be_visible(timeout=90_000)
         site.process.send_signal(signal.SIGINT)
         assert site.process.wait(20) == 130
-        expect(page.locator("#notice")).to_contain_text("does not answer", timeout=20_000)
+        expect(page.locator("#notice")).to_contain_text("does not answer", timeout=90_000)
     page.close()
