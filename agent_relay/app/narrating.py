@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import shutil
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -54,6 +55,7 @@ class Narrating:
         self._runs: dict[str, asyncio.Task[Narrated]] = {}
         self._drafts: set[str] = set()
         self._is_swept = False
+        self._making = threading.Lock()
 
     async def narrate(self, session: Session, luggage: Luggage, focus: str = "") -> Narrated:
         """What came of asking the session's newest agent; a document is kept for the next packet.
@@ -164,11 +166,13 @@ class Narrating:
     def _make_folder(self) -> str:
         """A private folder for one run; what runs of a daemon that died left is removed first."""
         parent = ensure_private(os.path.join(self._ground.folders.runtime, _FOLDER))
-        if not self._is_swept:
-            self._is_swept = True
-            for name in os.listdir(parent):
-                _remove(os.path.join(parent, name))
-        return ensure_private(os.path.join(parent, self._ground.create_id()))
+        # A run of another session that begins meanwhile must not lose its folder to this sweep.
+        with self._making:
+            if not self._is_swept:
+                for name in os.listdir(parent):
+                    _remove(os.path.join(parent, name))
+                self._is_swept = True
+            return ensure_private(os.path.join(parent, self._ground.create_id()))
 
     def _prepare(
         self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative, native: NativeSession, folder: str

@@ -1,14 +1,17 @@
 """The configuration files on disk: the user's, and the little a project may say."""
 
+import contextlib
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 
 from agent_relay.domain.config import ProjectConfig, UserConfig
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.system.documents import parse_document, read_toml
 from agent_relay.system.files import write_atomic
 from agent_relay.system.folders import ensure_private
+from agent_relay.system.locks import lock_folder
 
 FILE_NAME = "config.toml"
 _ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
@@ -38,29 +41,52 @@ def read_project_config(root: str) -> ProjectConfig:
         return ProjectConfig()
 
 
+@contextlib.contextmanager
+def editing(folder: str) -> Iterator[str]:
+    """The path of the user's `config.toml`, which no other command of ours changes within.
+
+    Raises RelayError where another one does for too long, ConfigurationError where the folder will not do.
+    """
+    ensure_private(folder)
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        with lock_folder(folder, f"another command is changing {path}"):
+            yield path
+    except OSError as error:
+        raise ConfigurationError(f"cannot edit {path}: {error.strerror}") from error
+
+
+def create_config(folder: str, text: str) -> bool:
+    """Whether there was no `config.toml`; then it is `text` now. Raises RelayError where it cannot be."""
+    with editing(folder) as path:
+        is_missing = not os.path.lexists(path)
+        if is_missing:
+            write_atomic(path, text.encode())
+        return is_missing
+
+
 def write_order(folder: str, order: tuple[str, ...]) -> None:
     """The user's `config.toml` names `order`; every other line of it stays as the user wrote it.
 
     Raises ConfigurationError where the file cannot be understood or edited safely.
     """
-    path = os.path.join(folder, FILE_NAME)
     line = f"order = [{', '.join(_quote(name) for name in order)}]"
-    try:
-        with open(path, encoding="utf-8") as stream:
-            before = stream.read()
-    except FileNotFoundError:
-        before = ""
-    except (OSError, UnicodeDecodeError):
-        raise ConfigurationError(f"cannot read {path}") from None
-    wanted = {**(read_toml(path) if before else {}), "order": list(order)}
-    after, found = _ORDER.subn(lambda _: line, before, count=1)
-    if not found:
-        after = f"{line}\n{before}"
-    if _parse(after) != wanted:
-        raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
-    parse_document(wanted, UserConfig, path)
-    ensure_private(folder)
-    write_atomic(path, after.encode())
+    with editing(folder) as path:
+        try:
+            with open(path, encoding="utf-8") as stream:
+                before = stream.read()
+        except FileNotFoundError:
+            before = ""
+        except (OSError, UnicodeDecodeError):
+            raise ConfigurationError(f"cannot read {path}") from None
+        wanted = {**(read_toml(path) if before else {}), "order": list(order)}
+        after, found = _ORDER.subn(lambda _: line, before, count=1)
+        if not found:
+            after = f"{line}\n{before}"
+        if _parse(after) != wanted:
+            raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
+        parse_document(wanted, UserConfig, path)
+        write_atomic(path, after.encode())
 
 
 def _parse(text: str) -> dict[str, object] | None:

@@ -1,16 +1,14 @@
 """Changes to the user's `config.toml` that leave every other line of it as the user wrote it."""
 
 import json
-import os
 import re
 import tomllib
 
 from agent_relay.domain.config import UserConfig
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config import FILE_NAME
+from agent_relay.system.config import editing
 from agent_relay.system.documents import parse_document
 from agent_relay.system.files import write_atomic
-from agent_relay.system.folders import ensure_private
 
 _HEADER = re.compile(r"^[ \t]*\[")
 _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
@@ -21,20 +19,21 @@ def write_model(folder: str, agent: str, model: str) -> None:
 
     Raises ConfigurationError where the file cannot be understood or edited safely.
     """
-    path = os.path.join(folder, FILE_NAME)
-    before = _read(path)
-    known = _parse(before, path)
-    wanted = _want(known, agent, model)
-    if not model and f"[agents.{agent}]" not in before:
-        return
-    line = f"model = {json.dumps(model)}" if model else ""
-    after = _replace(before, f"[agents.{agent}]", line)
-    if _parse(after, path) != wanted:
-        hint = f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
-        raise ConfigurationError(f"cannot edit {path} safely", hint=hint)
-    parse_document(wanted, UserConfig, path)
-    ensure_private(folder)
-    write_atomic(path, after.encode())
+    with editing(folder) as path:
+        before = _read(path)
+        known = _parse(before, path)
+        wanted = _want(known, agent, model)
+        if not model and f"[agents.{agent}]" not in before:
+            return
+        line = f"model = {json.dumps(model)}" if model else ""
+        after = _replace(before, f"[agents.{agent}]", line)
+        if _parse(after, path) != wanted:
+            what = (
+                f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
+            )
+            raise ConfigurationError(f"cannot edit {path} safely", hint=what)
+        parse_document(wanted, UserConfig, path)
+        write_atomic(path, after.encode())
 
 
 def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""File locks that die with their process: who is the one daemon, and who is starting it."""
+"""File locks that die with their process: who is the one daemon, who is starting it, who edits a folder."""
 
 import contextlib
 import fcntl
@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
+from agent_relay.domain.errors import RelayError
 from agent_relay.system.files import cannot_write
 
+_FOLDER_WAIT_S = 5.0
 _PAUSE_S = 0.05
 
 
@@ -42,6 +44,35 @@ def wait_for_lock(path: str, *, limit_s: float) -> int | None:
     while (handle := take_lock(path)) is None and time.monotonic() < end:
         time.sleep(_PAUSE_S)
     return handle
+
+
+@contextlib.contextmanager
+def lock_folder(folder: str, busy: str) -> Iterator[bool]:
+    """Whether this process is alone in `folder`; false where the file system has no locks.
+
+    Nothing is left there. Raises RelayError saying `busy` where another one has it for too long, OSError
+    where it is no folder.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield _lock(handle, busy)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, busy: str) -> bool:
+    until = time.monotonic() + _FOLDER_WAIT_S
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise RelayError(busy, hint="Try again.") from None
+            time.sleep(0.01)
+        except OSError:
+            return False
+        else:
+            return True
 
 
 @contextlib.contextmanager

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.files import read_bounded, write_atomic
+from agent_relay.system.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.store_reading import locked
 
 _NAME = "narrative.json"
 _LIMIT_BYTES = 1 << 20
@@ -48,6 +49,12 @@ def read_narrative(folder: str, leg: str) -> Kept | None:
 
 def save_beside_packets(folder: str, text: str, at: datetime) -> str:
     """The path of the document as a file of its own in the session's `folder`. Raises RelayError."""
-    path = os.path.join(folder, "resume", f"handoff-{at:%Y%m%dT%H%M%SZ}.md")
-    write_atomic(path, f"{text}\n".encode(), durable=False)
+    resume = os.path.join(folder, "resume")
+    path = os.path.join(resume, f"handoff-{at:%Y%m%dT%H%M%SZ}.md")
+    try:
+        # Whoever publishes takes away what others have not finished there.
+        with locked(resume):
+            write_atomic(path, f"{text}\n".encode(), durable=False)
+    except OSError as error:
+        raise cannot_write(path, error) from error
     return path

@@ -1,11 +1,9 @@
 """Reads packets back: as they were published, as their user left them, and what of them is edited."""
 
 import contextlib
-import fcntl
 import os
 import re
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
@@ -16,11 +14,11 @@ from agent_relay.logic.edits import merge_texts
 from agent_relay.logic.packet_json import fingerprint, parse_document, parse_packet
 from agent_relay.logic.plain import clean_text
 from agent_relay.system.files import read_bounded
+from agent_relay.system.locks import lock_folder
 
 LIMIT_BYTES = 16 << 20
 PUBLISHED = "published"
 """The document's field with the fingerprints of what was published: an edit is seen without a journal."""
-_LOCK_WAIT_S = 5.0
 _TARGET = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NUMBERED = re.compile(r"([0-9]{4,9})-([a-z][a-z0-9-]{0,31})\.json")
 
@@ -141,32 +139,12 @@ def read_document(path: str) -> dict[str, object]:
         raise UntrustedDataError(f"there is no packet at {path}") from None
 
 
-@contextlib.contextmanager
-def locked(resume: str) -> Iterator[bool]:
+def locked(resume: str) -> contextlib.AbstractContextManager[bool]:
     """Whether this process is alone in `resume`; false where the file system has no locks.
 
     Raises RelayError where another one holds the folder for too long, OSError where it is none.
     """
-    handle = os.open(resume, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield _lock(handle, resume)
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, resume: str) -> bool:
-    until = time.monotonic() + _LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise RelayError(f"another process is publishing in {resume}", hint="Try again.") from None
-            time.sleep(0.01)
-        except OSError:
-            return False
-        else:
-            return True
+    return lock_folder(resume, f"another process is publishing in {resume}")
 
 
 def _read_now(resume: str, stem: str) -> _Now:

@@ -8,6 +8,7 @@ import stat
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.folders import ensure_private
+from agent_relay.system.locks import lock_folder
 
 _FILE = "trust.json"
 _FILE_BYTES = 1 << 20
@@ -45,12 +46,18 @@ def find_trusted(folder: str, *, state: str) -> str | None:
     return copy if found == wanted and os.path.isdir(copy) else None
 
 
-def trust_folder(folder: str, *, state: str) -> str:
+def trust_folder(folder: str, *, state: str, shown: str = "") -> str:
     """From now on `folder`, exactly as it is, is trusted; its fingerprint comes back.
 
-    Raises ConfigurationError where there is nothing to trust or it cannot be read whole.
+    `shown` is the fingerprint of what the user was shown, where somebody was asked. Raises ConfigurationError
+    where there is nothing to trust, it cannot be read whole, or is not what was shown.
     """
     fingerprint, files = fingerprint_folder(folder)
+    if shown and fingerprint != shown:
+        raise ConfigurationError(
+            f"{folder} was changed while you were asked, so nothing is trusted",
+            hint="Look again: agent-relay adapters trust",
+        )
     if not files:
         raise ConfigurationError(f"{folder} holds no adapters")
     copy = os.path.join(ensure_private(os.path.join(ensure_private(state), "trusted")), fingerprint)
@@ -58,8 +65,9 @@ def trust_folder(folder: str, *, state: str) -> str:
         target = os.path.join(copy, name)
         os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
         write_atomic(target, contents, mode=0o700 if contents.startswith(b"#!") else 0o600)
-    known = {**_read_trust(state), os.path.abspath(folder): fingerprint}
-    write_atomic(find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode())
+    with lock_folder(state, f"another command is changing {find_trust_list(state)}"):
+        known = {**_read_trust(state), os.path.abspath(folder): fingerprint}
+        write_atomic(find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode())
     return fingerprint
 
 

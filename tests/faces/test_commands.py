@@ -227,6 +227,33 @@ def test_trust_shows_the_files_and_then_loads_them(world: World) -> None:
     assert ("zed", "project") in [(row["name"], row["origin"]) for row in listed["adapters"]]
 
 
+def test_what_changed_while_its_user_was_asked_is_not_trusted(world: World) -> None:
+    """An agent at work in the repository has the time a person takes to read."""
+    folder = f"{world.cwd}/.agent-relay/adapters/zed"
+    os.makedirs(folder)
+    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write('name = "zed"\n')
+    asking = subprocess.Popen(
+        [sys.executable, "-m", "agent_relay", "adapters", "trust"],
+        cwd=world.cwd,
+        env=world.environ(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert asking.stdout is not None
+    shown = b""
+    while b"Trust them?" not in shown:
+        part = os.read(asking.stdout.fileno(), 4096)
+        assert part, shown
+        shown += part
+    with open(f"{folder}/run", "w", encoding="utf-8") as stream:
+        stream.write("#!/bin/sh\n")
+    _, said = asking.communicate(b"y\n", timeout=60)
+    assert asking.returncode == 78
+    assert b"was changed while you were asked, so nothing is trusted" in said
+
+
 def test_a_reader_that_leaves_early_is_no_error(world: World) -> None:
     """`agent-relay packet schema | head -1` is ordinary."""
     pipe = subprocess.Popen(

@@ -52,7 +52,7 @@ def trust(*, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = F
     print_lines(f"{place} (SHA-256 {fingerprint}):", *(f"  {name}" for name in sorted(files)))
     if not yes:
         typer.confirm("These files decide which programs are started. Trust them?", abort=True)
-    trust_folder(place, state=folders.state)
+    trust_folder(place, state=folders.state, shown=fingerprint)
     print_lines("Trusted until the first byte changes.")
 
 

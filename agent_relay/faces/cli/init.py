@@ -7,9 +7,8 @@ import typer
 
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.system.config import FILE_NAME, read_user_config
-from agent_relay.system.files import write_atomic
-from agent_relay.system.folders import ensure_private, get_folders
+from agent_relay.system.config import FILE_NAME, create_config, read_user_config
+from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
 from agent_relay.system.project import open_project
 
@@ -63,11 +62,9 @@ def init(
 ) -> None:
     """Prepare this repository and your configuration; harmless when repeated, and never needed."""
     project = open_project(find_near_root(os.getcwd()))
-    config = os.path.join(ensure_private(get_folders().config), FILE_NAME)
-    made = not os.path.lexists(config)
-    if made:
-        write_atomic(config, TEMPLATE.encode())
-    read_user_config(os.path.dirname(config))
+    folder = get_folders().config
+    config, made = os.path.join(folder, FILE_NAME), create_config(folder, TEMPLATE)
+    read_user_config(folder)
     if as_json:
         view = {"root": project.root, "folder": project.folder, "config": config, "config_made": made}
         print_json(view)
