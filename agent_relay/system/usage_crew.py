@@ -23,7 +23,8 @@ from agent_relay.system.usage_part import Part, read_part
 LEAST_BYTES = 32 << 20
 """Less than this is read sooner than others are asked."""
 _MOST_HANDS = 8
-_parts = msgspec.msgpack.Decoder(list[Part | None])
+_SIZE_BYTES = 8
+_parts = msgspec.msgpack.Decoder(Part | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +46,59 @@ class Crew:
     """Those who read; nobody where there is little to read."""
 
     def __init__(self, shares: Sequence[Sequence[Task]]) -> None:
-        self._parts: dict[str, Part] = {}
-        self._running: dict[int, tuple[Sequence[Task], IO[bytes]]] = {}
+        self._readers = list[_Reader]()
+        self._asked = dict[str, _Reader]()
         for share in shares:
             with contextlib.suppress(OSError):
-                told = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it was read
-                self._running[_fork_reader(share, told)] = share, told
+                reader = _Reader(share)
+                self._readers.append(reader)
+                self._asked |= dict.fromkeys((task.path for task in share), reader)
 
     def take(self, path: str) -> Part | None:
-        """What was read of `path`; `None` where nobody has."""
-        self._gather()
-        return self._parts.pop(path, None)
+        """What was read of `path`, as soon as it is; `None` where nobody reads it."""
+        reader = self._asked.pop(path, None)
+        return None if reader is None else reader.take(path)
 
     def dismiss(self) -> None:
         """Nobody reads any more."""
-        for child in self._running:
-            os.kill(child, signal.SIGKILL)
-        self._gather()
+        while self._readers:
+            self._readers.pop().end()
 
-    def _gather(self) -> None:
-        """Wait for everybody, and hear what they have read."""
-        while self._running:
-            # Out of the list first: a child that was waited for must never be killed by its number.
-            child, (share, told) = self._running.popitem()
-            _, status = os.waitpid(child, 0)
-            with told:
-                if status:
-                    continue
-                told.seek(0)
-                parts = _parts.decode(told.read())
-            self._parts |= {
-                task.path: part for task, part in zip(share, parts, strict=True) if part is not None
-            }
+
+class _Reader:
+    """A process that reads `tasks` in their order, and what it has told so far."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        """Raises OSError where there can be none."""
+        self._paths = iter([task.path for task in tasks])
+        self._parts = dict[str, Part | None]()
+        self._place = 0
+        with contextlib.ExitStack() as stack:
+            self._told = stack.enter_context(tempfile.TemporaryFile())
+            heard, said = os.pipe()
+            stack.callback(os.close, heard)
+            try:
+                self._child = _fork_reader(tasks, self._told, said)
+            finally:
+                # Held by the child alone: its end is the end of what there is to hear.
+                os.close(said)
+            self._heard, self._closing = heard, stack.pop_all()
+
+    def take(self, path: str) -> Part | None:
+        """What it has read of `path`; `None` where it could not."""
+        while path not in self._parts:
+            size = int.from_bytes(os.read(self._heard, _SIZE_BYTES))
+            if not size:
+                return None
+            self._parts[next(self._paths)] = _parts.decode(os.pread(self._told.fileno(), size, self._place))
+            self._place += size
+        return self._parts.pop(path)
+
+    def end(self) -> None:
+        """It is gone, and nothing of it is left."""
+        with self._closing:
+            os.kill(self._child, signal.SIGKILL)
+            os.waitpid(self._child, 0)
 
 
 @contextlib.contextmanager
@@ -91,32 +113,32 @@ def start_crew(tasks: Sequence[Task], hands: int) -> Iterator[Crew]:
 
 
 def _share(tasks: Sequence[Task], hands: int) -> list[list[Task]]:
-    """The tasks in shares of about one size."""
-    shares: list[list[Task]] = [[] for _ in range(hands)]
+    """The tasks in shares of about one size, each in the order they were given in."""
+    shares: list[list[int]] = [[] for _ in range(hands)]
     sizes = [0] * hands
-    for task in sorted(tasks, key=lambda task: task.size, reverse=True):
+    for place in sorted(range(len(tasks)), key=lambda place: tasks[place].size, reverse=True):
         least = sizes.index(min(sizes))
-        shares[least].append(task)
-        sizes[least] += task.size
-    return [share for share in shares if share]
+        shares[least].append(place)
+        sizes[least] += tasks[place].size
+    return [[tasks[place] for place in sorted(share)] for share in shares if share]
 
 
-def _fork_reader(tasks: Sequence[Task], told: IO[bytes]) -> int:
-    """The process that reads `tasks` and writes their parts to `told`; 0 is its status where it could."""
+def _fork_reader(tasks: Sequence[Task], told: IO[bytes], said: int) -> int:
+    """The process that reads `tasks`, writes what it reads to `told`, and the size of each part to `said`."""
     child = os.fork()
     if child:
         return child
-    status = 1
     try:
         gc.disable()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        told.write(msgspec.msgpack.encode([_read(task) for task in tasks]))
-        told.flush()
-        status = 0
+        for task in tasks:
+            size = told.write(msgspec.msgpack.encode(_read(task)))
+            told.flush()
+            os.write(said, size.to_bytes(_SIZE_BYTES))
     finally:
-        # Whatever it was: its parent reads these files itself, and says what is wrong with them.
-        os._exit(status)
+        # Whatever it was: its parent reads the other files itself, and says what is wrong with them.
+        os._exit(0)
 
 
 def _read(task: Task) -> Part | None:

@@ -50,10 +50,10 @@ def _first_moment(native: Native) -> tuple[int, str]:
 
 
 def _order(marks: Sequence[Mark], opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
-    first = next((mark for mark in marks if not isinstance(mark, Opened)), None)
-    if first is None:
+    dated = [mark for mark in marks if not isinstance(mark, Opened)]
+    if not dated:
         return 0, 0, 0, ""
-    last = max([mark.at for mark in marks if not isinstance(mark, Opened)])
+    first, last = dated[0], max(map(_get_moment, dated))
     return len(_list_ancestors(first.session, opened)), first.at, last, first.session
 
 
@@ -79,20 +79,19 @@ class _Pool:
 
     def take(self, marks: Sequence[Mark]) -> None:
         """Add one transcript's."""
-        used, chains = self._used, self._chains
+        used, chains, unnamed = self._used, self._chains, self._unnamed
         for mark in marks:
-            if isinstance(mark, Used):
-                if mark.key:
-                    known = used.get(mark.key)
-                    if known is None:
-                        used[mark.key] = mark
-                    elif mark.output > known.output:
-                        used[mark.key] = msgspec.structs.replace(mark, at=known.at, session=known.session)
-                    if mark.chain:
-                        chains.setdefault(mark.session, set()).add(mark.chain)
-                else:
-                    self._unnamed.append(mark)
-            elif not isinstance(mark, Opened):
+            if type(mark) is Used:
+                key = mark.key
+                if not key:
+                    unnamed.append(mark)
+                    continue
+                known = used.setdefault(key, mark)
+                if mark.output > known.output:
+                    used[key] = msgspec.structs.replace(mark, at=known.at, session=known.session)
+                if mark.chain:
+                    chains.setdefault(mark.session, set()).add(mark.chain)
+            elif not isinstance(mark, Used | Opened):
                 self._take_other(mark)
 
     def _take_other(self, mark: Prompted | Failed | Changed) -> None:
@@ -107,13 +106,18 @@ class _Pool:
         """The sessions."""
         natives: dict[str, Native] = {}
         places: dict[str, Native] = {}
-        for mark in (*self._used.values(), *self._keep_unnamed(), *self._others.values()):
-            native = places.get(mark.session)
+
+        def find(session: str) -> Native:
+            native = places.get(session)
             if native is None:
-                native = places[mark.session] = self._get(natives, agent, mark.session)
+                native = places[session] = self._get(natives, agent, session)
+            return native
+
+        for session, answers in groupby((*self._used.values(), *self._keep_unnamed()), _get_session):
+            find(session).used.extend(answers)
+        for mark in self._others.values():
+            native = find(mark.session)
             match mark:
-                case Used():
-                    native.used.append(mark)
                 case Prompted():
                     if not self._is_side(mark.session):
                         native.prompts.append(mark)
@@ -139,11 +143,13 @@ class _Pool:
             told = [own, *(chains[one] for one in ancestors if one in chains)]
             for used in answers:
                 chain = used.chain
-                if any(chain in one for one in told):
-                    continue
-                kept.append(used)
-                own.add(chain)
-                lost.add(chain)
+                for one in told:
+                    if chain in one:
+                        break
+                else:
+                    kept.append(used)
+                    own.add(chain)
+                    lost.add(chain)
         return kept
 
     def _is_side(self, session: str) -> bool:

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import add
 
 from agent_relay.logic.transcripts.usage.marks import Used
 
@@ -18,6 +19,10 @@ class Rate:
     cache_write: Decimal
     cache_write_long: Decimal
     output: Decimal
+
+    def __hash__(self) -> int:
+        """Of one price: decimals are dear to hash, and few rates share it."""
+        return hash(self.output)
 
 
 Rates = Callable[[str, int], Sequence[Rate]]
@@ -55,8 +60,10 @@ class Bill:
             return
         above = [rate.above for rate in rates[1:]]
         tiers: list[list[Used]] = [[] for _ in rates]
+        first, small = above[0], tiers[0]
         for used in answers:
-            tiers[bisect_left(above, used.input + used.cached + used.cache_write)].append(used)
+            size = used.input + used.cached + used.cache_write
+            (small if size <= first else tiers[bisect_left(above, size)]).append(used)
         for rate, same in zip(rates, tiers, strict=True):
             if same:
                 self._add_at(rate, same)
@@ -71,12 +78,21 @@ class Bill:
             long += used.cache_write_long
             output += used.output
             reasoning += used.reasoning
-        part = Bill(new, cached, written, output, reasoning, len(answers))
+        self.answers += len(answers)
+        self.input += new
+        self.cached += cached
+        self.cache_write += written
+        self.output += output
+        self.reasoning += reasoning
         if rate is not None:
-            part.paid[rate] = [new, cached, written - long, long, output]
+            self._pay(rate, [new, cached, written - long, long, output])
         else:
-            part.unpriced[answers[0].model or "unknown"] = part.tokens
-        self.merge(part)
+            name = answers[0].model or "unknown"
+            self.unpriced[name] = self.unpriced.get(name, 0) + new + cached + written + output
+
+    def _pay(self, rate: Rate, counts: Sequence[int]) -> None:
+        known = self.paid.get(rate)
+        self.paid[rate] = list(counts) if known is None else list(map(add, known, counts))
 
     def merge(self, bill: "Bill") -> None:
         """Take all of another bill in."""
@@ -87,8 +103,7 @@ class Bill:
         self.output += bill.output
         self.reasoning += bill.reasoning
         for rate, counts in bill.paid.items():
-            known = self.paid.get(rate, (0,) * len(counts))
-            self.paid[rate] = [count + more for count, more in zip(known, counts, strict=True)]
+            self._pay(rate, counts)
         for name, tokens in bill.unpriced.items():
             self.unpriced[name] = self.unpriced.get(name, 0) + tokens
 

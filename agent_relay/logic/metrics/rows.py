@@ -1,8 +1,10 @@
 """Sums up what was used and done by session, leg, agent, model or day."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from agent_relay.domain.session import State
 from agent_relay.logic.metrics.by import By
@@ -12,6 +14,7 @@ from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.turns import cut_turns
 from agent_relay.logic.transcripts.usage.marks import Used
 
+_get_moment = attrgetter("at")
 DAY_MS = 86_400_000
 QUARTER_MS = 900_000
 """Days in every zone, and prices, begin with a quarter of an hour."""
@@ -87,6 +90,7 @@ class _Finder:
         self.own = Owner(name, name, native.agent)
         self._owners = {leg.leg: owner for owner, leg in legs}
         self._legs = [leg for _, leg in legs]
+        self.is_plain = not legs
 
     def __call__(self, at: int) -> Owner:
         leg = find_leg(self._legs, at) if self._legs else None
@@ -99,7 +103,7 @@ class _Table:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._legs: dict[str, list[tuple[Owner, LegWork]]] = {}
-        self._found: dict[tuple[Owner, str], Sequence[Row]] = {}
+        self._found: dict[tuple[str, bool, str], Sequence[Row]] = {}
         self.rows: dict[str, Row] = {}
         self.total = Row("total")
 
@@ -172,11 +176,9 @@ class _Table:
         runs: list[tuple[Owner, list[Used]]] = []
         since, owner, model, until = self._question.since, find.own, "", -1
         answers: list[Used] = []
-        for used in native.used:
+        for used in native.used[bisect_left(native.used, since, key=_get_moment) :]:
             at = used.at
-            if at < since:
-                continue
-            now = find(at)
+            now = owner if find.is_plain else find(at)
             if at >= until or used.model != model or now is not owner:
                 # What nothing dates is of no quarter.
                 until = (at // QUARTER_MS + 1) * QUARTER_MS if at else 1
@@ -224,12 +226,15 @@ class _Table:
         if at < self._question.since:
             return ()
         key = self._name(owner, at, model)
-        rows = self._found.get((owner, key))
+        known = owner.agent, owner.session == owner.leg, key
+        rows = self._found.get(known)
         if rows is None:
-            rows = self._found[owner, key] = self._find(owner, key)
+            rows = self._found[known] = self._find(owner, key)
+        last = last or at
         for row in rows:
-            row.first = min(row.first or at, at or row.first)
-            row.last = max(row.last, last or at)
+            if at and (not row.first or at < row.first):
+                row.first = at
+            row.last = max(row.last, last)
         return rows
 
     def _find(self, owner: Owner, key: str) -> Sequence[Row]:
