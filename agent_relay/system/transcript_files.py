@@ -1,17 +1,18 @@
 """Reads the files transcripts are kept in, with bounded memory and without ever writing to them."""
 
 import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from itertools import islice
 from typing import TypeVar
-from urllib.parse import quote
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.logic.transcripts.shape import LINE_BYTES, Source, Tables
+from agent_relay.logic.transcripts.limits import LINE_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.transcripts.shape import Source, Tables
 
 Answer = TypeVar("Answer")
 
@@ -77,11 +78,12 @@ def is_database(path: str) -> bool:
         raise cannot_read(path, error) from error
 
 
-def read_tables(path: str, tables: Tables, native_id: str) -> Source:
+def read_tables(path: str, tables: "Tables", native_id: str) -> "Source":
     """The session `native_id` of the database `path`, the newest one where it is empty.
 
     Raises RelayError where there is no such session, UntrustedDataError where it is no such database.
     """
+    from agent_relay.logic.transcripts.shape import Source
 
     def read(database: sqlite3.Connection) -> Source | None:
         wanted = native_id
@@ -106,7 +108,7 @@ def read_tables(path: str, tables: Tables, native_id: str) -> Source:
     return source
 
 
-def list_rows(path: str, tables: Tables) -> list[Mapping[str, object]]:
+def list_rows(path: str, tables: "Tables") -> list[Mapping[str, object]]:
     """The newest sessions of the database `path`, newest first."""
     return query_database(path, lambda database: _fetch(database, tables.newest))
 
@@ -130,6 +132,9 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
             raise _cannot_query(path, error) from error
     except sqlite3.Error as error:
         raise _cannot_query(path, error) from error
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="agent-relay-") as folder:
         copy = os.path.join(folder, "copy.db")
         try:
@@ -145,6 +150,8 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
 
 
 def _connect(path: str) -> sqlite3.Connection:
+    from urllib.parse import quote
+
     database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=_BUSY_S)
     database.row_factory = sqlite3.Row
     database.text_factory = _decode

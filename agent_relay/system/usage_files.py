@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.logic.transcripts.shape import LINE_BYTES
+from agent_relay.logic.transcripts.limits import LINE_BYTES
 from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path
 from agent_relay.system.transcript_files import cannot_read
 

@@ -97,13 +97,13 @@ class UsageIndex:
         with self._writing() as database:
             if database is None:
                 return
-            if is_new:
+            if is_new and entry.found.path in self._entries:
                 database.execute("DELETE FROM marks WHERE path = ?", (name,))
             kept = _seal(name, 0, _render_entry(replace(entry, parts=parts)))
             database.execute("INSERT OR REPLACE INTO files VALUES(?, ?)", (name, kept))
             if marks:
                 piece = _seal(name, parts, msgspec.msgpack.encode(marks))
-                database.execute("INSERT INTO marks VALUES(?, ?, ?)", (name, parts, piece))
+                database.execute("INSERT OR REPLACE INTO marks VALUES(?, ?, ?)", (name, parts, piece))
 
     def forget_others(self, paths: Iterable[str], reader: str) -> None:
         """Nothing is kept of this reader's files but of `paths`: the others are gone."""

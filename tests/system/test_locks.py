@@ -2,12 +2,13 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.locks import take_lock
+from agent_relay.system.locks import take_lock, wait_for_lock
 
 
 def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
@@ -31,6 +32,21 @@ def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
     assert handle is not None
     assert not os.get_inheritable(handle)
     os.close(handle)
+
+
+def test_any_thread_may_wait_for_a_lock(tmp_path: Path) -> None:
+    """An alarm rings in the main thread alone; the daemon reads records in another."""
+    path = str(tmp_path / "lock")
+    first = take_lock(path)
+    assert first is not None
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(wait_for_lock, path, limit_s=0.1).result() is None
+        waiting = threads.submit(wait_for_lock, path, limit_s=60)
+        os.close(first)
+        second = waiting.result()
+    assert second is not None
+    assert take_lock(path) is None
+    os.close(second)
 
 
 def test_waiting_leaves_the_alarm_as_it_was(tmp_path: Path) -> None:

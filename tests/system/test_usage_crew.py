@@ -15,6 +15,7 @@ from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
 from agent_relay.system.processes import children
 from agent_relay.system.usage import UsageRead, read_usage
 from agent_relay.system.usage_crew import LEAST_BYTES, Task, start_crew
+from agent_relay.system.usage_part import Part
 from tests.house import tree
 
 # The one who forks here is a test runner with threads of its own, the command has none.
@@ -95,6 +96,23 @@ def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
             os.kill(child, signal.SIGKILL)
         assert len(readers) == 2
         assert [crew.take(path) for path in paths] == [None, None]
+    assert _list_children() == before
+
+
+def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
+    """It was whole when it was told; only the files behind it are read again."""
+    paths = [str(tmp_path / name) for name in ("small", "one", "two")]
+    for path, size in zip(paths, (0, 1 << 40, 1 << 40), strict=True):
+        Path(path).touch()
+        os.truncate(path, size)
+    reader = USAGE_READERS["claude-jsonl"]
+    tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 1 << 40), strict=True)]
+    before = _list_children()
+    with start_crew(tasks, 2) as crew:
+        assert crew.take(paths[0]) == Part(0, b"", Memory(), [], [])
+        for child in set(_list_children()) - set(before):
+            os.kill(child, signal.SIGKILL)
+        assert [crew.take(path) for path in paths] == [None, None, None]
     assert _list_children() == before
 
 

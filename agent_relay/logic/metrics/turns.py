@@ -31,7 +31,10 @@ def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
     cuts = [bisect_left(moments, start) for start in starts] + [len(moments)]
     for place, (begin, end) in enumerate(pairwise(cuts)):
         lasts[place] = max(moments[begin:end], default=starts[place])
-        models[place] = next((used.model for used in native.used[begin:end] if used.model), "")
+        answers = native.used[begin:end]
+        models[place] = answers[0].model if answers else ""
+        if not models[place]:
+            models[place] = next((used.model for used in answers if used.model), "")
     for at in (*(mark.at for mark in native.changes), *(mark.at for mark in native.failures)):
         place = bisect_right(starts, at) - 1
         if place >= 0:

@@ -2,9 +2,12 @@
 
 import re
 
-from agent_relay.logic.transcripts.collect import Collector
 from agent_relay.logic.transcripts.diffs import count_lines, count_replacement, count_unified
 from agent_relay.logic.transcripts.lines import get_count, get_list, get_map, get_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.transcripts.collect import Collector
 
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 # The lines the CLI puts after a command's output; the status only where it is not 0.
@@ -14,7 +17,7 @@ _TRAILER_LENGTH = 4000
 _STATUS = re.compile(r"Exit Code: (-?\d+)")
 
 
-def hear_tool(facts: Collector, call: object, place: str) -> None:
+def hear_tool(facts: "Collector", call: object, place: str) -> None:
     """Take one entry of `toolCalls` with its result."""
     name, status = get_text(call, "name"), get_text(call, "status")
     output, error = _read_result(call)
@@ -32,7 +35,7 @@ def hear_tool(facts: Collector, call: object, place: str) -> None:
         facts.replace_plan([(get_text(one, "description"), get_text(one, "status")) for one in todos])
 
 
-def _hear_success(facts: Collector, name: str, call: object, *, output: str, place: str) -> None:
+def _hear_success(facts: "Collector", name: str, call: object, *, output: str, place: str) -> None:
     arguments = get_map(call, "args")
     path = get_text(arguments, "file_path") or get_text(arguments, "absolute_path")
     match name:
@@ -74,7 +77,7 @@ def count_change(call: object) -> tuple[int, int] | None:
     return (count_lines(get_text(arguments, "content")), 0) if get_text(arguments, "content") else None
 
 
-def _hear_shell(facts: Collector, call: object, output: str, place: str) -> None:
+def _hear_shell(facts: "Collector", call: object, output: str, place: str) -> None:
     command = get_text(get_map(call, "args"), "command")
     status = get_text(call, "status")
     if status == "cancelled" and not output:

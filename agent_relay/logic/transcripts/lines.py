@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from agent_relay.logic.transcripts.shape import LINE_BYTES
+from agent_relay.logic.transcripts.limits import LINE_BYTES
 
 Record = TypeVar("Record")
 

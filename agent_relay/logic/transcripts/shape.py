@@ -6,9 +6,6 @@ from datetime import datetime
 
 from agent_relay.domain.facts import Facts
 
-# Longer lines hold pasted images or dumped files, not facts; decoding them would only cost memory.
-LINE_BYTES = 8 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class Fork:

@@ -32,6 +32,10 @@ _TYPE = b'"type":"'
 _EVENT, _ITEM, _COUNT, _RECORD = b"event_msg", b"item_comp", b"token_cou", b"token_usa"
 _TOLD = frozenset({b"session_m", b"turn_cont", _RECORD})
 _EVENTS = frozenset({_COUNT, _ITEM, b"task_comp", b"turn_comp", b"user_mess"})
+# How a line goes on behind the first of its types, where nothing stands between that and the second.
+_BETWEEN = b'","payload":{'
+_USUAL = {_EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS}
+_SECOND = len(_TYPE + _EVENT + _BETWEEN)
 _PAYLOAD, _COUNT_TYPE = b'"payload"', b'"type":"token_count"'
 _PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
 _PLAIN = {_COUNT: read_plain_count, _RECORD: read_plain_record}
@@ -89,21 +93,26 @@ def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int]]:
     """
     find = data.find
     for start, end in iterate_spans(data):
-        near = min(end, start + _HEAD)
+        near = start + _HEAD
         at = find(_TYPE, start, near)
-        # Most lines are items, told apart by a slice and a look at once.
-        word, told = data[at + 8 : at + 17], _TOLD
-        if at >= 0 and word == _EVENT:
-            at = find(_TYPE, at + 8, near)
-            word, told = data[at + 8 : at + 17], _EVENTS
-            if word == _ITEM and at >= 0:
-                near = at + _HEAD
-                if find(_PROMPT_TYPE, at, near) < 0 and find(_CHANGE_TYPE, at, near) < 0:
-                    continue
-        if at < 0:
+        # Most lines are items or usual events, told apart by a slice and a look at once.
+        kind, told = _USUAL.get(data[at + 8 : at + 47], b""), _EVENTS
+        if kind:
+            at += _SECOND
+        else:
+            kind, told = data[at + 8 : at + 17], _TOLD
+            if kind == _EVENT and 0 <= at < end:
+                at = find(_TYPE, at + 8, near)
+                kind, told = data[at + 8 : at + 17], _EVENTS
+        if not 0 <= at < end:
             yield b"", start, end
-        elif word in told:
-            yield word, start, end
+            continue
+        if kind == _ITEM and told is _EVENTS:
+            near = at + _HEAD
+            if find(_PROMPT_TYPE, at, near) < 0 and find(_CHANGE_TYPE, at, near) < 0:
+                continue
+        if kind in told:
+            yield kind, start, end
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from agent_relay.logic.transcripts.shape import LINE_BYTES
+from agent_relay.logic.transcripts.limits import LINE_BYTES
 
 Span = tuple[int, int]
 
