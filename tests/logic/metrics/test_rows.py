@@ -133,6 +133,15 @@ def test_answers_of_one_quarter_of_an_hour_are_each_their_models_and_their_legs(
     ]
 
 
+def test_answers_of_one_model_one_after_another_are_one_sum() -> None:
+    """Nearly all are: what is summed at once is what each would add."""
+    native = Native("one", "n1", "/w")
+    native.used = [Used(f"u{at}", HOUR + at, "n1", "m", input=10, output=at) for at in (1, 2, 4)]
+    (row,), _ = sum_rows([], [native], _ask("session"))
+    assert (row.bill.input, row.bill.output, row.bill.answers, row.bill.cost) == (30, 7, 3, Decimal(37))
+    assert (row.first, row.last, row.wall_ms) == (HOUR + 1, HOUR + 4, 3)
+
+
 def test_rows_by_day_cut_time_at_midnight() -> None:
     """An hour of rest from 23:30 is half an hour of each day; undated usage has no day."""
     rows, _ = _rows("day")
