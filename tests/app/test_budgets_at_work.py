@@ -47,7 +47,7 @@ def run_command(world: RelayWorld, *words: str) -> "subprocess.CompletedProcess[
     environ = {**world.environ, "PYTHONPATH": tree.CHECKOUT}
     return subprocess.run(
         [sys.executable, "-m", "agent_relay", *words], cwd=world.project, env=environ, capture_output=True,
-        text=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+        text=True, stdin=subprocess.DEVNULL, timeout=180, check=False,
     )  # fmt: skip
 
 

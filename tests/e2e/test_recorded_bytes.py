@@ -16,17 +16,20 @@ RECORDINGS = os.path.join(os.path.dirname(os.path.dirname(__file__)), "golden", 
 SIZES = ("120x40", "80x24")
 PAINTED = b"\x1b[?2026l"
 END = b"\x1b\\\x1b[mTHE END OF IT"
+PART = 256 << 10
+"""Fewer bytes than may wait for a terminal: one that is behind by a MiB may be painted anew instead."""
 PLAYER = """
 say("up")
-for path in sys.argv[3:]:
-    data = memoryview(open(path, "rb").read())
-    cut = int(sys.argv[1])
-    os.read(0, 1)
-    for at in range(0, len(data), cut):
-        part = data[at:at + cut]
-        while part:
-            part = part[os.write(1, part):]
-    say(sys.argv[2])
+cut, part = int(sys.argv[1]), int(sys.argv[2])
+for path in sys.argv[4:]:
+    data = memoryview(open(path, "rb").read() + sys.argv[3].encode())
+    for begin in range(0, len(data), part):
+        os.read(0, 1)
+        end = min(begin + part, len(data))
+        for at in range(begin, end, cut):
+            piece = data[at:min(at + cut, end)]
+            while piece:
+                piece = piece[os.write(1, piece):]
 os.read(0, 1)
 """
 
@@ -60,7 +63,7 @@ def test_every_recorded_byte_arrives_and_leaves_the_recorded_screen(
     cols, rows = map(int, size.split("x"))
     # An odd cut splits characters and sequences; the larger one is what the agents write at once.
     cut = 7 if size == "80x24" else 4096
-    argv = [*raw_python(PLAYER), str(cut), END.decode(), *paths]
+    argv = [*raw_python(PLAYER), str(cut), str(PART), END.decode(), *paths]
     window = {"rows": rows, "cols": cols}
     with (
         hold(f"{tmp_path}/leg", argv, **window) as held,
@@ -77,8 +80,9 @@ def test_every_recorded_byte_arrives_and_leaves_the_recorded_screen(
             with open(path, "rb") as file:
                 data = file.read() + END
             person.received.clear()
-            person.type(b"g")
-            wait_for_end(person, len(data))
+            for end in (*range(PART, len(data), PART), len(data)):
+                person.type(b"g")
+                wait_for_end(person, end)
             assert person.received == data, path
             direct.feed(data)
             assert person.emulator.text() == direct.text(), path

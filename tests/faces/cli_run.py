@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tests.house import tree
 from tests.support.measured import measured
 
-LIMIT_S = 60
+LIMIT_S = 180
 
 
 @dataclass(frozen=True, slots=True)

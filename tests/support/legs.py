@@ -20,7 +20,7 @@ from agent_relay.system.holder_client import Started, start_holder
 from agent_relay.system.processes import end_session, is_alive
 from tests.support.measured import find_holder_python, is_measured
 
-LIMIT_S = 60.0
+LIMIT_S = 120.0
 Found = TypeVar("Found")
 
 

@@ -20,8 +20,12 @@ from tests.support.relay_world import RelayWorld, relay_world, wait_until
 LIMIT = {"limit": "You've hit your session limit", "resets_in_s": 7200}
 SCENES = [
     {"when": "out", "do": [{"say": "I try."}, LIMIT]},
-    {"when": "slow", "again": True, "do": [{"say": "I begin."}, {"wait_s": 30}, {"say": "I end."}]},
+    {"when": "slow", "again": True, "do": [{"say": "I begin."}, {"wait_s": 600}, {"say": "I end."}]},
     {"when": "soon", "again": True, "do": [{"say": "I begin."}, {"wait_s": 6}, {"say": "I end."}]},
+    {
+        "when": "gate",
+        "do": [{"say": "I begin."}, {"run": "until [ -e go ]; do sleep 0.1; done"}, {"say": "I end."}],
+    },
     {"when": "fail", "do": [{"exit": 4}]},
     {"when": "much", "do": [{"say": "0123456789" * 250_000}]},
     {"again": True, "do": [{"say": "demo heard you"}]},

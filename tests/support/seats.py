@@ -132,7 +132,7 @@ def run(world: RelayWorld, *words: str, **extra: str) -> Done:
         relay(world, *words, **extra),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
         start_new_session=True,
     )

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -34,11 +35,12 @@ def test_a_signal_ends_the_agent_politely(world: RelayWorld, number: int, status
 
 def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
     """`run … | head -1` must not leave an agent at work for nobody."""
-    process = start(world, "demo", "soon")
+    process = start(world, "demo", "gate")
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline() == b"I begin.\n"
     process.stdout.close()
+    Path(world.project, "go").touch()
     process.wait(timeout=120)
     process.stderr.close()
     assert process.returncode == 141
