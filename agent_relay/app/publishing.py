@@ -113,6 +113,8 @@ def _list_later(ground: Ground, session: Session, handoff: Handoff, packet: Resu
     if native is None or packet.turn_count is None:
         return tuple(notes)
     facts = _read_facts(ground.get_adapter(leg.agent), leg, native)
+    if facts.unread:
+        return (*notes, f"what {leg.agent} was asked since then cannot be told: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)
     later = list_later(facts, leg.agent, packet.created_at)
     allow = get_allow(ground)
@@ -198,7 +200,8 @@ def _build(
         previous=previous,
     )
     written = _read_narrative(ground, session, leg, facts)
-    return packet.model_copy(update={"narrative": written}) if written else packet
+    told = {"narrative": written, "unread": facts.unread}
+    return packet.model_copy(update={name: text for name, text in told.items() if text})
 
 
 def _read_narrative(ground: Ground, session: Session, leg: Leg, facts: Facts) -> str:
@@ -213,14 +216,15 @@ def _read_narrative(ground: Ground, session: Session, leg: Leg, facts: Facts) ->
 
 
 def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:
-    """What the predecessor's transcript says; nothing where it left none or it cannot be read."""
+    """What the predecessor's transcript says; nothing but why where it cannot be read."""
     spec = loaded.adapter.transcript
     if spec is None or native is None:
         return Facts(leg.agent, native_id=leg.native_id)
     try:
         return read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
-    except RelayError:
-        return Facts(leg.agent, native_id=leg.native_id)
+    except RelayError as error:
+        _log.warning("transcript-unread leg=%s why=%s", leg.id, type(error).__name__)
+        return Facts(leg.agent, native_id=leg.native_id, unread=error.sentence)
 
 
 def _find_own(leg: Leg) -> NativeSession | None:

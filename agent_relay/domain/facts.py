@@ -82,7 +82,8 @@ class Facts:
 
     `unprocessed_prompt` is the user's last message where no assistant answer followed it; an answer
     that is only a limit or API error is no answer. `limit_text` is the agent's own words about the
-    limit that ended it, newest first record only.
+    limit that ended it, newest first record only. `unread` is why there is nothing where a transcript is that
+    cannot be read.
     """
 
     agent: str
@@ -104,6 +105,7 @@ class Facts:
     tokens: Tokens = field(default_factory=Tokens)
     context_window: int | None = None
     skipped_lines: int = 0
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,6 +191,7 @@ class ResumePacket(Document):
     """One packet. Readers of version n read every version <= n; unknown fields survive.
 
     `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
+    `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
     """
 
     schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")
@@ -202,6 +203,7 @@ class ResumePacket(Document):
     previous_agent: str
     target_agent: str
     resumes: str | None = None
+    unread: str | None = None
     checkpoint_reason: Reason
     turn_count: int | None = None
     task: str | None = None

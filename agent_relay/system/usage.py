@@ -17,7 +17,7 @@ from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageRea
 from agent_relay.system.kept_reports import YOUNG_NS
 from agent_relay.system.transcript_files import query_database, read_small
 from agent_relay.system.usage_crew import Crew, Task, start_crew
-from agent_relay.system.usage_files import Found, UsageSpec, find_usage_files, look_at
+from agent_relay.system.usage_files import Found, UsageSpec, Walked, find_usage_files, look_at
 from agent_relay.system.usage_index import Entry, UsageIndex, open_index
 from agent_relay.system.usage_part import Part, read_part
 
@@ -101,16 +101,21 @@ def _plan(
         reader = USAGE_READERS.get(spec.reader)
         if reader is None:
             continue
+        walked = Walked(done.looked)
         found = [
             one
-            for one in find_usage_files(spec, home=home, environ=environ, looked=done.looked)
+            for one in find_usage_files(spec, home=home, environ=environ, walked=walked)
             if (one.device, one.inode) not in taken
         ]
         taken |= {(one.device, one.inode) for one in found}
         paths = [one.path for one in found]
         done.looked += paths
         files = _Files(agent, reader, f"{agent} {spec.reader}", found)
-        index.forget_others(paths, files.name)
+        if walked.closed:
+            done.problems += walked.closed
+            done.gaps[agent] = walked.closed[0]
+        else:
+            index.forget_others(paths, files.name)
         plan.append(files)
     return plan
 

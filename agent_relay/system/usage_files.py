@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -55,22 +55,30 @@ class Found:
     changed: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """`folders` were looked into, or would have been; `closed` are sentences about those that cannot be."""
+
+    folders: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+
+
 def find_usage_files(
-    spec: UsageSpec, *, home: str, environ: Mapping[str, str], looked: list[str] | None = None
+    spec: UsageSpec, *, home: str, environ: Mapping[str, str], walked: Walked | None = None
 ) -> list[Found]:
     """The files of the agent with this transcript, each once, by path; none where nothing is there.
 
-    Links to folders are followed, but no folder twice. `looked` is added every folder that was looked into,
-    or would have been. Raises ConfigurationError for a broken pattern.
+    Links to folders are followed, but no folder twice. What is in a folder that cannot be looked into is
+    missing, and `walked` is told. Raises ConfigurationError for a broken pattern.
     """
-    folders = [] if looked is None else looked
+    walked = Walked() if walked is None else walked
     place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
     found: dict[tuple[int, int], Found] = {}
     for form in spec.usage or (f"{spec.folder}/{spec.pattern}",):
         pattern = expand_path(form, place)
         if pattern is None:
             continue
-        for path in _walk(pattern.folder, pattern, set(), folders, _DEPTH):
+        for path in _walk(pattern.folder, pattern, set(), walked, _DEPTH):
             one = look_at(path)
             if one is not None:
                 found.setdefault((one.device, one.inode), one)
@@ -92,9 +100,9 @@ def look_at(path: str) -> Found | None:
 
 
 def _walk(
-    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], looked: list[str], depth: int
+    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], walked: Walked, depth: int
 ) -> Iterator[str]:
-    looked.append(folder)
+    walked.folders.append(folder)
     try:
         own = os.stat(folder)
         if (own.st_dev, own.st_ino) in seen or depth < 0:
@@ -102,16 +110,19 @@ def _walk(
         seen.add((own.st_dev, own.st_ino))
         with os.scandir(folder) as entries:
             listed = sorted((entry.path, _is_folder(entry), entry.is_symlink()) for entry in entries)
-    except OSError:
-        return  # gone, or closed to us
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        walked.closed.append(f"cannot look into {folder}: {error.strerror}")
+        return
     for path, is_folder, is_link in listed:
         if is_link and not is_folder:
-            looked.append(path)  # it may lead to a folder later, and nothing here would change
+            walked.folders.append(path)  # it may lead to a folder later, and nothing here would change
         if not is_folder:
             if pattern.matches(path):
                 yield path
         elif pattern.may_lie_below(path):
-            yield from _walk(path, pattern, seen, looked, depth - 1)
+            yield from _walk(path, pattern, seen, walked, depth - 1)
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -37,6 +37,26 @@ def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> Non
         assert json.load(file)["turn_count"] == 2
 
 
+def test_a_record_that_cannot_be_read_is_told_of(world: RelayWorld) -> None:
+    """A successor that knows nothing of what was done would take it for nothing."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
+    assert found.leg is not None
+    os.rename(found.leg.transcript, f"{found.leg.transcript}.away")
+    os.mkdir(found.leg.transcript)
+    world.open("understudy", session=session, no_launch=True)
+    folder = f"{world.project}/.agent-relay/sessions/{session}/resume"
+    with open(f"{folder}/0001-understudy.md", encoding="utf-8") as file:
+        text = file.read()
+    why = f"there is no session {found.leg.native_id} in {found.leg.transcript}"
+    assert f"its own record could not be read ({why})." in text
+    with open(f"{folder}/0001-understudy.json", encoding="utf-8") as file:
+        assert json.load(file)["unread"] == why
+
+
 def test_a_packet_without_a_session_is_refused_in_one_sentence(world: RelayWorld) -> None:
     """There is nothing to hand over, and no empty session is left behind."""
     with pytest.raises(WrongUseError, match=r"no session runs in .*, so there is nothing to hand over"):

@@ -126,6 +126,13 @@ def test_details_are_there() -> None:
     assert "Earlier packets of this session: /r/.agent-relay/sessions/S/resume" in text
 
 
+def test_a_successor_is_told_that_nothing_could_be_read() -> None:
+    """Else it takes what is not in its packet for what was not done."""
+    text = render(build(unread="cannot read /t: Permission denied"))
+    assert "is not in here: its own record could not be read (cannot read /t: Permission denied)." in text
+    assert "its own record" not in render(build())
+
+
 @pytest.mark.parametrize(
     ("dirty", "says"), [(True, ", with uncommitted changes"), (False, ", clean"), (None, "")]
 )

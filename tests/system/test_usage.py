@@ -177,6 +177,21 @@ def test_links_are_followed_once_and_never_in_circles(tmp_path: Path) -> None:
     assert find_usage_files(unknown, home=str(tmp_path), environ={}) == []
 
 
+def test_a_folder_that_cannot_be_looked_into_is_told_of(tmp_path: Path) -> None:
+    """What stands in it counted as nothing, and a budget that was used up as open."""
+    _write(tmp_path / "p/a/s1.jsonl", _answer("m1", 5))
+    assert _count(_read(tmp_path)) == 5
+    (tmp_path / "p").rename(tmp_path / "q")
+    (tmp_path / "p").symlink_to("p")
+    read = _read(tmp_path)
+    why = f"cannot look into {tmp_path}/p: Too many levels of symbolic links"
+    assert (_count(read), read.problems, read.gaps) == (0, [why], {"one": why})
+    (tmp_path / "p").unlink()
+    (tmp_path / "q").rename(tmp_path / "p")
+    back = _read(tmp_path)
+    assert (_count(back), back.new_bytes, back.problems) == (5, 0, [])
+
+
 def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Path) -> None:
     """An answer of 6 MB is an answer; 20 MB without a line's end are no record, and what follows counts."""
     big = _answer("m1", 5, text="x" * (BLOCK_BYTES + 2_000_000))
