@@ -9,7 +9,7 @@ from tests.house import tree
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_the_recorded_first_minutes_are_what_a_newcomer_sees() -> None:
     """Played again in a real terminal, the same keys show the same; else run docs/first_minutes.py."""
     place = os.path.join(tree.CHECKOUT, "docs", "first_minutes.py")

@@ -74,7 +74,8 @@ class RelayWorld:
     def kill_daemons(self) -> None:
         """No daemon lives, and none had the chance to tidy up."""
         for daemon in self.daemons:
-            kill(daemon.pid)
+            # Not by its number, which is another process's once its end was seen.
+            daemon.kill()
             daemon.wait()
 
     def answers(self) -> bool:
