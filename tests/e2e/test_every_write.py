@@ -115,7 +115,7 @@ def fail_over(lives_for: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_daemon_killed_between_any_two_writes_is_succeeded_by_one_that_finishes(part: int) -> None:
     """Half a packet, a renamed file without its line, a line without its file: none may need a person."""
@@ -155,7 +155,7 @@ def open_session(lives_for: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_daemon_killed_between_any_two_writes_of_a_beginning_costs_asking_again(part: int) -> None:
     """The first command of somebody's life with relay: no agent nobody sees, no file in their git status."""
