@@ -2,7 +2,7 @@
 
 import os
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.quick_json import parse_json
 from agent_relay.domain.ulid import is_ulid
 from agent_relay.logic.glance import begin_view, glance
@@ -89,6 +89,17 @@ def list_index(index: str) -> list[tuple[str, str]]:
         if isinstance(entry, dict) and isinstance(entry.get("root"), str):
             found.append((session, entry["root"]))
     return found
+
+
+def check_ledger(ledger: str) -> None:
+    """Nothing where the ledger can be read, is not there, or is damaged, which counts as empty.
+
+    Raises RelayError where nobody can tell who rests.
+    """
+    try:
+        read_bounded(ledger, limit_bytes=_LEDGER_BYTES)
+    except (FileNotFoundError, UntrustedDataError):
+        return
 
 
 def read_resting(ledger: str) -> "list[dict[str, object]]":

@@ -227,6 +227,19 @@ def test_trust_shows_the_files_and_then_loads_them(world: World) -> None:
     assert ("zed", "project") in [(row["name"], row["origin"]) for row in listed["adapters"]]
 
 
+@pytest.mark.parametrize("words", [("limits",), ("limits", "clear", "ann"), ("status",)])
+def test_a_ledger_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    world: World, words: tuple[str, ...]
+) -> None:
+    """It was said that nobody rests, and whoever was asked then did."""
+    os.makedirs(f"{world.home}/state", mode=0o700)
+    os.symlink("ledger.json", f"{world.home}/state/ledger.json")
+    done = world.run(*words)
+    assert done.status == 1
+    assert f"cannot read {world.home}/state/ledger.json: Too many levels of symbolic links" in done.err
+    assert "rest" not in done.out.lower()
+
+
 def test_what_changed_while_its_user_was_asked_is_not_trusted(world: World) -> None:
     """An agent at work in the repository has the time a person takes to read."""
     folder = f"{world.cwd}/.agent-relay/adapters/zed"

@@ -9,7 +9,7 @@ from agent_relay.faces.cli.printing import print_json, print_lines, print_table,
 from agent_relay.faces.cli.typed import Function, run_group, run_one
 from agent_relay.logic.ledger import drop_rests
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_resting
+from agent_relay.system.glances import check_ledger, read_resting
 from agent_relay.system.ledger import update_ledger
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]
@@ -24,7 +24,9 @@ def run(words: list[str]) -> int:
 
 def limits(*, as_json: AsJson = False) -> None:
     """Which agents rest, why, and until when. `agent-relay limits clear AGENT` forgets what is known."""
-    found = read_resting(get_folders().ledger)
+    ledger = get_folders().ledger
+    check_ledger(ledger)
+    found = read_resting(ledger)
     if as_json:
         print_json({"limits": found})
         return
@@ -48,6 +50,7 @@ def clear(
 ) -> None:
     """Forget an agent's limits: it may be chosen again."""
     folders = get_folders()
+    check_ledger(folders.ledger)
     if not any(rest["agent"] == agent for rest in read_resting(folders.ledger)):
         raise WrongUseError(f"{agent} does not rest", hint="See: agent-relay limits")
     update_ledger(folders.ledger, lambda rests: drop_rests(rests, agent))

@@ -6,7 +6,13 @@ import sys
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines, render_moment, render_table
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_resting, read_sessions_at
+from agent_relay.system.glances import (
+    check_ledger,
+    find_near_root,
+    read_all_sessions,
+    read_resting,
+    read_sessions_at,
+)
 
 HELP = """usage: agent-relay status [--all] [--json]
 
@@ -30,6 +36,8 @@ def run(words: list[str]) -> int:
         print_json(view)
     else:
         _print(view)
+    # What is told above is true; that nobody rests beside those, nobody knows.
+    check_ledger(get_folders().ledger)
     return ExitCode.DONE
 
 
