@@ -1,6 +1,5 @@
 """Keeps what is exported current: figures now and then in a thread, events as they happen in the caller's."""
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -71,9 +70,15 @@ class News:
 
 
 class ExportLoop:
-    """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen."""
+    """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen.
 
-    def __init__(self, watcher: Watcher, reader: ExportReader, *, interval_s: float) -> None:
+    `warn` is given a line for people where figures stand still, because they cannot be read any more.
+    """
+
+    def __init__(
+        self, watcher: Watcher, reader: ExportReader, *, interval_s: float, warn: Callable[[str], None]
+    ) -> None:
+        self._warn = warn
         self.newest = Newest()
         self._watcher = watcher
         self._reader = reader
@@ -98,13 +103,17 @@ class ExportLoop:
         raise self._failure
 
     def _guard(self) -> None:
-        wait_s = self._interval_s
+        wait_s, told = self._interval_s, ""
         try:
             while not self._is_over.wait(wait_s):
-                began = time.monotonic()
-                # What cannot be read now stays as it was.
-                with contextlib.suppress(RelayError):
+                began, why = time.monotonic(), ""
+                try:
                     self.read()
+                except RelayError as error:
+                    why = error.sentence
+                if why and why != told:
+                    self._warn(f"the figures stay as they were: {why}")
+                told = why
                 wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
         except BaseException as error:  # noqa: BLE001 - the thread's root: figures that stand still would be believed
             self._failure = error

@@ -92,3 +92,22 @@ def test_a_collector_that_never_answers_keeps_nobody_from_ending(
             # A push that was waited for to its own limit would have been said to have failed.
             assert "does not answer in time" not in said
             assert "Traceback" not in said
+
+
+def test_figures_that_stand_still_are_said_to(world: World) -> None:
+    """A dashboard showed what was true an hour ago, and nobody was told."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with export(world, "--prometheus", str(port), "--interval", "1") as process:
+        assert process.stdout is not None
+        while "Ctrl-C" not in process.stdout.readline():
+            assert process.poll() is None
+        broken = Path(world.home) / "config" / "adapters" / "zed"
+        broken.mkdir(parents=True, mode=0o700)
+        (broken / "adapter.toml").write_text("name = ")
+        told = read_line(process)
+        assert told.startswith("agent-relay: the figures stay as they were: ")
+        assert f"{broken}/adapter.toml is not TOML" in told
+        process.send_signal(signal.SIGINT)
+        assert process.wait(_LIMIT_S) == 130

@@ -56,7 +56,7 @@ def export(
     folders = get_folders()
     watcher = Watcher(folders, Watched(), zone=UTC)
     watcher.connect()
-    loop = ExportLoop(watcher, ExportReader(folders, os.environ), interval_s=wanted.interval_s)
+    loop = ExportLoop(watcher, ExportReader(folders, os.environ), interval_s=wanted.interval_s, warn=warn)
     before = signal.signal(signal.SIGTERM, _end)
     try:
         return _export(loop, wanted)
