@@ -52,7 +52,7 @@ def test_a_limited_model_is_replaced_by_the_fallback_of_the_same_agent() -> None
 
 def test_the_agents_own_model_is_offered_when_it_resets_and_taken_in_the_same_conversation() -> None:
     """The fallback was the lesser evil; the way back is one command."""
-    soon = [{"when": "out", "do": [MODEL_LIMIT | {"resets_in_s": 6}]}, SCENES[-1]]
+    soon = [{"when": "out", "do": [MODEL_LIMIT | {"resets_in_s": 20}]}, SCENES[-1]]
     with relay_world() as world:
         world.environ |= write_screenplays(f"{world.folder}/plays", demo=soon)
         with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
@@ -62,13 +62,13 @@ def test_the_agents_own_model_is_offered_when_it_resets_and_taken_in_the_same_co
         say(world, session, "hello")
         finish_turn(world, session)
         say(world, session, "out")
-        found = world.wait_for(session, lambda found: found.offer == "demo", "its model is offered", 60)
+        found = world.wait_for(session, lambda found: found.offer == "demo", "its model is offered")
         assert [leg.model for leg in found.legs] == ["", "small"]
         assert list_columns(read_session(world.project, session))[-1] == (
             "demo can have its own model again: /use demo behind the relay key"
         )
         world.ask("use", session=session, agent="demo")
-        found = world.wait_for(session, lambda found: len(found.done) == 2, "it has its own model", 60)
+        found = world.wait_for(session, lambda found: len(found.done) == 2, "it has its own model")
         leg = found.living_leg
         assert leg is not None
         assert (leg.agent, leg.model, leg.native_id, found.offer) == ("demo", "", found.legs[0].native_id, "")

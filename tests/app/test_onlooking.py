@@ -43,10 +43,15 @@ def find_quiet(world: RelayWorld) -> int:
 def test_a_session_at_work_is_told_with_its_screen(world: RelayWorld, session: str) -> None:
     """What the agent shows is the first thing a watcher looks for."""
     wait_until(lambda: any("ready | demo" in row for row in look(world)[0][0].rows), "the screen is told")
+
+    def is_told_whole() -> bool:
+        # A line can be read before the daemon tells of it.
+        return look(world, session=session, root=world.project)[0][0].number == world.session(session).number
+
+    wait_until(is_told_whole, "the newest line is told of")
     (live,), _ = look(world, session=session, root=world.project)
     assert live.session == session
     assert live.leg == world.session(session).legs[-1].id
-    assert live.number == world.session(session).number
 
 
 def test_what_was_told_is_not_told_again(world: RelayWorld, session: str) -> None:

@@ -14,7 +14,7 @@ from tests.support.relay_world import RelayWorld
 from tests.support.seats import assert_given_back, seat, seated_world
 
 REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
-SOON = {"limit": "You've hit your session limit", "resets_in_s": 4}
+SOON = {"limit": "You've hit your session limit", "resets_in_s": 15}
 WARNING = {"warn": "You've used 92% of your session limit"}
 SCENES = [
     {"when": "near", "again": True, "do": [WARNING, {"say": "demo goes on"}]},

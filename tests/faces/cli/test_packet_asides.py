@@ -63,13 +63,16 @@ def kill_an_edit(world: World, script: str) -> int:
 def end(pid: int) -> None:
     handle = os.pidfd_open(pid)
     signal.pidfd_send_signal(handle, signal.SIGKILL)
-    wait_until(lambda: not os.path.exists(f"/proc/{pid}") or is_dead(pid), "the editor is gone")
+    wait_until(lambda: is_dead(pid), "the editor is gone")
     os.close(handle)
 
 
 def is_dead(pid: int) -> bool:
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return file.read().rpartition(")")[2].split()[0] in {"Z", "X"}
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] in {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_killed_edits_folder_is_swept_once_its_editor_is_gone(world: World) -> None:

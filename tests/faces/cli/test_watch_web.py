@@ -79,7 +79,7 @@ def serve(terminals: Terminals) -> Iterator[Site]:
         yield Site(process, int(told[1]), told[2])
     finally:
         process.kill()
-        process.wait(20)
+        process.wait(90)
         process.stdout.close()
 
 
@@ -212,6 +212,6 @@ def test_the_end_of_the_command_is_said_on_the_page(browser: Browser, terminals:
         page.goto(site.url)
         expect(page.locator("section")).to_be_visible(timeout=90_000)
         site.process.send_signal(signal.SIGINT)
-        assert site.process.wait(20) == 130
+        assert site.process.wait(90) == 130
         expect(page.locator("#notice")).to_contain_text("does not answer", timeout=90_000)
     page.close()

@@ -17,7 +17,7 @@ class Terminal:
 
     def write(self, text: str) -> None:
         self.is_asked.set()
-        assert self.is_free.wait(30)
+        assert self.is_free.wait(120)
         self.writes.append(text)
 
 
@@ -26,7 +26,7 @@ def test_what_comes_meanwhile_is_one_write() -> None:
     terminal = Terminal()
     frames = Frames(terminal.write)
     frames.add("first")
-    assert terminal.is_asked.wait(30)
+    assert terminal.is_asked.wait(120)
     for number in range(100):
         frames.add(str(number))
     terminal.is_free.set()
@@ -60,10 +60,10 @@ def test_a_terminal_that_takes_nothing_stops_the_flow() -> None:
 
     flooding = threading.Thread(target=flood)
     flooding.start()
-    assert terminal.is_asked.wait(30)
+    assert terminal.is_asked.wait(120)
     assert not is_done.wait(0.2)
     terminal.is_free.set()
-    flooding.join(30)
+    flooding.join(120)
     frames.finish()
     assert len("".join(terminal.writes)) == 40 * 1024
 

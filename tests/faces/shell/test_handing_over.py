@@ -118,7 +118,7 @@ def test_an_agent_that_was_left_in_its_own_screen_is_named_when_the_shell_is_lef
     person.wait_for("ready . demo")
     detach(person)
     person.type("/exit")
-    assert person.terminal.wait_exit(30) == 0
+    assert person.terminal.wait_exit(120) == 0
     back = f"Back: agent-relay attach {person.session()}. To end it: agent-relay stop {person.session()}"
     assert f"demo goes on in its own screen. {back}" in "".join(person.screen.splitlines())
 

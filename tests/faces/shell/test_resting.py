@@ -7,7 +7,7 @@ from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_prompts, shell_world
 
-SOON = {"limit": "You've hit your session limit", "resets_in_s": 15}
+SOON = {"limit": "You've hit your session limit", "resets_in_s": 30}
 
 
 @contextmanager

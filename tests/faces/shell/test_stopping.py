@@ -14,7 +14,7 @@ from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from tests.faces.rendering.views import Written
 
-LIMIT_S = 30
+LIMIT_S = 120
 TURN = {"type": "turn", "session": "S", "folder": "/nowhere", "agent": "ann"}
 STOPPED = {"type": "end", "session": "S", "agent": "ann", "outcome": "stopped", "why": "the user said so"}
 

@@ -14,7 +14,7 @@ from tests.support.runs import LIMIT, SCENES
 from tests.support.shells import ShellPerson, list_natives, list_prompts, shell_world
 
 LONG = {"when": "long job", "do": [{"say": "I begin."}, {"wait_s": 1}, LIMIT]}
-SLOW = [{"again": True, "do": [{"say": "understudy begins"}, {"wait_s": 20}, {"say": "understudy ends"}]}]
+SLOW = [{"again": True, "do": [{"say": "understudy begins"}, {"wait_s": 600}, {"say": "understudy ends"}]}]
 THIRD = [{"again": True, "do": [{"say": "third goes on"}]}]
 
 
