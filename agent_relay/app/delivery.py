@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from agent_relay.app.patience import Tell, describe_wait, wait_aloud
@@ -11,6 +12,7 @@ from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.holder_client import HolderError
+from agent_relay.system.pause import pause_at
 
 _log = logging.getLogger(__name__)
 _PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
@@ -29,27 +31,38 @@ _PASTES = 3
 _Shown = Literal["shown", "asked", "lost"]
 
 
-async def deliver_text(watch: LegWatch, deliver: Deliver, *, packet: str, prompt: str, tell: Tell) -> None:
-    """`packet` (may be empty) and `prompt` were submitted as one turn, and the agent works on it.
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What a leg is to be given as one turn; `name` tells it from whatever else it may be given.
 
-    `packet` is pasted with the adapter's escapes, `prompt` as it is; `tell` hears what keeps them waiting.
-    A leg that was given a prompt before is left alone: what a crashed daemon delivered is not delivered
-    twice. Raises RelayError where the agent never becomes ready, somebody keeps typing, or it shows no sign
-    of work.
+    `packet` (may be empty) is pasted with the adapter's escapes, `prompt` as it is.
+    """
+
+    name: str
+    packet: str
+    prompt: str
+
+
+async def deliver_text(watch: LegWatch, deliver: Deliver, text: Text, *, tell: Tell) -> None:
+    """`text` was submitted, once, and the agent works on it; `tell` hears what keeps it waiting.
+
+    The holder knows how far a daemon that was killed had come with it: from there it goes on. A leg whose
+    holder cannot know that is left alone where it was given a prompt before. Raises RelayError where the
+    agent never becomes ready, somebody keeps typing, or it shows no sign of work.
     """
     await watch.settle_evidence()
-    if not watch.prompted:
-        text = "\n\n".join(part for part in (_escape(packet, deliver.packet_escapes), prompt) if part)
-        for _ in range(_PASTES):
-            is_counted = await _paste(watch, text, tell)
-            shown = await _find_shown(watch, tell)
-            if shown != "lost":
-                break
-            _log.warning("paste-again leg=%s", watch.leg.id)
-        await asyncio.sleep(deliver.submit_delay_ms / 1000)
-        is_counted = is_counted and shown != "asked"
-        await Submission(watch, deliver.submit, is_counted=is_counted, tell=tell).run()
+    note = await watch.holder.read_note()
+    if note is not None or not watch.prompted:
+        await _Delivery(watch, deliver, text, tell).run(note or "")
     watch.say_working()
+    if note != "":
+        # What was submitted before may have been worked on to its end.
+        await watch.settle_evidence()
+
+
+async def forget_text(watch: LegWatch) -> None:
+    """What could not be delivered is begun anew by whoever tries again. Raises HolderError."""
+    await watch.holder.type(b"", note="")
 
 
 async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
@@ -63,40 +76,109 @@ async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
     await watch.holder.type(deliver.submit.encode())
 
 
-async def _paste(watch: LegWatch, text: str, tell: Tell) -> bool:
-    """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
+class _Delivery:
+    """One text on its way into one leg, from wherever a daemon before this one left it."""
 
-    `False` where keys are counted as typed all the same, of which nothing is seen.
-    """
+    def __init__(self, watch: LegWatch, deliver: Deliver, text: Text, tell: Tell) -> None:
+        packet = _escape(text.packet, deliver.packet_escapes)
+        self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
+        self._watch = watch
+        self._deliver = deliver
+        self._tell = tell
+        self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
+        self._was_prompted = False
+        """Whether the agent took somebody else's prompt before: then its records cannot tell of ours."""
 
-    def has_room() -> bool:
-        return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
+    async def run(self, note: str) -> None:
+        """The text was submitted; `note` is what the holder knows of it. Raises RelayError."""
+        watch, is_counted = self._watch, True
+        shown: _Shown = "shown" if note == self._submitted else "lost"
+        if note == self._pasted:
+            self._was_prompted = watch.prompted and watch.input == "typed"
+            shown = await self._find_shown()
+        for _ in range(_PASTES):
+            if shown != "lost":
+                break
+            is_counted = await self._paste()
+            shown = await self._find_shown()
+            if shown == "lost":
+                _log.warning("paste-again leg=%s", watch.leg.id)
+        await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
+        submission = Submission(watch, self._deliver.submit, note=self._submitted, tell=self._tell)
+        submission.is_counted = is_counted and shown != "asked"
+        submission.was_pressed = note == self._submitted
+        submission.was_prompted = self._was_prompted
+        await submission.run()
 
-    deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
-    while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-        if not await wait_aloud(watch, has_room, limit_s=left_s, tell=tell):
-            break
-        await _see_prompt(watch)
-        if not has_room():
-            continue
-        if watch.gone.is_set():
-            raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
-        try:
-            # A key that answered a question without a return is counted as typed for ever: after a while
-            # an input line that is seen to be empty is believed.
-            seen_empty = refusals >= _REFUSALS and watch.input == "empty"
-            await watch.holder.type(_PASTE_BEGIN + text.encode() + _PASTE_END, unless_typed=not seen_empty)
-        except HolderError as error:
-            if error.why != "typed":
-                raise
-            refusals += 1
-            if refusals == _TOLD_REFUSALS:
-                await tell(describe_wait(watch))
-            await asyncio.sleep(_TYPING_S)
-            await watch.settle_evidence()
-        else:
-            return not seen_empty
-    raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+    async def _paste(self) -> bool:
+        """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
+
+        `False` where keys are counted as typed all the same, of which nothing is seen.
+        """
+        watch = self._watch
+
+        def has_room() -> bool:
+            return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
+
+        deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
+        while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            if not await wait_aloud(watch, has_room, limit_s=left_s, tell=self._tell):
+                break
+            await _see_prompt(watch)
+            if not has_room():
+                continue
+            if watch.gone.is_set():
+                raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+            try:
+                # A key that answered a question without a return is counted as typed for ever: after a while
+                # an input line that is seen to be empty is believed.
+                seen_empty = refusals >= _REFUSALS and watch.input == "empty"
+                self._was_prompted = watch.prompted
+                data = _PASTE_BEGIN + self._data + _PASTE_END
+                await watch.holder.type(data, unless_typed=not seen_empty, note=self._pasted)
+            except HolderError as error:
+                if error.why != "typed":
+                    raise
+                refusals += 1
+                if refusals == _TOLD_REFUSALS:
+                    await self._tell(describe_wait(watch))
+                await asyncio.sleep(_TYPING_S)
+                await watch.settle_evidence()
+            else:
+                pause_at("after paste")
+                return not seen_empty
+        raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+
+    async def _find_shown(self) -> _Shown:
+        """What became of the paste, as far as that can be seen.
+
+        A question that came up over it takes it along, and so does an agent that starts itself again. An
+        agent that is slow has not read it yet: pasted again, it would stand there twice.
+        """
+        watch = self._watch
+
+        def is_shown() -> bool:
+            is_heard = watch.prompted and not self._was_prompted
+            return watch.gone.is_set() or is_heard or watch.input == "typed"
+
+        def is_lost() -> bool:
+            return not is_shown() and watch.input == "empty" and watch.state == "ready"
+
+        await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
+        is_asked = watch.state == "asking"
+        if is_asked or (watch.state != "ready" and not is_shown()):
+            await wait_aloud(
+                watch, lambda: is_shown() or watch.state == "ready", limit_s=_READY_S, tell=self._tell
+            )
+            await watch.wait_until(is_shown, limit_s=_SHOWN_S)
+        if is_asked:
+            return "lost" if is_lost() else "asked"
+        if is_lost():
+            _log.info("paste-unseen leg=%s", watch.leg.id)
+            await wait_aloud(
+                watch, lambda: is_shown() or watch.state != "ready", limit_s=_READ_S, tell=self._tell
+            )
+        return "lost" if is_lost() else "shown"
 
 
 async def _see_prompt(watch: LegWatch) -> None:
@@ -106,32 +188,6 @@ async def _see_prompt(watch: LegWatch) -> None:
             lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
             limit_s=_SHOWN_S,
         )
-
-
-async def _find_shown(watch: LegWatch, tell: Tell) -> _Shown:
-    """What became of the paste, as far as that can be seen.
-
-    A question that came up over it takes it along, and so does an agent that starts itself again. An agent
-    that is slow has not read it yet: pasted again, it would stand there twice.
-    """
-
-    def is_shown() -> bool:
-        return watch.gone.is_set() or watch.prompted or watch.input == "typed"
-
-    def is_lost() -> bool:
-        return not is_shown() and watch.input == "empty" and watch.state == "ready"
-
-    await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
-    is_asked = watch.state == "asking"
-    if is_asked or (watch.state != "ready" and not is_shown()):
-        await wait_aloud(watch, lambda: is_shown() or watch.state == "ready", limit_s=_READY_S, tell=tell)
-        await watch.wait_until(is_shown, limit_s=_SHOWN_S)
-    if is_asked:
-        return "lost" if is_lost() else "asked"
-    if is_lost():
-        _log.info("paste-unseen leg=%s", watch.leg.id)
-        await wait_aloud(watch, lambda: is_shown() or watch.state != "ready", limit_s=_READ_S, tell=tell)
-    return "lost" if is_lost() else "shown"
 
 
 def _escape(packet: str, escapes: Mapping[str, str]) -> str:

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 
-from agent_relay.app.delivery import deliver_text
+from agent_relay.app.delivery import Text, deliver_text, forget_text
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
 from agent_relay.app.publishing import read_packet_text
-from agent_relay.domain.effect import Delivered, DeliverFailed, Happened
+from agent_relay.domain.effect import Delivered, DeliverFailed, Happened, TaskGiven
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.system.holder_client import HolderError
@@ -43,24 +43,30 @@ class Handing:
             if deliver.packet_by == "paste":
                 packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
             tell = partial(self._tell, live)
-            await deliver_text(live.watch, deliver, packet=packet, prompt=deliver.opening, tell=tell)
+            text = Text(handoff.id, packet, deliver.opening)
+            await deliver_text(live.watch, deliver, text, tell=tell)
         except RelayError as error:
+            with contextlib.suppress(HolderError):
+                await forget_text(live.watch)
             return DeliverFailed(handoff.id, leg_id, error.sentence)
         finally:
             self._under_way.pop(leg_id, None)
         return Delivered(handoff.id, leg_id)
 
-    async def deliver_task(self, task: str, leg_id: str) -> None:
-        """The leg works on the task, or is being given something already. Raises RelayError."""
+    async def deliver_task(self, task: str, leg_id: str) -> Happened | None:
+        """That the leg works on the task; `None` where it is being given something. Raises RelayError."""
         live = self._live.get(leg_id)
         if live is None or leg_id in self._under_way:
-            return
+            return None
         self._under_way[leg_id] = ""
         try:
-            tell = partial(self._tell, live)
-            await deliver_text(live.watch, live.adapter.deliver, packet="", prompt=task, tell=tell)
+            # The holder of an earlier version knows of nothing: a leg that worked was given it then.
+            if not live.leg.was_busy or await live.watch.holder.read_note() is not None:
+                tell = partial(self._tell, live)
+                await deliver_text(live.watch, live.adapter.deliver, Text("task", "", task), tell=tell)
         finally:
             self._under_way.pop(leg_id, None)
+        return TaskGiven(leg_id)
 
     async def _tell(self, live: LiveLeg, why: str) -> None:
         """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg."""

@@ -40,7 +40,8 @@ class Luggage:
     """What a terminal brought along, kept by the holder in memory so that it never touches the disk.
 
     `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values`
-    are what filled the leg's placeholders.
+    are what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the
+    journal has them without secrets.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -50,6 +51,7 @@ class Luggage:
     args: tuple[str, ...] = ()
     model: str = ""
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    task: str = field(default="", repr=False)
 
 
 Known = frozenset[tuple[str, str, str, bool]]

@@ -208,6 +208,7 @@ class Stage:
 
     def _take_over(self, live: LiveLeg) -> None:
         self._luggage = live.luggage
+        self._task = live.luggage.task or self._task
 
     def _get_leg(self, leg_id: str) -> Leg:
         return next(leg for leg in self.host.session.legs if leg.id == leg_id)
@@ -223,7 +224,8 @@ class Stage:
                 try:
                     session = self.host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
-                    live = await start_leg(self._ground, session, leg, self._luggage, prompt=prompt)
+                    luggage = replace(self._luggage, task=self._task)
+                    live = await start_leg(self._ground, session, leg, luggage, prompt=prompt)
                 except RelayError as error:
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._following.follow(live, self.host)

@@ -6,6 +6,7 @@ from agent_relay.app.patience import SILENT_S, Tell, describe_wait, wait_aloud
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.holder_client import HolderError
+from agent_relay.system.pause import pause_at
 
 _log = logging.getLogger(__name__)
 _TURN_S = 600.0
@@ -22,11 +23,16 @@ class Submission:
     Only the record of a prompt, or work above a line that is clear of the text, says that it was submitted.
     """
 
-    def __init__(self, watch: LegWatch, keys: str, *, is_counted: bool, tell: Tell) -> None:
+    def __init__(self, watch: LegWatch, keys: str, *, note: str, tell: Tell) -> None:
         self._watch = watch
         self._keys = keys.encode()
-        self._is_counted = is_counted
+        self.is_counted = True
         """Whether a key counted as typed is one of a line under way, and no answer to a question."""
+        self.was_pressed = False
+        """Whether a daemon that was killed pressed the first return."""
+        self.was_prompted = False
+        """Whether the agent took another prompt before this text: its records cannot tell of this one."""
+        self._note = note
         self._tell = tell
         self._stood = False
         self._presses = 0
@@ -39,6 +45,7 @@ class Submission:
         RelayError where the agent ends, or shows no sign of work.
         """
         watch, waited_s = self._watch, 0.0
+        self._presses = int(self.was_pressed)
         for pause_s in _PAUSES_S:
             await self._wait_for_turn()
             if self.is_taken():
@@ -65,10 +72,11 @@ class Submission:
         """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
         watch = self._watch
         self._stood = self._stood or watch.input == "typed"
-        if watch.gone.is_set() or watch.prompted:
+        if watch.gone.is_set() or (watch.prompted and not self.was_prompted):
             return True
         is_clear = watch.input != "typed" if self._presses else self._stood and watch.input == "empty"
-        return watch.state == "busy" and is_clear
+        worked = self.was_pressed and watch.leg.was_busy and not watch.hears_prompts
+        return (watch.state == "busy" or worked) and is_clear
 
     async def _wait_for_turn(self) -> None:
         """The agent waits for a prompt, or took this one."""
@@ -86,12 +94,14 @@ class Submission:
         """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
         watch = self._watch
         try:
-            await watch.holder.type(self._keys, unless_typed=self._is_counted or self._presses > 0)
+            is_theirs = self.is_counted or self._presses > 0
+            await watch.holder.type(self._keys, unless_typed=is_theirs, note=self._note)
         except HolderError as error:
             if error.why != "typed":
                 raise
             _log.info("submit-left leg=%s why=typed", watch.leg.id)
             return
+        pause_at("after return")
         self._presses += 1
         if self._presses > 1:
             _log.warning("submit-again leg=%s returns=%d after_s=%.1f", watch.leg.id, self._presses, after_s)

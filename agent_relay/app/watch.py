@@ -92,6 +92,11 @@ class LegWatch:
         return any(rule.state == "ready" for rule in self._senses.rules.states)
 
     @property
+    def hears_prompts(self) -> bool:
+        """Whether this agent's records tell of the prompts it takes."""
+        return any(sign.means == "prompt" for sign in self._senses.rules.progress)
+
+    @property
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows

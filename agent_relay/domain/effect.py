@@ -40,7 +40,7 @@ class DeliverPacket:
 
 @dataclass(frozen=True, slots=True)
 class DeliverTask:
-    """Get the session's task into its first leg, once. Nothing answers: the leg turns busy."""
+    """Get the session's task into its first leg, once. Answered by TaskGiven, or not at all."""
 
     leg: str
 
@@ -222,6 +222,13 @@ class DeliverFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskGiven:
+    """The session's task is in the leg."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResetPassed:
     """A moment asked for by WakeAt has come."""
 
@@ -272,6 +279,7 @@ Happened = (
     | PublishFailed
     | Delivered
     | DeliverFailed
+    | TaskGiven
     | ResetPassed
     | StopAsked
     | TurnAsked

@@ -19,6 +19,7 @@ from agent_relay.domain.handoff_event import (
     PredecessorStopped,
 )
 from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
+from agent_relay.domain.task_event import TaskDelivered
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "SessionWaits",
     "SessionWoke",
     "SignalSeen",
+    "TaskDelivered",
     "TurnBegun",
     "TurnEnded",
     "Unknown",
@@ -251,6 +253,7 @@ Body = (
     | PacketPublished
     | PacketSaved
     | PacketDelivered
+    | TaskDelivered
     | HandoffConfirmed
     | HandoffFailed
     | HandoffCancelled

@@ -42,8 +42,8 @@ class Step(StrEnum):
 class Leg:
     """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt.
 
-    `model` is the one relay chose; empty for the user's own. A `headless` one works on one turn without a
-    screen.
+    `was_given` is whether the session's task reached it, `model` the one relay chose; empty for the user's.
+    A `headless` one works on one turn without a screen.
     """
 
     id: str
@@ -60,6 +60,7 @@ class Leg:
     child_born: int = 0
     was_ready: bool = False
     was_busy: bool = False
+    was_given: bool = False
     how: str = ""
     status: int = -1
     ended_at: datetime | None = None

@@ -26,6 +26,7 @@ from agent_relay.domain.event import (
     SessionRested,
     SessionStopping,
     SignalSeen,
+    TaskDelivered,
     Unknown,
 )
 from agent_relay.domain.handoff_event import (
@@ -116,6 +117,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return _with_leg(session, leg, {"was_ready": True})
         case LegBusy(leg) | LegPrompted(leg):
             return replace(_with_leg(session, leg, {"was_busy": True}), due=None)
+        case TaskDelivered(leg):
+            return _with_leg(session, leg, {"was_given": True})
         case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
             return replace(session, refused=_leave_out(session.refused, session.agent))
         case SignalSeen() if is_refusal(body):

@@ -25,6 +25,7 @@ from agent_relay.domain.effect import (
     Spawned,
     StopAsked,
     StopLeg,
+    TaskGiven,
     TurnAsked,
     WakeAt,
 )
@@ -40,7 +41,7 @@ from agent_relay.domain.event import (
     SessionStopping,
     SignalSeen,
 )
-from agent_relay.domain.handoff_event import HandoffConfirmed, HandoffFailed, PacketDelivered
+from agent_relay.domain.handoff_event import HandoffConfirmed
 from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
@@ -48,6 +49,7 @@ from agent_relay.domain.spending_effect import Counted
 from agent_relay.logic.context_window import relieve_asked, turn_ended
 from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.fold import is_refusal
+from agent_relay.logic.giving import given
 from agent_relay.logic.intervention import intervene
 from agent_relay.logic.ledger import find_rest
 from agent_relay.logic.nearing import is_told, is_warning
@@ -61,11 +63,9 @@ from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
     find_delivery,
-    is_current,
     note_refused,
     published,
     remedy_limit,
-    try_roll_back,
 )
 from agent_relay.logic.turns import headless_prompted, headless_spawned, take_turn
 from agent_relay.logic.unpublished import publish_failed
@@ -107,10 +107,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return published(session, happened, world)
         case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
             return publish_failed(session, happened, session.handoff, world)
-        case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
-            return _delivered(session, handoff, leg)
-        case DeliverFailed(handoff) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
-            return _deliver_failed(session, happened, world)
+        case Delivered() | DeliverFailed() | TaskGiven():
+            return given(session, happened, world)
         case ResetPassed():
             return reset_passed(session, world)
         case StopAsked(why):
@@ -121,23 +119,6 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return restarted(session, world, leg_lives=leg_lives)
         case _:
             return NOTHING
-
-
-def _delivered(session: Session, handoff: str, leg: str) -> Outcome:
-    works = session.living_leg is not None and session.living_leg.was_busy
-    confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
-    return Outcome((PacketDelivered(handoff, leg), *confirmed))
-
-
-def _deliver_failed(session: Session, failed: DeliverFailed, world: World) -> Outcome:
-    """The successor is in charge without its packet, unless somebody was named for when it fails."""
-    told = Outcome((HandoffFailed(failed.handoff, "deliver", failed.why),), (Say(failed.leg),))
-    handoff = session.handoff
-    if handoff is None or not handoff.terms.rollback:
-        return told
-    after = replace(session, handoff=None, retriable=handoff)
-    rolled = try_roll_back(after, handoff, world, why=failed.why)
-    return told if isinstance(rolled, str) else told.then(rolled)
 
 
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
@@ -238,10 +219,11 @@ def _note_limit(signal: Signal, world: World) -> World:
 
 def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:
     living = session.living_leg
-    if living is None or living.id != leg or session.state.value == state:
+    if living is None or living.id != leg or session.state not in LIVE:
         return NOTHING
-    if session.state not in LIVE:
-        return NOTHING
+    if session.state.value == state:
+        # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
+        return Outcome((), find_delivery(session, living) if session.state is State.READY else ())
     handoff = session.handoff
     match state:
         case State.READY:

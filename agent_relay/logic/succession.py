@@ -257,6 +257,6 @@ def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
     if handoff is not None:
         waits = handoff.leg == leg.id and handoff.step is Step.SPAWNED
         return (DeliverPacket(handoff.id, leg.id),) if waits else ()
-    if session.task and leg.generation == 1 and not leg.was_busy:
+    if session.task and leg.generation == 1 and not leg.was_given:
         return (DeliverTask(leg.id),)
     return ()

@@ -26,6 +26,7 @@ from agent_relay.domain.event import (
     SessionStopping,
     SessionWoke,
     SignalSeen,
+    TaskDelivered,
     Unknown,
 )
 from agent_relay.domain.handoff_event import (
@@ -70,6 +71,7 @@ TRANSITIONS: Mapping[type[Body], Mapping[State, State]] = MappingProxyType(
         PacketPublished: _stay(S.HANDING_OFF),
         PacketSaved: _stay(*S),
         PacketDelivered: _stay(*LIVE),
+        TaskDelivered: _stay(*S),
         HandoffConfirmed: _stay(*LIVE),
         HandoffFailed: _stay(*LIVE) | _to(S.LIMITED, S.HANDING_OFF, S.STOPPING, S.LIMITED),
         HandoffCancelled: _to(S.HANDING_OFF, *LIVE, S.HANDING_OFF),

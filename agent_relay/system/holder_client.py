@@ -169,13 +169,22 @@ class HolderConnection:
         """The screen now; rows scrolled away and states announced since the last one not peeked at."""
         return parse_screen((await self.request("screen", peek=peek))["screen"])
 
-    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
+    async def type(
+        self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False, note: str | None = None
+    ) -> None:
         """Send input whole; with `unless_typed` refused (`why`: `typed`) while somebody is typing a line.
 
-        With `goes_on` all others' input waits for what we send next, two seconds at most.
+        With `goes_on` all others' input waits for what we send next, two seconds at most. A `note` is kept
+        by the holder exactly where the input was sent, also if we die before we hear of it.
         """
+        kept = {} if note is None else {"note": note}
         text = data.decode("latin-1")
-        await self.request("input", data=text, unless_typed=unless_typed, goes_on=goes_on)
+        await self.request("input", data=text, unless_typed=unless_typed, goes_on=goes_on, **kept)
+
+    async def read_note(self) -> str | None:
+        """The note of the last input that had one, empty for none; `None` where the holder keeps none."""
+        noted = (await self.request("status")).get("noted")
+        return noted if isinstance(noted, str) else None
 
     async def signal(self, name: str) -> int:
         """Send a Unix signal (`SIGTERM`) to the whole session of the child; how many processes got it."""

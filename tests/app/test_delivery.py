@@ -1,10 +1,11 @@
 """Getting text into an agent: once, whole, and never into somebody's line or a question."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from agent_relay.app.delivery import type_line
+from agent_relay.app.delivery import forget_text, type_line
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.holder_client import HolderError
 from tests.support.pasted_into import DELIVER, PASTED, Agent, deliver
@@ -26,13 +27,95 @@ def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:
     assert agent.holds == [True, False]
 
 
-def test_a_leg_that_took_a_prompt_before_is_left_alone() -> None:
+@pytest.mark.parametrize("note", [None, "submitted H"])
+def test_a_leg_that_took_a_prompt_before_is_left_alone(note: str | None) -> None:
     """A daemon that crashed after delivering must not have it delivered again."""
     agent = Agent()
-    agent.prompted = True
+    agent.prompted, agent.note = True, note
     deliver(agent)
     assert agent.typed == []
     assert agent.says_working == 1
+
+
+def test_a_text_that_stands_there_since_a_daemon_died_is_submitted() -> None:
+    """Pasted again it would stand there twice; left alone it would stand there for ever."""
+    agent = Agent()
+    agent.note, agent.input = "pasted H", "typed"
+    deliver(agent)
+    assert agent.typed == [b"\r"]
+    assert agent.note == "submitted H"
+
+
+def test_a_paste_that_was_lost_while_no_daemon_lived_is_made_again() -> None:
+    """A question took it along, or the agent started itself anew: nothing stands there."""
+    agent = Agent()
+    agent.note = "pasted H"
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_text_somebody_submitted_while_no_daemon_lived_is_left_alone() -> None:
+    """They saw it stand there and pressed the return."""
+    agent = Agent()
+    agent.note, agent.prompted = "pasted H", True
+    deliver(agent)
+    assert agent.typed == []
+
+
+def test_a_text_whose_return_was_pressed_is_not_pasted_again_before_its_record_is_there() -> None:
+    """Records are written a moment later than a new daemon looks."""
+    agent = Agent()
+    agent.note = "submitted H"
+
+    def record() -> None:
+        agent.prompted = True
+
+    deliver(agent, lambda: None, record)
+    assert agent.typed == []
+
+
+def test_a_return_that_was_swallowed_while_no_daemon_lived_is_pressed_again() -> None:
+    """The text stands there still."""
+    agent = Agent()
+    agent.note, agent.input = "submitted H", "typed"
+    deliver(agent)
+    assert agent.typed == [b"\r"]
+
+
+def test_an_agent_that_tells_no_prompts_and_worked_is_not_asked_twice() -> None:
+    """The return was pressed, the line is clear, and it worked since: nothing else will ever tell."""
+    agent = Agent()
+    agent.note, agent.hears_prompts = "submitted H", False
+    agent.leg = replace(agent.leg, was_busy=True)
+    deliver(agent)
+    assert agent.typed == []
+
+
+def test_what_a_leg_was_given_before_does_not_stand_for_what_it_is_given_now() -> None:
+    """The notes are of one text each."""
+    agent = Agent()
+    agent.note = "submitted of another"
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+@pytest.mark.parametrize("note", ["", "pasted H"])
+def test_a_person_who_was_first_does_not_keep_the_text_from_being_sent(note: str) -> None:
+    """The record of their prompt says nothing of a text that stands in the line."""
+    agent = Agent()
+    agent.note, agent.prompted = note, True
+    agent.input = "typed" if note else "empty"
+    deliver(agent)
+    assert agent.typed == [*([] if note else [PASTED]), b"\r"]
+
+
+def test_a_text_that_was_given_up_is_begun_anew_by_who_tries_again() -> None:
+    """They see that it is not there."""
+    agent = Agent()
+    agent.note = "submitted H"
+    asyncio.run(forget_text(agent))
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r"]
 
 
 def test_a_line_somebody_types_is_waited_for() -> None:

@@ -15,6 +15,7 @@ from agent_relay.domain.effect import (
     Spawned,
     SpawnLeg,
     StopLeg,
+    TaskGiven,
     WakeAt,
 )
 from agent_relay.domain.session import State, Step
@@ -59,7 +60,25 @@ def test_the_task_is_given_once_to_the_first_leg_when_it_is_ready() -> None:
     story.start()
     assert story.effects == [DeliverTask("L1")]
     assert story.happens(Restarted(leg_lives=True)).effects == [DeliverTask("L1")]
-    assert story.says("busy").says("ready").effects == []
+    assert story.says("busy").happens(TaskGiven("L1")).names(last=2) == ["leg.busy", "task.delivered"]
+    assert story.says("ready").effects == []
+    assert story.happens(TaskGiven("L1")).names(last=1) == ["leg.ready"]
+
+
+def test_a_task_is_not_believed_to_be_given_because_the_agent_was_busy() -> None:
+    """Some are busy with their tools at first; a daemon that died meanwhile had not typed it."""
+    story = Story(task="fix it").start().says("busy")
+    assert story.happens(Restarted(leg_lives=True)).effects == []
+    assert story.says("ready").effects == [DeliverTask("L1")]
+
+
+def test_a_leg_that_is_watched_again_late_is_given_what_it_waits_for() -> None:
+    """Its holder did not answer at once: what was to be delivered then found nobody."""
+    story = Story(task="fix it").start()
+    assert story.says("ready").effects == [DeliverTask("L1")]
+    assert story.names(last=1) == ["leg.ready"]
+    story.says("busy")
+    assert story.says("busy").effects == []
 
 
 @pytest.mark.parametrize("step", [Step.BEGUN, Step.STOPPED, Step.SPAWNING, Step.SPAWNED])

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from agent_relay.app.delivery import deliver_text
+from agent_relay.app.delivery import Text, deliver_text
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.session import Leg
 from agent_relay.system.holder_client import HolderError
@@ -27,6 +27,8 @@ class Agent:
         self.sees_input = True
         self.prompted = False
         self.typed: list[bytes] = []
+        self.note: str | None = ""
+        self.hears_prompts = True
         self.holds: list[bool] = []
         self.refusals = refusals
         self.reacts: Callable[[bytes], None] = self.take
@@ -40,13 +42,21 @@ class Agent:
     def holder(self) -> "Agent":
         return self
 
-    async def type(self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False) -> None:
+    async def read_note(self) -> str | None:
+        return self.note
+
+    async def type(
+        self, data: bytes, *, unless_typed: bool = False, goes_on: bool = False, note: str | None = None
+    ) -> None:
         if unless_typed and self.refusals:
             self.refusals -= 1
             raise HolderError("somebody is in the middle of a line", why="typed")
-        self.typed.append(data)
+        if data:
+            self.typed.append(data)
+        self.note = self.note if note is None or self.note is None else note
         self.holds.append(goes_on)
-        self.reacts(data)
+        if data:
+            self.reacts(data)
 
     def take(self, data: bytes) -> None:
         if data == b"\r":
@@ -82,4 +92,4 @@ class Agent:
 def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
     """The text is delivered while things happen."""
     agent.meanwhile = list(meanwhile)
-    asyncio.run(deliver_text(agent, DELIVER, packet="see @home", prompt="Go on @once.", tell=agent.hear))
+    asyncio.run(deliver_text(agent, DELIVER, Text("H", "see @home", "Go on @once."), tell=agent.hear))

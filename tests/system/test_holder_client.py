@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -45,6 +46,49 @@ def test_a_leg_is_watched_typed_into_and_collected(tmp_path: object) -> None:
     with hold(str(tmp_path), python(code), luggage="L") as held:
         asyncio.run(talk(held))
         wait_until(lambda: not held.is_locked(), "the holder's end")
+
+
+def test_a_note_tells_whoever_comes_later_what_was_typed(tmp_path: object) -> None:
+    """A daemon that dies while it types cannot say how far it came."""
+
+    async def talk(held: Held) -> None:
+        holder = await HolderConnection.open(held.folder)
+        assert await holder.read_note() == ""
+        await holder.type(b"x", note="half")
+        await holder.close()
+        later = await HolderConnection.open(held.folder)
+        assert await later.read_note() == "half"
+        await later.type(b"y")
+        assert await later.read_note() == "half"
+        for refused in (1, "n" * 2001):
+            with pytest.raises(HolderError, match="note must be text of at most 2000 characters"):
+                await later.request("input", data="z", note=refused)
+        assert await later.read_note() == "half"
+        await later.type(b"", note="")
+        assert await later.read_note() == ""
+        await later.type(b"\r", note="whole")
+        async for event in _watch(later):
+            if event["event"] == "exit":
+                break
+        assert "xy" in (await later.screen()).text()
+        with pytest.raises(HolderError, match="has ended"):
+            await later.type(b"z", note="too late")
+        assert await later.read_note() == "whole"
+        await later.collect()
+        await later.leave()
+        await later.close()
+
+    with hold(str(tmp_path), python("input()")) as held:
+        asyncio.run(talk(held))
+
+
+async def _watch(holder: HolderConnection) -> AsyncIterator[dict[str, object]]:
+    """Events of the leg from now on, its end also where it ended before."""
+    status = await holder.watch()
+    if isinstance(status["exit"], dict):
+        yield status["exit"]
+    async for event in holder.events():
+        yield event
 
 
 def test_a_refusal_says_why_to_programs_and_people(tmp_path: object) -> None:

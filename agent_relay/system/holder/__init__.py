@@ -13,13 +13,14 @@ Requests, their fields, their answers:
 * `hello` -> `protocol` (1), `pid`, `child`, `born` (clock ticks)
 * `status` -> `pid child born rows cols attached typed key_age_s offset tail_start title agent_state`,
   `alternate`, `emulator` (false: screens are refused), `queued` (bytes the child has not taken), `exit`
-  (null, or the `exit` event)
+  (null, or the `exit` event), `noted` (the last `note`, empty for none)
 * `screen`, `peek` -> `screen` (see `logic.screen`), `offset`. Rows scrolled away and states announced are
   handed out once; with `peek` true they stay for the next look. Refused: `no-emulator`
 * `tail`, `offset limit` (at most 131,072) -> `offset` (of the first byte given), `data`, `total`
-* `input`, `data unless_typed goes_on` -> `queued`. Sent whole; waits for the end of a person's paste. With
-  `goes_on` true all others wait for the next one, at most two seconds. Refused: `ended`, `full` (8 MiB wait),
-  and where `unless_typed` is true `typed` (somebody is in the middle of a line)
+* `input`, `data unless_typed goes_on note` -> `queued`. Sent whole; waits for the end of a person's paste.
+  With `goes_on` true all others wait for the next one, at most two seconds. A `note` (at most 2,000
+  characters) tells whoever comes later what was sent; refused input leaves none. Refused: `ended`, `full` (8
+  MiB wait), and where `unless_typed` is true `typed` (somebody is in the middle of a line)
 * `resize`, `rows cols width_px height_px`: the terminal this connection attached, else the child's itself
 * `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
 * `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`

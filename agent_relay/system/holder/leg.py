@@ -47,6 +47,7 @@ class Leg:
         self.child = self._start()
         self.exit: dict[str, object] | None = None
         self.stored = False
+        self.noted = ""
         self._linger_s = spec.linger_s
         self._ended = False
         self._paused = False

@@ -19,7 +19,7 @@ TAIL_LIMIT_BYTES = 128 << 10
 _MOST_ROWS = 1000
 _MOST_COLS = 2000
 _MOST_PX = 0xFFFF
-_SAID_LENGTH = 2000
+_TEXT_LENGTH = 2000
 _HIGHEST_CONTROL = 0x1F
 
 
@@ -65,6 +65,13 @@ def _refuse_bytes(name: str) -> bytes:
     raise RefusedError("bad-request", f"{name} must be text of one character per byte")
 
 
+def _text(message: dict[str, object], name: str) -> str:
+    value = message.get(name)
+    if not isinstance(value, str) or len(value) > _TEXT_LENGTH:
+        raise RefusedError("bad-request", f"{name} must be text of at most {_TEXT_LENGTH} characters")
+    return value
+
+
 def _size(message: dict[str, object]) -> tuple[int, int, int, int]:
     return (
         _number(message, "rows", 1, _MOST_ROWS),
@@ -101,6 +108,7 @@ def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obj
         "alternate": emulator is not None and emulator.alternate(),
         "emulator": emulator is not None,
         "queued": leg.typing.size,
+        "noted": leg.noted,
         "exit": None if leg.exit is None else leg.exit_event(),
     }
 
@@ -121,6 +129,7 @@ def _tail(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object
 
 def _input(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
     data = _bytes(message, "data")
+    noted = _text({"note": leg.noted, **message}, "note")
     if leg.child.exit is not None:
         raise RefusedError("ended", "the program has ended")
     if message.get("unless_typed") is True and leg.terminals.line.count:
@@ -128,6 +137,7 @@ def _input(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object
     if leg.typing.size + len(data) > REFUSED_BYTES:
         raise RefusedError("full", "the program does not read its input")
     leg.typing.put(peer, data, in_paste=message.get("goes_on") is True)
+    leg.noted = noted
     if data.endswith((b"\r", b"\x03", b"\x15")):
         leg.terminals.line.count = 0
     return {"queued": leg.typing.size}
@@ -244,9 +254,7 @@ def _detach(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, obje
 
 def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
     """Every client shows the text as it can; the terminals themselves are the agent's."""
-    text = message.get("text")
-    if not isinstance(text, str) or len(text) > _SAID_LENGTH:
-        raise RefusedError("bad-request", f"text must be text of at most {_SAID_LENGTH} characters")
+    text = _text(message, "text")
     for terminal in leg.terminals.all:
         terminal.tell({"event": "say", "text": text})
     return {"told": len(leg.terminals.all)}
