@@ -60,6 +60,7 @@ class Following:
         self._ground = ground
         self._environ = environ
         self._tasks: set[asyncio.Task[None]] = set()
+        self._late: dict[str, asyncio.Task[None]] = {}
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
         self._counting = Counting(build_counter(ground), ground.clock, ground.report)
@@ -88,8 +89,16 @@ class Following:
             await end_lost_leg(self._ground, leg)
             return False
         if not await self._try_adopting(leg, told, known, taken):
-            self._run(self._adopt_late(leg, told, known, taken))
+            self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
         return True
+
+    async def await_adoption(self, leg_id: str) -> bool:
+        """`False` where the leg's holder was waited for and ended instead of answering: its end was told."""
+        late = self._late.get(leg_id)
+        if late is None:
+            return True
+        await asyncio.wait({late})
+        return leg_id in self.live
 
     async def end_by_force(self, leg: Leg) -> None:
         """Neither the agent nor its holder lives on; the watch, where there is one, tells of it."""
@@ -251,10 +260,11 @@ class Following:
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
             told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._let_go)
+        return task
 
     def _let_go(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

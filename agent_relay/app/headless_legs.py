@@ -53,6 +53,11 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
     return paths
 
 
+def was_begun(ground: Ground, leg: Leg) -> bool:
+    """Whether the program of the leg may have been started: then its output has a file."""
+    return leg.child_pid > 0 or os.path.exists(f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}")
+
+
 def judge(watch: LegWatch, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:
     """The leg's end with what its stream said of its turn, or else why it ended.
 

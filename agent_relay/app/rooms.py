@@ -11,7 +11,6 @@ from agent_relay.app.kept import UNREAD, forget_streams, release_legs
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
-from agent_relay.domain.effect import Restarted
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Session, State
@@ -21,6 +20,8 @@ from agent_relay.system.journal import Journal
 _log = logging.getLogger(__name__)
 _REMEMBERED = timedelta(minutes=1)
 """How long an ended session stays at work: terminals still ask how it ended."""
+
+_SETTLED_S = 5.0
 
 
 class Rooms:
@@ -79,12 +80,12 @@ class Rooms:
         if room.session.state is State.ENDED:
             return
         try:
-            lives = await room.stage.adopt(room.session)
+            news = await room.stage.adopt(room.session)
         except BaseException:
             self._rooms.pop(room.session.id, None)
             await room.close()
             raise
-        room.host.tell(Restarted(lives))
+        room.host.tell(news)
 
     async def retire(self) -> None:
         """Sessions that ended a while ago are let go of: each holds a file and a task."""
@@ -107,6 +108,15 @@ class Rooms:
         await release_legs(self._ground, left)
         await forget_streams(self._ground, left)
         return room.session
+
+    async def settle(self) -> None:
+        """What is told of every session was worked on, as far as disks let it, or a while has passed.
+
+        What a new daemon found may have ended before anybody could be at work in it.
+        """
+        await self.pulse.wait_while(
+            lambda: any(not (room.host.is_idle or room.host.refusal) for room in self), _SETTLED_S
+        )
 
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
         """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""

@@ -111,6 +111,7 @@ class Sessions:
         for name in (wish.agent, wish.terms.rollback or wish.agent):
             self._ground.get_adapter(name)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
+        await self._rooms.settle()
         async with self.entrance.lock:
             await self._rooms.retire()
             room = await self.entrance.find(wish, root)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
+from agent_relay.app.headless_legs import was_begun
 from agent_relay.app.kept import find_luggage
 from agent_relay.app.leg_ends import end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
@@ -29,6 +30,7 @@ from agent_relay.domain.effect import (
     PublishFailed,
     PublishPacket,
     ResetPassed,
+    Restarted,
     Say,
     Spawned,
     SpawnLeg,
@@ -159,18 +161,19 @@ class Stage:
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 
-    async def adopt(self, session: Session) -> bool:
+    async def adopt(self, session: Session) -> Restarted:
         """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
 
         The next leg gets what that one took along, or the newest one whose holder was kept.
         """
-        leg = session.living_leg
+        leg, began = session.living_leg, True
         if leg is not None:
             known = find_known(self.host.events, leg.id)
             if await self._following.adopt(leg, self.host, known, self._take_over):
-                return True
+                return Restarted(leg_lives=True)
+            began = await asyncio.to_thread(was_begun, self._ground, leg)
         self._luggage = await find_luggage(self._ground, session) or self._luggage
-        return False
+        return Restarted(leg_lives=False, leg_began=began)
 
     def see(self, session: Session) -> None:
         """The session has changed; nothing is kept for one that has ended."""
@@ -217,7 +220,9 @@ class Stage:
         handoff = self.host.session.handoff
         return handoff if handoff is not None and handoff.id == handoff_id else None
 
-    async def _spawn(self, leg: Leg) -> Happened:
+    async def _spawn(self, leg: Leg) -> Happened | None:
+        if not await self._following.await_adoption(leg.id):
+            return None
         async with self._starting:
             live = self._following.live.get(leg.id)
             if live is None:

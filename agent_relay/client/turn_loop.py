@@ -64,16 +64,22 @@ class TurnLoop:
         SIGINT, SIGTERM and SIGHUP end the agent politely and are waited for; a second one is not. A reader
         that goes away ends it too.
         """
+        named = _name(wish)
         with self._heeding():
-            begun = self._begin("run.begin", wish)
-            session = str(begun["session"])
-            with self._stopping(session):
-                return self._follow(session, begun["told"])
+            for _ in range(_FAILURES):
+                begun = self._begin("run.begin", named)
+                session = str(begun["session"])
+                with self._stopping(session):
+                    last = self._follow(session, begun["told"])
+                if not last.get("never_began") or self.ended_by:
+                    break
+            self._show_unbegun(last)
+            return last
 
     def run_chat(self, wish: Mapping[str, object]) -> Event:
         """The last event of a chat: its turns are followed one after the other. As `run` else."""
         with self._heeding():
-            answer = self._begin("chat.begin", wish)
+            answer = self._begin("chat.begin", _name(wish))
             session = str(answer["session"])
             # Only a new chat's first words are told on: those said later stand in the journal.
             task = "" if wish.get("session") else wish["task"]
@@ -93,7 +99,9 @@ class TurnLoop:
     def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
         """The last event of a turn that was begun before, shown from the place `told` on."""
         with self._heeding(), self._stopping(session):
-            return self._follow(session, told)
+            last = self._follow(session, told)
+            self._show_unbegun(last)
+            return last
 
     @contextlib.contextmanager
     def _heeding(self) -> Iterator[None]:
@@ -115,8 +123,12 @@ class TurnLoop:
 
     def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
         """The answer to a wish, by its id: so the next daemon knows whether it began under one that died."""
-        named = {"message": create_ulid(SystemClock()), **wish}
-        return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **named)
+        return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **wish)
+
+    def _show_unbegun(self, last: Event) -> None:
+        """A turn that no agent was asked is told of where it is not asked again."""
+        if last.get("never_began"):
+            self._show(last)
 
     def _follow(self, session: str, told: object) -> Event:
         is_stopped = False
@@ -131,7 +143,8 @@ class TurnLoop:
             told = answer["told"]
             last: Event = {}
             for last in _list_events(answer):
-                self._show(last)
+                if not last.get("never_began"):
+                    self._show(last)
             if answer.get("over") is True:
                 self._forget(session)
                 return last
@@ -193,6 +206,11 @@ class TurnLoop:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _name(wish: Mapping[str, object]) -> dict[str, object]:
+    """The wish with an id, its own or a new one: asked again by it, it is answered with the turn there is."""
+    return {"message": create_ulid(SystemClock()), **wish}
 
 
 def _list_events(answer: Mapping[str, object]) -> Iterator[Event]:

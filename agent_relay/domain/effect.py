@@ -255,9 +255,13 @@ class TurnAsked:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A new daemon took over; `leg_lives` is whether the newest leg's holder does."""
+    """A new daemon took over; `leg_lives` is whether the newest leg's holder does.
+
+    `leg_began` is whether its program may have been started, where the journal does not say so.
+    """
 
     leg_lives: bool
+    leg_began: bool = True
 
 
 Happened = (

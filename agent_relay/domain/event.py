@@ -178,7 +178,7 @@ class SignalSeen:
 
 @dataclass(frozen=True, slots=True)
 class LegEnded:
-    """The leg is over: `how` is exited, stopped or lost; `status` as the shell reports it, -1 unknown."""
+    """The leg is over: `how` is exited, stopped, lost or unstarted; `status` as a shell has it, or -1."""
 
     name: ClassVar[str] = "leg.ended"
     leg: str

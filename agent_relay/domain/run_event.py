@@ -207,6 +207,7 @@ class Ended(Line):
     skipped: tuple[str, ...] = ()
     message: str = ""
     hint: str | None = None
+    never_began: bool | None = Field(default=None, description="no agent was asked; it may be asked again")
 
 
 RunEvent = Annotated[

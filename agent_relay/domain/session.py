@@ -122,6 +122,7 @@ class Turn:
 
     `taken` counts the legs it took, of which it may take `most` (0: as many as there are). With `ends` the
     session ends with it. `seat` and `others` are as `TurnBegun` has them, empty where it is of no chat.
+    With `never_began` it was given up before any agent was asked.
     """
 
     agent: str
@@ -133,6 +134,7 @@ class Turn:
     why: str = ""
     seat: str = ""
     others: tuple[str, ...] = ()
+    never_began: bool = False
 
     @property
     def is_spent(self) -> bool:

@@ -27,7 +27,8 @@ class TurnBegun:
 class TurnEnded:
     """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
 
-    `said` are the agent's words of a turn of a chat: the other agents are told them.
+    `said` are the agent's words of a turn of a chat: the other agents are told them. One that was stopped
+    with no `leg` never began: no agent was asked.
     """
 
     name: ClassVar[str] = "turn.ended"

@@ -115,8 +115,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return _stop_asked(session, why)
         case TurnAsked():
             return take_turn(session, happened, world)
-        case Restarted(leg_lives):
-            return restarted(session, world, leg_lives=leg_lives)
+        case Restarted():
+            return restarted(session, world, happened)
         case _:
             return NOTHING
 

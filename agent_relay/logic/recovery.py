@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effect import LegGone, NoteRest, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.effect import LegGone, NoteRest, PublishPacket, Restarted, SpawnLeg, StopLeg
 from agent_relay.domain.event import LegEnded, SessionEnded
 from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered, PredecessorStopped
 from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step, Turn
@@ -26,12 +26,12 @@ _BEFORE_IT_WORKS = frozenset(Step) - {Step.DELIVERED}
 _UNASKED = "the daemon was killed before an agent was asked"
 
 
-def restarted(session: Session, world: World, *, leg_lives: bool) -> Outcome:
+def restarted(session: Session, world: World, news: Restarted) -> Outcome:
     """What follows from what the journal says and whether the newest leg's holder lives.
 
     Every effect returned may have been performed before; performing it again changes nothing.
     """
-    return Outcome((), _note_again(session)).then(_take_up(session, world, leg_lives=leg_lives))
+    return Outcome((), _note_again(session)).then(_take_up(session, world, news))
 
 
 def _note_again(session: Session) -> tuple[NoteRest, ...]:
@@ -47,10 +47,10 @@ def _note_again(session: Session) -> tuple[NoteRest, ...]:
     return (NoteRest(limit.agent, limit.scope, until, limit.text, model=limit.model),)
 
 
-def _take_up(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # noqa: PLR0911 - one arm a state
+def _take_up(session: Session, world: World, news: Restarted) -> Outcome:  # noqa: PLR0911 - one arm a state
     handoff, leg = session.handoff, session.living_leg
-    if leg is not None and not leg_lives and not (handoff and handoff.step is Step.SPAWNING):
-        return _leg_was_lost(session, leg, world)
+    if leg is not None and not news.leg_lives and not (handoff and handoff.step is Step.SPAWNING):
+        return _leg_was_lost(session, leg, news, world)
     if session.due is not None and handoff is None and session.state in {*LIVE, State.RESTING, State.LIMITED}:
         rolled = try_roll_back(session, session.due, world, why=session.due.why)
         if isinstance(rolled, Outcome):
@@ -73,6 +73,23 @@ def _take_up(session: Session, world: World, *, leg_lives: bool) -> Outcome:  # 
             given = find_delivery(session, leg) if leg and ready else ()
             went_on = Outcome((), (*given, *find_wake(session, world)))
             return went_on if given else went_on.then(turn_ended(session, world))
+
+
+def _never_began(session: Session, leg: Leg, news: Restarted) -> bool:
+    """Whether the daemon was killed before it started what the session or its turn begins with."""
+    if leg.child_pid or session.handoff is not None or session.state is not State.STARTING:
+        return False
+    turn = session.open_turn
+    return not leg.headless or (turn is not None and turn.taken == 1 and not news.leg_began)
+
+
+def _begin_again(session: Session, leg: Leg) -> Outcome:
+    """The leg that was never started: started, or over where only its asker has the user's environment."""
+    turn = session.open_turn
+    if turn is not None and not turn.ends:
+        return Outcome((), (SpawnLeg(leg.id),))
+    over = (TurnEnded("", "stopped", _UNASKED),) if turn is not None else ()
+    return Outcome((LegEnded(leg.id, "unstarted"), *over, SessionEnded(_UNASKED)))
 
 
 def _is_unasked(session: Session) -> bool:
@@ -112,7 +129,9 @@ def _go_on_resting(session: Session, leg: Leg | None, world: World) -> Outcome:
     return Outcome((), wake)
 
 
-def _leg_was_lost(session: Session, leg: Leg, world: World) -> Outcome:
+def _leg_was_lost(session: Session, leg: Leg, news: Restarted, world: World) -> Outcome:
+    if _never_began(session, leg, news):
+        return _begin_again(session, leg)
     if session.state is State.LIMITED:
         legs = (*session.legs[:-1], replace(leg, how="lost"))
         after = _give_way(replace(session, legs=legs), world)

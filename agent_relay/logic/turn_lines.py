@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent_relay.domain.event import Event, LegStarting
+from agent_relay.domain.event import Event
 from agent_relay.domain.session import Session, Turn
 from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
 
@@ -11,9 +11,17 @@ from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
 def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
     """The session after one more line about its turns."""
     if isinstance(body, TurnEnded):
-        return end_turn(session, body.outcome, body.why)
+        after = end_turn(session, body.outcome, body.why)
+        if after.turn is None or after.turn is session.turn or not never_began(body):
+            return after
+        return replace(after, turn=replace(after.turn, never_began=True))
     turn = Turn(body.agent, body.prompt, body.most, body.ends, seat=body.seat, others=body.others)
     return replace(session, turn=turn, why="", failure="", rested_until="", skipped=(), tried=())
+
+
+def never_began(body: TurnEnded) -> bool:
+    """Whether the turn was given up before any agent was asked."""
+    return body.outcome == "stopped" and not body.leg
 
 
 def end_turn(session: Session, outcome: str, why: str) -> Session:
@@ -42,9 +50,7 @@ def find_asked(events: Sequence[Event], message: str) -> tuple[int, bool] | None
                 found = (event.number, False) if is_open else found
             case ChatBegun() as body if body.message == message:
                 found = (event.number, False)
-            case LegStarting():
-                is_open = False
-            case TurnEnded(outcome="stopped") if is_open and found is not None:
+            case TurnEnded() as body if is_open and found is not None and never_began(body):
                 found = (found[0], True)
             case _:
                 pass

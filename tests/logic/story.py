@@ -59,8 +59,12 @@ class Story:
         return self
 
     def start(self, agent: str = "ann") -> "Story":
+        return self.note_beginning(agent).spawned().says("ready")
+
+    def note_beginning(self, agent: str) -> "Story":
+        """The first leg is in the journal, and nowhere else yet."""
         self._journal(begin_leg(self.now, agent, self.world()))
-        return self.spawned().says("ready")
+        return self
 
     @property
     def now(self) -> Session:

@@ -104,3 +104,12 @@ def test_a_limit_of_before_is_not_noted_again() -> None:
     assert working.effects == [WakeAt(RESET)]
     by_hand = Story().start().happens(Asked("bob")).happens(Restarted(leg_lives=True))
     assert by_hand.effects == [StopLeg("L1")]
+
+
+def test_a_session_whose_first_leg_was_never_started_is_over_and_says_why() -> None:
+    """Only who asks again has the environment it is to start in; no agent was lost."""
+    story = Story()
+    story.note_beginning("ann")
+    story.happens(Restarted(leg_lives=False))
+    assert (story.now.state, story.now.legs[0].how) == (State.ENDED, "unstarted")
+    assert story.now.why == "the daemon was killed before an agent was asked"

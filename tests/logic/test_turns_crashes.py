@@ -14,7 +14,9 @@ from agent_relay.domain.effect import (
     StopAsked,
     StopLeg,
 )
+from agent_relay.domain.event import LegEnded, LegStarting
 from agent_relay.domain.session import State
+from agent_relay.domain.turn_event import SessionWaits
 from tests.logic.turn_story import ABLE, TurnStory
 
 
@@ -141,3 +143,35 @@ def test_a_session_nobody_was_asked_in_ends_with_its_daemon() -> None:
     story.happens(Restarted(leg_lives=False))
     assert story.now.state is State.ENDED
     assert story.now.why == "the daemon was killed before an agent was asked"
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_turn_whose_leg_was_never_started_is_begun_or_can_be_asked_again(*, ends: bool) -> None:
+    """Told as failed, its message would be lost: nobody was asked anything."""
+    story = TurnStory().take(ends=ends)
+    story.happens(Restarted(leg_lives=False, leg_began=False))
+    if ends:
+        assert story.names(last=3) == ["leg.ended", "turn.ended", "session.ended"]
+        assert (story.now.turn.outcome, story.now.turn.never_began) == ("stopped", True)
+        assert story.now.legs[0].how == "unstarted"
+        story.take()
+        assert story.now.turn.never_began is False
+    else:
+        assert story.names(last=1) == ["leg.starting"]
+        assert story.effects == [SpawnLeg("L1")]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_turn_whose_agent_may_have_begun_is_not_asked_again_by_itself(*, ends: bool) -> None:
+    """There is a file of its output: what it did until it was lost would be done twice."""
+    story = TurnStory().take(ends=ends)
+    story.happens(Restarted(leg_lives=False, leg_began=True))
+    assert (story.now.turn.outcome, story.now.turn.never_began) == ("failed", False)
+
+
+def test_a_further_leg_that_was_never_started_is_a_failure_of_its_turn() -> None:
+    """Its agent, or another one, had worked on the turn before."""
+    story = TurnStory().take(ends=False).at_work()
+    story.note(LegEnded("L1", "lost"), SessionWaits(), LegStarting("L9", "ann", 2, headless=True))
+    story.happens(Restarted(leg_lives=False, leg_began=False))
+    assert (story.now.turn.outcome, story.now.turn.never_began) == ("failed", False)

@@ -180,12 +180,12 @@ class SessionRunners:
 def _asked_nobody(session: Session) -> bool:
     """Whether the session has no turn, or one that was ended before any agent was asked."""
     turn = session.turn
-    return turn is None or (session.leg is None and turn.outcome == "stopped")
+    return turn is None or turn.never_began or (session.leg is None and turn.outcome == "stopped")
 
 
 def _judge(over: TurnOver, leg: Leg | None) -> Ended:
     is_killed = leg is None and over.outcome == "stopped"
-    if is_killed or (leg is not None and leg.how == "lost" and not leg.child_pid):
+    if over.never_began or is_killed or (leg is not None and leg.how == "lost" and not leg.child_pid):
         return Ended(How.LOST, why=over.why, never_began=True)
     match over.outcome:
         case "done":

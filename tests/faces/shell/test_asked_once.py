@@ -10,7 +10,15 @@ from tests.support.relay_world import is_stopped, kill, wait_until
 from tests.support.runs import run_world, start
 from tests.support.shells import ShellPerson, list_kept, shell_world
 
-POINTS = ["before turn.begun", "after turn.begun", "before leg.starting", "after leg.started"]
+POINTS = [
+    "before turn.begun",
+    "after turn.begun",
+    "before leg.starting",
+    "after leg.starting",
+    "before SpawnLeg",
+    "after SpawnLeg",
+    "after leg.started",
+]
 
 
 @pytest.mark.slow
@@ -73,7 +81,7 @@ def test_a_message_whose_shell_and_daemon_died_together_is_asked_once_by_the_nex
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["before turn.begun", "after turn.begun"])
+@pytest.mark.parametrize("point", POINTS)
 def test_a_run_whose_daemon_died_before_it_answered_is_one_turn(point: str) -> None:
     """A script has nobody who could look whether the agent was asked."""
     with run_world() as world:
