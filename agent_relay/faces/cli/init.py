@@ -24,7 +24,8 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
-# When everybody rests: continue by itself at the first reset.
+# When everybody rests: continue by itself at the first reset. Where the daemon was killed meanwhile and no
+# terminal is attached, that is as soon as the next command starts one.
 # resume_at_reset = false
 
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.

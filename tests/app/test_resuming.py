@@ -1,0 +1,33 @@
+"""A session that is to go on at the reset, whose daemon was killed while it rested."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support.at_work import begin, say
+from tests.support.handoffs import write_screenplays
+from tests.support.relay_world import relay_world, wait_until
+
+OUT = {"limit": "You've hit your session limit", "resets_in_s": 12}
+SCENES = [{"when": "out", "do": [OUT]}, {"again": True, "do": [{"say": "I go on"}]}]
+
+
+@pytest.mark.slow
+def test_a_reset_that_passed_while_no_daemon_lived_is_acted_on_as_soon_as_one_does() -> None:
+    """Who wished it to go on by itself is not there to ask for it."""
+    with relay_world(order=("demo",)) as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
+        with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
+            file.write("resume_at_reset = true\n")
+        world.start_daemon()
+        session = begin(world)
+        say(world, session, "out")
+        found = world.wait_for(session, lambda now: now.state is State.RESTING, "everybody rests")
+        world.kill_daemons()
+        until = datetime.fromisoformat(found.rested_until)
+        wait_until(lambda: datetime.now(UTC) > until, "the reset has passed")
+        assert world.session(session).state is State.RESTING
+        world.start_daemon()
+        found = world.wait_for(session, lambda now: len(now.done) == 1, "the session goes on")
+        assert (found.agent, found.done[0].why) == ("demo", "the first reset has passed")
