@@ -26,6 +26,9 @@ from agent_relay.logic.chat.wording import shorten
 from agent_relay.logic.outcome import Outcome
 
 _log = logging.getLogger(__name__)
+_STARTING_S = 5.0
+"""How long a new daemon waits for a holder whose start nobody heard of."""
+_LOOK_S = 0.1
 _AGAIN_S = 0.5
 _SLOWEST_S = 30.0
 """A holder that lives and does not answer is asked again, ever more seldom."""
@@ -83,14 +86,21 @@ class Following:
     async def adopt(self, leg: Leg, told: Told, known: Known, taken: Callable[[LiveLeg], None]) -> bool:
         """Whether the leg's holder lives; then it is under watch as soon as it answers, and `taken` called.
 
-        What a dead holder left of its agent is ended.
+        What a dead holder left of its agent is ended. One that nobody heard of yet may be about to answer, or
+        to end for want of whoever was starting it: that is waited for.
         """
-        if not await is_held(self._ground, leg):
-            await end_lost_leg(self._ground, leg)
-            return False
-        if not await self._try_adopting(leg, told, known, taken):
-            self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
-        return True
+        clock = asyncio.get_running_loop().time
+        until = clock() + (0 if leg.child_pid else _STARTING_S)
+        while await is_held(self._ground, leg):
+            if await self._try_adopting(leg, told, known, taken):
+                return True
+            if clock() >= until:
+                self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
+                return True
+            await asyncio.sleep(_LOOK_S)
+        self.trouble = ""
+        await end_lost_leg(self._ground, leg)
+        return False
 
     async def await_adoption(self, leg_id: str) -> bool:
         """`False` where the leg's holder was waited for and ended instead of answering: its end was told."""

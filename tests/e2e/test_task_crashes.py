@@ -1,6 +1,8 @@
 """`kill -9` of the daemon at every step of giving an agent its task: it is submitted once all the same."""
 
 import contextlib
+import fcntl
+import os
 
 import pytest
 
@@ -50,3 +52,58 @@ def test_a_task_is_submitted_once_whenever_the_daemon_is_killed(point: str) -> N
         assert names.count("task.delivered") == 1
         assert "ghp_" not in world.session(session).task
         end(world, session)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["after leg.starting", "before SpawnLeg"])
+def test_who_asks_again_after_nothing_was_started_has_the_agent_at_work(point: str) -> None:
+    """Their first command got no answer; told of an agent that was lost, they would look for its fault."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"again": True, "do": []}])
+        before = open_and_kill(world, point)
+        ask_again(world, before)
+
+
+@pytest.mark.slow
+def test_who_asks_again_while_a_holder_is_still_ending_has_the_agent_at_work() -> None:
+    """Its daemon was killed before it had told it what to hold: it has the leg's lock for a moment more."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"again": True, "do": []}])
+        before = open_and_kill(world, "before SpawnLeg")
+        leg = world.session(before).legs[0]
+        os.makedirs(f"{world.folders.legs}/{leg.id}", mode=0o700)
+        with open(f"{world.folders.legs}/{leg.id}/lock", "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            world.spawn_daemon({})
+            wait_until(lambda: "holder-silent" in read_log(world), "the lock was found held")
+        ask_again(world, before)
+        assert os.listdir(world.folders.legs) != [leg.id]
+
+
+def ask_again(world: RelayWorld, before: str) -> None:
+    """Whoever asks again is in a session of their own, once, and is given what they asked for."""
+    if not world.answers():
+        wait_until(lambda: is_serving(world), "a daemon serves")
+    answer = world.open("demo", task=TASK)
+    session = str(answer["session"])
+    assert session != before
+    assert world.session(before).why == "the daemon was killed before an agent was asked"
+    world.wait_for(session, lambda now: now.legs[0].was_given, "the task was given")
+    assert list_asked(world) == [TASK]
+    end(world, session)
+
+
+def is_serving(world: RelayWorld) -> bool:
+    """Whether a daemon serves; one is started where none lives."""
+    if all(daemon.poll() is not None for daemon in world.daemons):
+        world.start_daemon()
+    return world.answers()
+
+
+def read_log(world: RelayWorld) -> str:
+    """The daemon's log."""
+    try:
+        with open(world.folders.daemon_log, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
