@@ -49,16 +49,16 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = T
             os.unlink(temporary)
 
 
-def append_line(path: str, line: bytes) -> None:
+def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> None:
     """`line` (without a newline inside) stands at the end of `path` as a line of its own, in one write.
 
-    Safe for several writers. A line torn by somebody's full disk is closed first, so that it spoils only
-    itself. Raises RelayError; part of the line may then be in the file.
+    Safe for several writers, each of which waits `wait_s` seconds for the others. A line torn by somebody's
+    full disk is closed first, so that it spoils only itself. Raises RelayError; part of the line may be
+    in the file then.
     """
     try:
-        handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
+        handle = open_alone(path, wait_s=wait_s)
         try:
-            _lock_for_append(handle)
             size = os.fstat(handle).st_size
             torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
             write_all(handle, (b"\n" if torn else b"") + line + b"\n")
@@ -68,9 +68,27 @@ def append_line(path: str, line: bytes) -> None:
         raise cannot_write(path, error) from error
 
 
-def _lock_for_append(handle: int) -> None:
-    """Waits at most `_APPEND_WAIT_S`: a writer stopped in the middle must not stop the others for ever."""
-    deadline = time.monotonic() + _APPEND_WAIT_S
+def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
+    """A descriptor to append to and read `path`, which nobody else appends to before it is closed.
+
+    The file is made where it is missing; one that was replaced while it was waited for is opened anew. Raises
+    OSError.
+    """
+    while True:
+        handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
+        try:
+            _lock_for_append(handle, wait_s)
+            if os.fstat(handle).st_nlink:
+                return handle
+        except OSError:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock_for_append(handle: int, wait_s: float) -> None:
+    """Waits at most `wait_s` seconds: a writer stopped in the middle must not stop the others for ever."""
+    deadline = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,6 +13,7 @@ import pytest
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.system.config import create_config, read_user_config, write_order
 from agent_relay.system.config_edits import write_model
+from agent_relay.system.files import append_line, open_alone, write_atomic
 from agent_relay.system.locks import lock_folder
 from agent_relay.system.narratives import save_beside_packets
 from agent_relay.system.trust import find_trusted, fingerprint_folder, trust_folder
@@ -96,6 +97,21 @@ def test_a_document_is_not_swept_away_by_who_publishes(tmp_path: Path) -> None:
     with begun(lambda: save_beside_packets(str(tmp_path), "what was done", at), resume):
         assert os.listdir(resume) == []
     assert (resume / "handoff-20260102T030405Z.md").read_text() == "what was done\n"
+
+
+def test_a_line_is_added_to_the_file_that_took_the_others_place(tmp_path: Path) -> None:
+    """One shell shortens what was typed before, another one adds to it: the line went with the old file."""
+    path = str(tmp_path / "typed")
+    append_line(path, b"old")
+    handle = open_alone(path)
+    thread = threading.Thread(target=lambda: append_line(path, b"new", wait_s=60))
+    thread.start()
+    thread.join(_LOOK_S)
+    assert thread.is_alive()
+    write_atomic(path, b"kept\n", durable=False)
+    os.close(handle)
+    thread.join(60)
+    assert Path(path).read_bytes() == b"kept\nnew\n"
 
 
 def test_a_document_without_a_place_is_a_sentence(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from prompt_toolkit.history import History
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.files import append_line, read_handle, write_atomic
+from agent_relay.system.files import append_line, open_alone, read_handle, write_atomic
 
 _LIMIT_BYTES = 16 << 20
 _KEPT_BYTES = 8 << 20
@@ -28,12 +28,10 @@ class TypedHistory(History):
         """The entries, the newest first; lines that are no entries are passed over."""
         try:
             lines, is_whole = _read_newest(self._path)
+            if len(lines) > 2 * _MOST or not is_whole:
+                lines = _shorten(self._path)
         except (OSError, RelayError):
             return []
-        if len(lines) > 2 * _MOST or not is_whole:
-            lines = lines[-_MOST:]
-            with suppress(RelayError):
-                write_atomic(self._path, b"\n".join(lines), durable=False)
         entries = [_parse(line) for line in reversed(lines)]
         return [entry for entry in entries if entry]
 
@@ -55,6 +53,21 @@ def _read_newest(path: str) -> tuple[list[bytes], bool]:
     finally:
         os.close(handle)
     return data.split(b"\n"), begin == 0
+
+
+def _shorten(path: str) -> list[bytes]:
+    """The newest lines, which are all the file has now; what another shell adds meanwhile comes after them.
+
+    Raises OSError, RelayError where it cannot be read.
+    """
+    handle = open_alone(path)
+    try:
+        lines = _read_newest(path)[0][-_MOST:]
+        with suppress(RelayError):
+            write_atomic(path, b"\n".join(lines), durable=False)
+        return lines
+    finally:
+        os.close(handle)
 
 
 def _parse(line: bytes) -> str:
