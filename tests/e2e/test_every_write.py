@@ -17,7 +17,7 @@ from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 
 DOOMED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "support", "doomed_daemon.py")
-PARTS = 8
+PARTS = 16
 """Every n-th change is one test's, from its own first on to where a failover needs no more of them."""
 FEWEST = 30
 """A failover whose journal, packet, ledger and index take fewer changes than this was not counted."""

@@ -194,11 +194,11 @@ def test_a_git_that_hangs_is_ended_with_everything_it_started(
     (tmp_path / "git").write_text("#!/bin/sh\n/bin/sleep 600 &\necho $! > pid\nwait\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    (answer,) = ask_git(str(tmp_path), ("status",), timeout_s=0.3)
+    (answer,) = ask_git(str(tmp_path), ("status",), timeout_s=3)
     assert answer.timed_out
     assert not answer.ok
     process = Path("/proc") / (tmp_path / "pid").read_text().strip() / "stat"
-    until = monotonic() + 10
+    until = monotonic() + 60
     while process.exists() and process.read_text().rpartition(")")[2].split()[0] != "Z":
         assert monotonic() < until
 

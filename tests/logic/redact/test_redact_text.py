@@ -5,7 +5,7 @@ import importlib.util
 import os
 import sysconfig
 from collections.abc import Callable, Iterator
-from time import perf_counter
+from time import thread_time
 
 import pytest
 from hypothesis import given, settings
@@ -234,9 +234,9 @@ def test_a_hostile_text_costs_no_more_than_its_length(unit: str) -> None:
         text = unit * (characters // len(unit))
         best = float("inf")
         for _ in range(3):
-            begun = perf_counter()
+            begun = thread_time()
             redact_text(text)
-            best = min(best, perf_counter() - begun)
+            best = min(best, thread_time() - begun)
         return best
 
     assert cost(160_000) < 8 * cost(40_000) + 0.05
