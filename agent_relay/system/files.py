@@ -77,7 +77,7 @@ def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
     while True:
         handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
         try:
-            _lock_for_append(handle, wait_s)
+            wait_for_flock(handle, wait_s)
             if os.fstat(handle).st_nlink:
                 return handle
         except OSError:
@@ -86,8 +86,12 @@ def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
         os.close(handle)
 
 
-def _lock_for_append(handle: int, wait_s: float) -> None:
-    """Waits at most `wait_s` seconds: a writer stopped in the middle must not stop the others for ever."""
+def wait_for_flock(handle: int, wait_s: float) -> None:
+    """The open file is this process's alone, on any thread. Raises BlockingIOError after `wait_s` seconds.
+
+    Whoever was stopped in the middle must not stop the others for ever. Raises OSError where the file system
+    has no locks.
+    """
     deadline = time.monotonic() + wait_s
     while True:
         try:

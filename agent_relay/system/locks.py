@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.files import cannot_write
+from agent_relay.system.files import cannot_write, wait_for_flock
 
 _FOLDER_WAIT_S = 5.0
 _PAUSE_S = 0.05
@@ -61,18 +61,13 @@ def lock_folder(folder: str, busy: str) -> Iterator[bool]:
 
 
 def _lock(handle: int, busy: str) -> bool:
-    until = time.monotonic() + _FOLDER_WAIT_S
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise RelayError(busy, hint="Try again.") from None
-            time.sleep(0.01)
-        except OSError:
-            return False
-        else:
-            return True
+    try:
+        wait_for_flock(handle, _FOLDER_WAIT_S)
+    except BlockingIOError:
+        raise RelayError(busy, hint="Try again.") from None
+    except OSError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
