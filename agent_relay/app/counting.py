@@ -10,6 +10,7 @@ from typing import Protocol
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
 from agent_relay.app.mistakes import Mistakes
+from agent_relay.app.threads import OwnThread
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
 from agent_relay.domain.errors import RelayError
@@ -58,18 +59,23 @@ def build_counter(ground: Ground) -> Counter | None:
 
 
 class Counting:
-    """The budgets of one daemon's user, counted for the legs of one session."""
+    """The budgets of one daemon's user, counted for the legs of one session.
+
+    `thread` is the one that all sessions count in.
+    """
 
     def __init__(
         self,
         counter: Counts | None,
         clock: Clock,
         report: Callable[[BaseException], None],
+        thread: OwnThread,
         *,
         settle_s: float = _SETTLE_S,
     ) -> None:
         self._counter = counter
         self._clock = clock
+        self._thread = thread
         self._settle_s = settle_s
         self._mistakes = Mistakes(report)
 
@@ -119,7 +125,7 @@ class Counting:
 
         async def count() -> None:
             environ = live.luggage.environ
-            say(await asyncio.to_thread(counter.count, get_session(), now=now, zone=zone, environ=environ))
+            say(await self._thread.run(counter.count, get_session(), now=now, zone=zone, environ=environ))
 
         async def tell_uncounted() -> None:
             say(counter.tell_uncounted(why, now=now, zone=zone))

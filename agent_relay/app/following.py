@@ -66,7 +66,7 @@ class Following:
         self._late: dict[str, asyncio.Task[None]] = {}
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
-        self._counting = Counting(build_counter(ground), ground.clock, ground.report)
+        self._counting = Counting(build_counter(ground), ground.clock, ground.report, ground.counting)
 
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""

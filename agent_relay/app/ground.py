@@ -6,10 +6,12 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.last_windows import LastWindows
+from agent_relay.app.threads import OwnThread
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -36,7 +38,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Shared by every session; nothing here belongs to one."""
+    """Shared by every session; nothing here belongs to one.
+
+    What was used is counted in the `counting` thread: every count waits for the same index.
+    """
 
     folders: Folders
     clock: Clock
@@ -47,6 +52,7 @@ class Ground:
     evidence: Evidence
     report: Callable[[BaseException], None]
     windows: LastWindows = field(default_factory=LastWindows)
+    counting: OwnThread = field(default_factory=partial(OwnThread, "counting"))
 
     @property
     def config(self) -> UserConfig:

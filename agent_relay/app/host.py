@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from agent_relay.app.keeping import Keeper
+from agent_relay.app.threads import OwnThread
 from agent_relay.domain.effect import Effect, Happened
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.event import (
@@ -96,6 +97,8 @@ class Host:
         self._retry_s = retry_s
         self._queue: asyncio.Queue[_Item] = asyncio.Queue()
         self._line = asyncio.Lock()
+        # A session's lines wait for its own disk only, whatever the daemon's other threads hang in.
+        self._thread = OwnThread("journal")
         self._effects: set[asyncio.Task[None]] = set()
         self._pump: asyncio.Task[None] | None = None
         self._refusal: RelayError | None = None
@@ -138,6 +141,7 @@ class Host:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._refusal = RelayError(f"session {self.session.id} is not at work any more")
         self._refuse_waiting(self._refusal)
+        self._thread.close()
         self._journal.close()
 
     def tell(self, happened: Happened | Outcome) -> None:
@@ -230,7 +234,7 @@ class Host:
         folded = fold_event(self.session, Event(self.session.number + 1, at, generation, body))
         pause_at(f"before {body.name}")
         async with self._line:
-            await asyncio.to_thread(self._journal.append, body, at=at, generation=generation, durable=durable)
+            await self._thread.run(self._journal.append, body, at=at, generation=generation, durable=durable)
             pause_at(f"after {body.name}")
             if folded is not None:
                 self.session = folded

@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from agent_relay import __version__
@@ -22,6 +23,9 @@ _log = logging.getLogger("agent_relay.daemon.run")
 
 STOP_LIMIT_S = 10.0
 """How long the application may take to let go; then the daemon leaves as if it had been killed."""
+
+_THREADS = 64
+"""Threads wait, for git, locks and ends of processes: how many there are goes by sessions, not by cores."""
 
 OpenApp = Callable[[Folders, Clock, Teller], App]
 
@@ -44,6 +48,7 @@ async def run(
     loop = asyncio.get_running_loop()
     report = partial(_report, folders, clock)
     loop.set_exception_handler(partial(_report_task, report))
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="work"))
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, asked.set)

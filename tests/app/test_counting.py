@@ -1,7 +1,9 @@
 """The watch over budgets lives as long as its leg, whatever goes wrong in one of its rounds."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
@@ -10,6 +12,7 @@ import pytest
 from agent_relay.app.counting import Counting
 from agent_relay.app.legs import LiveLeg, Luggage
 from agent_relay.app.senses import Senses
+from agent_relay.app.threads import OwnThread
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
 from agent_relay.domain.errors import RelayError
@@ -55,7 +58,9 @@ class Counter:
 class Scene:
     """A leg at work whose budget is counted by `counter`; `told` and `reports` are what came of it."""
 
-    def __init__(self, counter: Counter, *, native_id: str = "known") -> None:
+    def __init__(
+        self, counter: Counter, *, native_id: str = "known", thread: OwnThread | None = None
+    ) -> None:
         loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
         senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
@@ -66,7 +71,8 @@ class Scene:
         self.told: list[tuple[Mark, str]] = []
         self.reports: list[BaseException] = []
         self.named = 0
-        self.counting = Counting(counter, SystemClock(), self.reports.append, settle_s=0)
+        own = thread or OwnThread("counting")
+        self.counting = Counting(counter, SystemClock(), self.reports.append, own, settle_s=0)
 
     async def _find_nothing(self) -> None:
         """No record was written yet."""
@@ -161,3 +167,47 @@ def test_what_files_refuse_is_said_of_the_budget_and_is_no_mistake() -> None:
         (Mark.OPEN, "open"),
     ]
     assert scene.reports == []
+
+
+class Held(Counter):
+    """Counts once it may: as long as another process has the index, nobody can."""
+
+    def __init__(self) -> None:
+        super().__init__(Mark.OPEN)
+        self.waiting = 0
+        self.may = threading.Event()
+
+    def count(
+        self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
+    ) -> Sequence[Spending]:
+        """Waits in its thread."""
+        self.waiting += 1
+        assert self.may.wait(60)
+        return super().count(session, now=now, zone=zone, environ=environ)
+
+
+def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> None:
+    """Six that waited for the index held back every session's journal, for up to 20 s."""
+    counter, thread = Held(), OwnThread("counting")
+    scenes = [Scene(counter, thread=thread) for _ in range(3)]
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        tasks = [
+            asyncio.create_task(
+                one.counting.follow(one.live, lambda one=one: one.session, one.tell, one.name)  # type: ignore[misc]
+            )
+            for one in scenes
+        ]
+        await until(lambda: counter.waiting > 0)
+        try:
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: counter.waiting), 20) == 1
+        finally:
+            counter.may.set()
+        await until(lambda: all(one.told for one in scenes))
+        for one in scenes:
+            await one.watch.end()
+        await asyncio.wait_for(asyncio.gather(*tasks), 60)
+
+    asyncio.run(main())
+    assert [one.told for one in scenes] == [[(Mark.OPEN, "open")]] * 3

@@ -1,6 +1,8 @@
 """The host of a session: in turn, journal first, and never deaf."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -241,5 +243,24 @@ def test_who_looks_while_a_disk_hangs_is_told_what_was_known_before() -> None:
         scene.disk.answers.set()
         await scene.calm()
         assert (await scene.host.look()).state is State.BUSY
+
+    play(Scene(), script)
+
+
+def test_a_journals_lines_wait_for_no_other_work_of_the_daemon() -> None:
+    """A git that hangs in as many sessions as there are threads would hold back the lines of all."""
+
+    async def script(scene: Scene) -> None:
+        may = threading.Event()
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        hanging = asyncio.ensure_future(asyncio.to_thread(may.wait, 60))
+        try:
+            async with asyncio.timeout(20):
+                await begin(scene)
+            assert not hanging.done()
+        finally:
+            may.set()
+        assert await hanging
+        assert scene.disk.names()[-1] == "leg.ready"
 
     play(Scene(), script)

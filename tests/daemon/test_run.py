@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -140,3 +141,15 @@ def test_a_task_nobody_awaits_is_reported_without_contents(folders: Folders) -> 
     report = Path(folders.crashes, name).read_text()
     assert "doing a background task\n\nKeyError\n" in report
     assert "sk-planted" not in report
+
+
+def test_work_that_waits_has_more_threads_than_there_are_cores(folders: Folders) -> None:
+    """On two cores six waits, for git, a lock or the end of a process, would be all that a daemon can do."""
+    meeting = threading.Barrier(40)
+
+    async def start() -> None:
+        await asyncio.gather(*(asyncio.to_thread(meeting.wait, 20) for _ in range(40)))
+
+    app = _App(start)
+    _live(folders, app, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    assert (app.stopped, meeting.broken) == (1, False)
