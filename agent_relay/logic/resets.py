@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.domain.rules import ResetForm
+from agent_relay.logic.patterns import compile_late
 
 # A reset is printed with minute resolution and read a little later: one that has just passed is meant,
 # not the same minute of tomorrow or next year.
@@ -28,23 +29,23 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
 _FLAGS = re.IGNORECASE
 
-_CLOCKS = (re.compile(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])", _FLAGS),)
+_CLOCKS = (compile_late(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])", _FLAGS),)
 _DATE_CLOCKS = (
-    re.compile(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?,?(?:\s+at)?\s+{_CLOCK}{_ZONE}(?![\d:])", _FLAGS),
-    re.compile(
+    compile_late(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?,?(?:\s+at)?\s+{_CLOCK}{_ZONE}(?![\d:])", _FLAGS),
+    compile_late(
         rf"{_YEAR}-(?P<month>\d{{2}})-(?P<day>\d{{2}}),?(?:\s+at)?\s+{_CLOCK}{_ZONE}(?![\d:])", _FLAGS
     ),
-    re.compile(rf"{_CLOCK}{_ZONE}\s+on\s+{_DAY}\s+{_MONTH}(?:,?\s+{_YEAR})?", _FLAGS),
+    compile_late(rf"{_CLOCK}{_ZONE}\s+on\s+{_DAY}\s+{_MONTH}(?:,?\s+{_YEAR})?", _FLAGS),
 )
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
-_NUMBER = re.compile(r"(?<![\d.])\d{10,13}(?![\d.])")
-_SPAN = re.compile(
+_ISO = compile_late(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
+_NUMBER = compile_late(r"(?<![\d.])\d{10,13}(?![\d.])")
+_SPAN = compile_late(
     r"(?P<count>\d+(?:\.\d+)?)\s*"
     r"(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])",
     _FLAGS,
 )
-_SPAN_GLUED = re.compile(r"(?<=\d)(?P<unit>ms|[smhdw])(?=\d)", _FLAGS)
-_OFFSET = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d{2}))?", _FLAGS)
+_SPAN_GLUED = compile_late(r"(?<=\d)(?P<unit>ms|[smhdw])(?=\d)", _FLAGS)
+_OFFSET = compile_late(r"GMT([+-])(\d{1,2})(?::?(\d{2}))?", _FLAGS)
 _UNIT_S = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 

@@ -16,32 +16,33 @@ from agent_relay.logic.packet.programs import (
     WRAPPERS,
     Kind,
 )
+from agent_relay.logic.patterns import compile_late
 
 Verdict = Literal["passed", "failed"]
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_PYTHON = re.compile(r"(?:python|pypy)\d*(?:\.\d+)?$")
-_TEST_SCRIPT = re.compile(r"(?:run[-_]?)?tests?(?:\.\w+)?")
+_ASSIGNMENT = compile_late(r"[A-Za-z_][A-Za-z0-9_]*=")
+_PYTHON = compile_late(r"(?:python|pypy)\d*(?:\.\d+)?$")
+_TEST_SCRIPT = compile_late(r"(?:run[-_]?)?tests?(?:\.\w+)?")
 _TARGETS: tuple[tuple[re.Pattern[str], Kind], ...] = (
-    (re.compile(r"(?:.*[:_-])?(?:type-?check|types|mypy|tsc)(?:[:_-].*)?"), "typecheck"),
-    (re.compile(r"(?:.*[:_-])?(?:lint|format-check|fmt)(?:[:_-].*)?"), "lint"),
-    (re.compile(r"(?:.*[:_-])?(?:tests?|check|spec|ci|unit|e2e|integration)(?:[:_-].*)?"), "tests"),
+    (compile_late(r"(?:.*[:_-])?(?:type-?check|types|mypy|tsc)(?:[:_-].*)?"), "typecheck"),
+    (compile_late(r"(?:.*[:_-])?(?:lint|format-check|fmt)(?:[:_-].*)?"), "lint"),
+    (compile_late(r"(?:.*[:_-])?(?:tests?|check|spec|ci|unit|e2e|integration)(?:[:_-].*)?"), "tests"),
 )
 _FAILURES: dict[Kind, re.Pattern[str]] = {
-    "tests": re.compile(
+    "tests": compile_late(
         r"\b[1-9]\d* (?:failed|failing|failures?|errors?)\b"
         r"|^FAILED\b|^--- FAIL|^FAIL\b|test result: FAILED|^not ok ",
         re.MULTILINE,
     ),
-    "lint": re.compile(r"Found [1-9]\d* errors?|[1-9]\d* problems?\b|would reformat|\b[1-9]\d* errors?\b"),
-    "typecheck": re.compile(r"Found [1-9]\d* errors?|error TS\d+|\b[1-9]\d* errors?\b"),
+    "lint": compile_late(r"Found [1-9]\d* errors?|[1-9]\d* problems?\b|would reformat|\b[1-9]\d* errors?\b"),
+    "typecheck": compile_late(r"Found [1-9]\d* errors?|error TS\d+|\b[1-9]\d* errors?\b"),
 }
 _SUCCESSES: dict[Kind, re.Pattern[str]] = {
-    "tests": re.compile(r"\b[1-9]\d* pass(?:ed|ing)\b|^OK\b|test result: ok|^ok\s|^PASS\b", re.MULTILINE),
-    "lint": re.compile(r"All checks passed|already formatted|no issues|0 problems|0 errors", re.IGNORECASE),
-    "typecheck": re.compile(r"Success: no issues|0 errors", re.IGNORECASE),
+    "tests": compile_late(r"\b[1-9]\d* pass(?:ed|ing)\b|^OK\b|test result: ok|^ok\s|^PASS\b", re.MULTILINE),
+    "lint": compile_late(r"All checks passed|already formatted|no issues|0 problems|0 errors", re.IGNORECASE),
+    "typecheck": compile_late(r"Success: no issues|0 errors", re.IGNORECASE),
 }
-_TELLING = re.compile(
+_TELLING = compile_late(
     r"^(?:FAILED|ERROR|E  +|FAIL\b|--- FAIL|not ok|panicked|thread '.*' panicked|error(?:\[|:| TS)|\w*Error:)"
     r"|\b(?:AssertionError|[A-Z]\w+Error|Exception)\b|error:|\u2717|\u2718|\u00d7"
 )

@@ -12,18 +12,19 @@ from agent_relay.logic.packet.speech import Spoken
 from agent_relay.logic.packet.surroundings import DESIGN_QUESTION, PROCEDURE, STATUS, UNDOING, is_question
 from agent_relay.logic.packet.weighing import ARROW, FIRM, weigh_choice
 from agent_relay.logic.packet.wishes import is_rule
+from agent_relay.logic.patterns import compile_late
 
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
-_MESSAGE = re.compile(
+_COMMIT = compile_late(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
+_MESSAGE = compile_late(
     r"\s-(?:-message(?:=|\s+)|[a-z]*m\s*)"
     r"(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n(?P<here>.*?)\n\s*(?P=mark)"
     r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\")",
     re.DOTALL,
 )
-_TRAILER = re.compile(
+_TRAILER = compile_late(
     r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^[^\w\n]*Generated with .*$", re.MULTILINE
 )
-_ALTERNATIVES = re.compile(r"\bor\b|\bwhich\b|\b[ab]\)", re.IGNORECASE)
+_ALTERNATIVES = compile_late(r"\bor\b|\bwhich\b|\b[ab]\)", re.IGNORECASE)
 _REPLY = 160
 _QUESTION = 240
 _BARE = 48

@@ -2,6 +2,8 @@
 
 import re
 
+from agent_relay.logic.patterns import compile_late
+
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'"})
 
 
@@ -14,7 +16,7 @@ def _any(*phrases: str) -> str:
     return "(?:" + "|".join(phrases) + ")"
 
 
-CONSENT = re.compile(
+CONSENT = compile_late(
     _any(
         *("y", "yes", "yep", "yeah", "ok", "okay", "sure", "k", "good", "great", "nice", "perfect", "lgtm"),
         *("go", "go on", "go ahead", "continue", "proceed", "do it", "please", "please do", "next", "retry"),
@@ -23,7 +25,7 @@ CONSENT = re.compile(
     + r"(?:[\s,]+please)?[\s.!,?]*",
     re.IGNORECASE,
 )
-RULE = re.compile(
+RULE = compile_late(
     r"\b"
     + _any(
         *("don'?t", "do not", "never", "always", "must", "mustn't", "shouldn't", "should not", "may not"),
@@ -41,7 +43,7 @@ RULE = re.compile(
     re.IGNORECASE,
 )
 # What holds throughout the work, whatever step it is at.
-STANDING = re.compile(
+STANDING = compile_late(
     r"\b"
     + _any(
         *("never", "always", "forbidden", "not allowed", "under (?:no|any)", "at all (?:times|costs)"),
@@ -75,7 +77,7 @@ _SIGH = (
     r"|hold on|please|and|but|so|yes)\b"
     r"[\s,.!:;\u2013\u2014-]*)*"
 )
-CORRECTION = re.compile(
+CORRECTION = compile_late(
     _SIGH
     + _any(
         *("actually", "nope", "wait", "stop", "use", "keep", "remember", "important", "note that", "wrong"),
@@ -93,7 +95,7 @@ CORRECTION = re.compile(
     re.IGNORECASE,
 )
 # A statement, where people at work mostly give orders: it tells what the agent did not know or got wrong.
-STATEMENT = re.compile(
+STATEMENT = compile_late(
     r"(?!(?:what|why|how|where|who|when|which|is|are|was|were|do|does|did|can|could|will|would|should"
     r"|has|have|if)\b)"
     r"[\w'./-]+[ ,]+(?:(?!(?:what|why|how|where|who|when|which|whether|that|if|and|then|to|me|so)\b)"
@@ -103,25 +105,25 @@ STATEMENT = re.compile(
     r"|comes|came|went|changed|moved)\b",
     re.IGNORECASE,
 )
-APPROVAL = re.compile(
+APPROVAL = compile_late(
     r"\b(?:good|great|nice|fine|perfect|works|working|thanks|thank you|correct|right|ok|okay|cool"
     r"|lovely|better)\b",
     re.IGNORECASE,
 )
-CONTRAST = re.compile(
+CONTRAST = compile_late(
     r"\b(?:not|n't|wrong|instead|rather|you|your|theirs|ours|never|other|opposite|twice|still|again"
     r"|already)\b"
     r"|n't\b",
     re.IGNORECASE,
 )
 # How a small wish begins that looks like a correction and passes with its turn.
-MILD = re.compile(
+MILD = compile_late(
     r"(?:please )?(?:use|keep|remember|important|note that|only|let'?s|make sure|i want)\b", re.IGNORECASE
 )
-POLITE = re.compile(r"(?:please|(?:can|could|would|will) you)\b", re.IGNORECASE)
+POLITE = compile_late(r"(?:please|(?:can|could|would|will) you)\b", re.IGNORECASE)
 _DOER = r"(?:i|we|i'?ve|we'?ve|i'?m|we'?re|i'?ll|we'?ll|let'?s)"
 # Words by which a choice is told as one.
-CHOICE = re.compile(
+CHOICE = compile_late(
     r"\b"
     + _any(
         *("decided?", "deciding", "chose", "chosen", "choosing", "picked", "opt(?:ed|ing) (?:for|to)"),
@@ -141,7 +143,7 @@ CHOICE = re.compile(
     re.IGNORECASE,
 )
 # What a statement is called before it is made: "Decision: not X, it does not scale" is a decision still.
-LABEL = re.compile(
+LABEL = compile_late(
     r"(?:decision|decided|settled|agreed|resolved|verdict|conclusion|design|rejected|ruled out"
     r"|discarded|tried"
     r"|failed)\s*[:\u2013\u2014-]+\s*",
@@ -152,17 +154,17 @@ _GROUNDS = (
     r"(?:because|since|so that|so the|so we|to avoid|to keep|in order to|otherwise|or else|lest|"
     r"which (?:makes?|keeps?|lets?|means|saves?|avoids?|gives?|leaves?)|(?:that|this) way|then)"
 )
-PURPOSE = re.compile(
+PURPOSE = compile_late(
     rf"\b{_DOER}\b.{{1,160}}\b{_GROUNDS}\b"
     r"|\b(?:stays?|lives?|goes|remains?|belongs?|becomes?|gets?|moves?) .{1,120}"
     rf"(?:\b{_GROUNDS}\b|[:;\u2013\u2014])",
     re.IGNORECASE,
 )
-DECISION = re.compile(
+DECISION = compile_late(
     r"\b(?:because|i'?(?:ll| will| am|m) us(?:e|ing)|we'?(?:ll| will) use)\b", re.IGNORECASE
 )
 # An approach that was given up for good.
-REJECTION = re.compile(
+REJECTION = compile_late(
     r"\b"
     + _any(
         *("rul(?:ed|ing|es) (?:it |that |this |them )?out", "reject(?:ed|ing)", "abandon(?:ed|ing)?"),
@@ -200,7 +202,7 @@ REJECTION = re.compile(
     + r"\b",
     re.IGNORECASE,
 )
-FAILURE = re.compile(
+FAILURE = compile_late(
     r"\b"
     + _any(
         *("tried", "attempted", "(?:didn't|did not|doesn't|does not) (?:work|help|fix)"),
@@ -210,14 +212,14 @@ FAILURE = re.compile(
     + r"\b",
     re.IGNORECASE,
 )
-REASON = re.compile(
+REASON = compile_late(
     r"\b(?:because|since|so that|in order to|to avoid|due to)\b\s*(?P<why>.+)$|[;:]\s+(?P<rest>.+)$",
     re.IGNORECASE,
 )
-OUTCOME = re.compile(
+OUTCOME = compile_late(
     r"(?:,?\s*\b(?:but|however|because|and it|yet)\b|[:;,\u2013\u2014])\s*(?P<outcome>.+)$", re.IGNORECASE
 )
-INTENT = re.compile(
+INTENT = compile_late(
     "(?:now |next,? |then |first,? |so )?"
     + _any(
         *("i'?ll", "i will", "i'?m going to", "i am going to", "let me", "let's", "next", "the next step"),

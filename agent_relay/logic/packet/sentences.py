@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-_FENCE = re.compile(r"^(```|~~~).*?^\1\s*$|^(```|~~~).*\Z", re.DOTALL | re.MULTILINE)
-_MARK = re.compile(r"^\s*([-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+(?:\[[ xX]\]\s+)?")
-_EMPHASIS = re.compile(r"^(\*\*|__)(.+?)\1$")
+from agent_relay.logic.patterns import compile_late
+
+_FENCE = compile_late(r"^(```|~~~).*?^\1\s*$|^(```|~~~).*\Z", re.DOTALL | re.MULTILINE)
+_MARK = compile_late(r"^\s*([-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+(?:\[[ xX]\]\s+)?")
+_EMPHASIS = compile_late(r"^(\*\*|__)(.+?)\1$")
 # A full stop ends a sentence unless it belongs to one of the usual abbreviations.
-_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bcf\.)[\"')\]]?\s+")
-_TABLE = re.compile(r"^\s*\|")
+_END = compile_late(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bcf\.)[\"')\]]?\s+")
+_TABLE = compile_late(r"^\s*\|")
 # Shorter lines are broken on purpose; longer ones were wrapped by an editor and go on below.
 _WRAPPED_LENGTH = 60
 MAX_LENGTH = 600

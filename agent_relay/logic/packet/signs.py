@@ -2,6 +2,8 @@
 
 import re
 
+from agent_relay.logic.patterns import compile_late
+
 
 def join_phrases(*phrases: str) -> str:
     """A pattern for any of `phrases` as whole words."""
@@ -9,7 +11,7 @@ def join_phrases(*phrases: str) -> str:
 
 
 # What an agent says of the step it is at; it is over with the step.
-NARRATION = re.compile(
+NARRATION = compile_late(
     r"(?:ok(?:ay)?|alright|great|good|perfect|right|sure|excellent|interesting|hm+|so|and|now|next|then|first"
     r"|finally|meanwhile|also)?[\s,.!:\u2013\u2014-]*"
     r"(?:let me|let's (?:see|look|check|start|verify|run|do|begin)|now (?:let|the|i|for|add|update|that|to)\b"
@@ -30,7 +32,7 @@ NARRATION = re.compile(
     re.IGNORECASE,
 )
 # What is found, run or counted, as opposed to what is meant to be.
-REPORT = re.compile(
+REPORT = compile_late(
     join_phrases(
         *("pass(?:es|ed)?", r"\d+ (?:tests?|errors?|failures?|warnings?)", "all tests", "green"),
         *("fail(?:ed|s|ing)?", "still (?:red|open|missing|fails?)", "bug", "typo", "warning", "traceback"),
@@ -40,7 +42,7 @@ REPORT = re.compile(
     re.IGNORECASE,
 )
 # Advice, and a wish of the agent's own for how it should be.
-ADVICE = re.compile(
+ADVICE = compile_late(
     join_phrases(
         r"(?:i|we)(?:'d| would)(?: rather| also)? (?:go|use|keep|put|treat|start|make|do|take|leave|move"
         r"|store|split|have|say|stay|stick|avoid|drop|prefer)",
@@ -63,7 +65,7 @@ ADVICE = re.compile(
     re.IGNORECASE,
 )
 # What is still open, or only possible.
-HEDGE = re.compile(
+HEDGE = compile_late(
     join_phrases(
         *(
             "could",
@@ -82,7 +84,7 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 # How things are meant to be, in the present: where they live, what makes them, who owns them.
-POLICY = re.compile(
+POLICY = compile_late(
     join_phrases(
         r"(?:is|are|be|gets?|stays?|remains?) (?:now |always |only |never )?(?:\w{3,}ed|written|kept"
         r"|stored|built"
@@ -99,7 +101,7 @@ POLICY = re.compile(
     re.IGNORECASE,
 )
 # What holds of all cases, or of none.
-ABSOLUTE = re.compile(
+ABSOLUTE = compile_late(
     join_phrases(
         *(
             "every",
@@ -129,7 +131,7 @@ ABSOLUTE = re.compile(
     re.IGNORECASE,
 )
 # One thing set against another.
-AGAINST = re.compile(
+AGAINST = compile_late(
     r", (?:not|no)\b|\bnot\b.{1,60}\bbut\b|"
     + join_phrases(
         *(
@@ -149,7 +151,7 @@ AGAINST = re.compile(
     re.IGNORECASE,
 )
 # Grounds, told by a word or by what follows a semicolon, a colon or a dash.
-GROUND = re.compile(
+GROUND = compile_late(
     join_phrases(
         *(
             "because",
@@ -181,7 +183,7 @@ GROUND = re.compile(
     re.IGNORECASE,
 )
 # That something was really tried, or nearly.
-EXPERIMENT = re.compile(
+EXPERIMENT = compile_late(
     join_phrases(
         *(
             "tried",
@@ -202,7 +204,7 @@ EXPERIMENT = re.compile(
     re.IGNORECASE,
 )
 # What it cost.
-HARM = re.compile(
+HARM = compile_late(
     join_phrases(
         *(
             "too \\w+",
@@ -244,7 +246,7 @@ HARM = re.compile(
     re.IGNORECASE,
 )
 # That it was left.
-VERDICT = re.compile(
+VERDICT = compile_late(
     r"(?:^|[.!,;\u2014-] )(?:so )?no(?:t (?:for|here|now|worth|an?|with)\b.*)?[.!]?$|(?:^|[.!] )no[.,]|"
     + join_phrases(
         *(
@@ -271,7 +273,7 @@ VERDICT = re.compile(
     ),
     re.IGNORECASE,
 )
-CONCESSION = re.compile(
+CONCESSION = compile_late(
     join_phrases(
         *("but", "though", "however", "yet", "although", "except", "until", "still", "even", "on paper"),
         *(
@@ -286,7 +288,7 @@ CONCESSION = re.compile(
     re.IGNORECASE,
 )
 # That what failed was helped at once: nothing was given up.
-RECOVERED = re.compile(
+RECOVERED = compile_late(
     join_phrases(
         r"(?:pass(?:es|ed)?|works?|builds?|runs?|compiles|is fine|is green) (?:now|again|this time)",
         r"(?:second|third|next) (?:\w+ )?(?:went through|passed|worked|succeeded)",

@@ -3,9 +3,10 @@
 import re
 
 from agent_relay.logic.packet.signs import join_phrases
+from agent_relay.logic.patterns import compile_late
 
 # What stands above a list or a table of choices, and above one of anything else.
-GOOD_LEAD = re.compile(
+GOOD_LEAD = compile_late(
     join_phrases(
         *(
             "decisions?",
@@ -23,7 +24,7 @@ GOOD_LEAD = re.compile(
     ),
     re.IGNORECASE,
 )
-BAD_LEAD = re.compile(
+BAD_LEAD = compile_late(
     join_phrases(
         *(
             "next",
@@ -51,7 +52,7 @@ BAD_LEAD = re.compile(
     re.IGNORECASE,
 )
 # A question of the user's about how it should be, and not about how it is.
-DESIGN_QUESTION = re.compile(
+DESIGN_QUESTION = compile_late(
     join_phrases(
         *("we", "us", "shall", "should", "would you", "could", "suggest", "propose", "recommend", "approach"),
         *("thoughts", "opinion", "idea", "verdict", "maybe", "better", "simpler", "easier", "what about"),
@@ -63,20 +64,20 @@ DESIGN_QUESTION = re.compile(
     r"|^(?:can|could|should|shall) (?!you (?:explain|show|tell|run|check|see|look|find|list|give)\b)",
     re.IGNORECASE,
 )
-_QUESTION = re.compile(
+_QUESTION = compile_late(
     r"(?:can|could|should|shall|would|will|do|does|did|is|are|what|how|why|where|who|when|which)\b",
     re.IGNORECASE,
 )
 _MARKS = "?! \t\n"
 # A question about the state of the work.
-STATUS = re.compile(
+STATUS = compile_late(
     r"where (?:are|were|do) we|\b(?:status|state|progress|summary|overview|what(?:'s| is) (?:left"
     r"|missing|open)"
     r"|how far|what (?:do|did) you (?:see|find)|what you found)\b",
     re.IGNORECASE,
 )
 # What is asked for leave to go on, and settles nothing.
-PROCEDURE = re.compile(
+PROCEDURE = compile_late(
     r"\b(?:want (?:me )?to|wanna|shall (?:i|we)|should (?:i|we)|ready to|like (?:me )?to|can i|may i"
     r"|okay to)\s+"
     r"(?:continue|proceed|go|start|begin|commit|push|show|look|see|run|try|check|fix|help|pick|work"
@@ -88,7 +89,7 @@ PROCEDURE = re.compile(
     re.IGNORECASE,
 )
 # Commands by which work is taken back.
-UNDOING = re.compile(
+UNDOING = compile_late(
     r"\bgit (?:checkout (?:\S+ )?-- |restore\b|revert\b|reset --hard|stash\b|branch -D|clean -)|\bhg revert\b"
 )
 

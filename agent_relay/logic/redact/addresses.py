@@ -5,6 +5,7 @@ from base64 import b64decode
 from binascii import Error as NotBase64Error
 from collections.abc import Callable
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import LineRule, is_varied
 from agent_relay.logic.redact.values import is_code, is_stand_in, is_wordy, looks_secret
 
@@ -44,7 +45,7 @@ def _is_login(value: str) -> bool:
 
 
 def _build(kind: str, hint: str, pattern: str, accept: Callable[[str], bool]) -> LineRule:
-    return LineRule(kind, hint, re.compile(pattern, re.IGNORECASE), accept)
+    return LineRule(kind, hint, compile_late(pattern, re.IGNORECASE), accept)
 
 
 RULES: tuple[LineRule, ...] = (

@@ -4,32 +4,33 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import Span
 from agent_relay.logic.redact.values import is_code, is_pattern, is_stand_in, is_wordy, looks_secret
 
 _PASSWORDS = (
     r"passw(?:or)?d|passphrase|passcode|pwd|kennwort|contrase|(?:^|[_-])pass(?![a-z])|(?:^|[_-])pw(?![a-z])"
 )
-_IS_PASSWORD = re.compile(_PASSWORDS, re.IGNORECASE)
+_IS_PASSWORD = compile_late(_PASSWORDS, re.IGNORECASE)
 _EDGE = r"(?![a-z])"
-_KEYWORD = re.compile(
+_KEYWORD = compile_late(
     r"password|passwd|passphrase|passcode|pwd|kennwort|contrase|secret|token|credential|webhook"
     rf"|api[_-]?key|apikey|(?:access|private|auth|account|service|encrypt|encryption|signing|master|shared"
     rf"|storage|license|session|client)[_-]?key{_EDGE}|[_-]key{_EDGE}|[_-]pass{_EDGE}|pass=|[_-]pw{_EDGE}"
     rf"|[_-]auth{_EDGE}|[_-]dsn{_EDGE}|[_-]salt{_EDGE}|_pat=|sig=|signature="
 )
-_NAME_MORE = re.compile(r"[\w-]{0,40}")
-_JOIN = re.compile(
+_NAME_MORE = compile_late(r"[\w-]{0,40}")
+_JOIN = compile_late(
     r"(?P<close>\\*[\"'`]?\]?)(?P<before>[ \t]{0,20})"
     r"(?P<sep>=>|:=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|(?:is|was)(?=[ \t])|(?=[ \t]))"
     r"(?P<after>\s{0,40}(?:[-+>][ \t]{0,20})?)(?P<kind>[@fbru]{0,2}(?=\\*[\"'`])|)(?P<quote>\\*[\"'`]|)"
 )
-_NAME_BEFORE = re.compile(r"[\w.$-]{0,60}\Z")
-_UNQUOTED = re.compile(r"[^\s\"'`,;&<>]{1,1000}")
-_FOLD = re.compile(r"\s+(?:[-+>|][ \t]*)?")
+_NAME_BEFORE = compile_late(r"[\w.$-]{0,60}\Z")
+_UNQUOTED = compile_late(r"[^\s\"'`,;&<>]{1,1000}")
+_FOLD = compile_late(r"\s+(?:[-+>|][ \t]*)?")
 _LONGEST_VALUE = 1000
 # A name with one of these parts says something about a secret without being one.
-_ABOUT = re.compile(
+_ABOUT = compile_late(
     r"(?:^|[_-])(?:public|pub|primary|foreign|unique|sort|hash|partition|index|cache|dict|max|min|num|count|total"
     r"|next|last|prev|current|keyboard|hot|short|tokeniz\w*|tokenis\w*|by|comment|price|group|lookup|websocket)[_-]"
     r"|[_-](?:path|file|filename|dir|names?|urls?|uri|endpoint|type|len|length|size|limit|count|ttl|expir\w*"
@@ -38,8 +39,8 @@ _ABOUT = re.compile(
     r"|(?:name|path|file|url|type|regex|pattern|tokens)\Z|token(?:iz|is)",
     re.IGNORECASE,
 )
-_SETTER = re.compile(r"[(\[][ \t]*[bfru]?\\*[\"']\Z")
-_COMMAND = re.compile(r"(?:^|[ \t;])(?:set|export|ENV|machine .*|login .*)[ \t]+(?:-\w+[ \t]+)?\Z")
+_SETTER = compile_late(r"[(\[][ \t]*[bfru]?\\*[\"']\Z")
+_COMMAND = compile_late(r"(?:^|[ \t;])(?:set|export|ENV|machine .*|login .*)[ \t]+(?:-\w+[ \t]+)?\Z")
 _LEAST_QUOTED = 8
 _LEAST_PASSWORD = 4
 _LEAST_SETTING = 12

@@ -1,22 +1,22 @@
 """Private keys in blocks: PEM, OpenSSH, PGP and PuTTY, whole, torn at either end, quoted or in a diff."""
 
-import re
 from collections.abc import Iterator
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import Span, find_all
 
 KIND = "private-key"
 # Agents and pagers number the lines they show.
-_NUMBER = re.compile(r"\s*\d{1,6}(?:[→:|]|\s)\s*")
+_NUMBER = compile_late(r"\s*\d{1,6}(?:[→:|]|\s)\s*")
 _LONGEST = 40_000
-_BEGIN = re.compile(r"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
-_END = re.compile(r"-{4,5} ?END (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
-_ESCAPE = re.compile(r"\\+[nrt]")
-_RUNS = re.compile(r"[A-Za-z0-9+/=]+")
-_FIELD = re.compile(r"[A-Z][A-Za-z-]+: .{1,200}")
+_BEGIN = compile_late(r"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
+_END = compile_late(r"-{4,5} ?END (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
+_ESCAPE = compile_late(r"\\+[nrt]")
+_RUNS = compile_late(r"[A-Za-z0-9+/=]+")
+_FIELD = compile_late(r"[A-Z][A-Za-z-]+: .{1,200}")
 # What stands around the lines of a key: marks of diffs, quotations and comments, quotes, operators.
 _AROUND = " \t\r\\\"'`,;:.#*>|()[]{}-"
-_PUTTY = re.compile(r"Private-Lines: *\d+")
+_PUTTY = compile_late(r"Private-Lines: *\d+")
 _ENOUGH = 40
 _LONG_WORD = 16  # no line of prose is made of words that long
 

@@ -5,17 +5,18 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import LineRule, Span, Token, find_all, find_in_lines, is_varied
 
 # A break: the end of a line, real or escaped, then indentation and perhaps the mark of a diff or a
 # quotation. What may end the line before (a quote, an operator, a continuation) is looked at separately.
-_BREAK = re.compile(
+_BREAK = compile_late(
     r"(?:\n|\\+r?\\*n)[ \t]*(?:[+|>](?=[ \t\w\"'+/=.%-])[ \t]*|(?P<minus>-)[ \t]*(?=[\w\"']))?"
     r"(?:\\*[\"'`])?(?=[\w+/=.%-])"
 )
-_BEFORE = re.compile(r"[\w+/=.:%-](?P<end>(?:\\*[\"'`][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
+_BEFORE = compile_late(r"[\w+/=.:%-](?P<end>(?:\\*[\"'`][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
 _LONGEST_BEFORE = 8
-_WORD_BEFORE = re.compile(r"[A-Za-z0-9]\Z(?<!\\[nrtbf])(?<!%[0-9A-Fa-f]{2})")
+_WORD_BEFORE = compile_late(r"[A-Za-z0-9]\Z(?<!\\[nrtbf])(?<!%[0-9A-Fa-f]{2})")
 _MOST_FOLDS = 12
 _TAIL = 12
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import Span
 from agent_relay.logic.redact.values import is_stand_in, looks_secret
 
@@ -21,21 +22,21 @@ COMMON = frozenset(
 )
 
 
-_NAME = re.compile(
+_NAME = compile_late(
     r"(?:^|[_.-])(?:(?:API|ACCESS|PRIVATE|SECRET|AUTH|ENCRYPTION|SIGNING|MASTER|ACCOUNT|SERVICE|[A-Z0-9]*)_?KEYS?"
     r"|TOKENS?|SECRETS?|PASS|PASSW(?:OR)?D|PASSPHRASE|PWD|PW|CREDENTIALS?|CREDS|AUTH|DSN|SALT|PAT|WEBHOOK"
     r"|COOKIE|SIGNATURE|CONNECTION_?STRING|[A-Z]+(?:PASSWORD|PASSWD|SECRET|TOKEN|APIKEY|PWD))(?=$|[_.-])",
     re.IGNORECASE,
 )
-_NOT_SECRET = re.compile(
+_NOT_SECRET = compile_late(
     r"(?:^|_)(?:PUBLIC|PUB|GPG|SSH_AUTH|KEYBOARD|MAX|MIN|OLD|TOKENIZERS)(?:_|$)|^(?:PWD|OLDPWD|KEY|KEYS)$"
     r"|_(?:PATH|FILE|DIR|NAME|ID|TYPE|ALGORITHM|LENGTH|SIZE|COUNT|TTL|EXPIRY|HEADER|PREFIX|SOCK|PARALLELISM)$",
     re.IGNORECASE,
 )
-_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*)")
-_LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
-_PLACE = re.compile(r"(?:/|~/|\.{1,2}/|https?://|[A-Za-z]:\\)[^@]*\Z")
-_ENCODED = re.compile(rb"%([0-9A-Fa-f]{2})")
+_LINE = compile_late(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*)")
+_LOGIN = compile_late(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
+_PLACE = compile_late(r"(?:/|~/|\.{1,2}/|https?://|[A-Za-z]:\\)[^@]*\Z")
+_ENCODED = compile_late(rb"%([0-9A-Fa-f]{2})")
 _ASCII = 128
 _LONG_LINE = 20
 

@@ -6,6 +6,7 @@ from binascii import Error as NotBase64Error
 from collections.abc import Callable
 from json import loads
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import LEFT, RIGHT, Token, is_varied
 from agent_relay.logic.redact.values import is_stand_in
 
@@ -126,7 +127,7 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
     ("cargo-token", "crates_io_", _ALNUM + "{30,}"),
 )
 
-_SEPARATOR = re.compile(r"[-_.]")
+_SEPARATOR = compile_late(r"[-_.]")
 _WEAK_LENGTH = 3
 _WEAK = frozenset({"secret_", "api_org_", "dapi", "EAAA", "key-", "1//0", "crates_io_"})
 _OPEN = re.compile(r"(?:,\}|\)?\+)(?:=\{0,2\})?$")
@@ -139,8 +140,8 @@ def build_tokens() -> tuple[Token, ...]:
         Token(
             kind,
             prefix,
-            re.compile(f"{LEFT}{re.escape(prefix)}{rest}{RIGHT}"),
-            re.compile(f"{re.escape(prefix)}{rest}"),
+            compile_late(f"{LEFT}{re.escape(prefix)}{rest}{RIGHT}"),
+            compile_late(f"{re.escape(prefix)}{rest}"),
             open_ended=_OPEN.search(rest) is not None,
             accept=_accept_after(prefix),
         )
@@ -148,7 +149,7 @@ def build_tokens() -> tuple[Token, ...]:
     )
     return (
         *formats,
-        Token("jwt", "eyJ", re.compile(LEFT + _JWT), re.compile(_JWT), open_ended=True, accept=_is_jwt),
+        Token("jwt", "eyJ", compile_late(LEFT + _JWT), compile_late(_JWT), open_ended=True, accept=_is_jwt),
     )
 
 

@@ -3,7 +3,9 @@
 import re
 from itertools import pairwise
 
-_TEMPLATE = re.compile(
+from agent_relay.logic.patterns import compile_late
+
+_TEMPLATE = compile_late(
     r"\$[({A-Za-z_]|\$\$|\{\{|\{[\w.:!]*\}|%[({]|%[sdrv]\b|%[A-Z_]+%|<[^<>]*>|#\{|\.\.\.|…|\*{3}|\[redacted",
     re.ASCII,
 )
@@ -13,21 +15,21 @@ _WORD_IN_PLACE = (
     r"|default|invalid|wrong|bad|good|old|new|secret|secrets|password|passwd|passphrase|pass|pwd|token|key"
     r"|value|string|here|me|this|it|user|username|api|access|auth|bearer|basic|admin|root|guest|demo"
 )
-_STAND_IN = re.compile(rf"(?:{_WORD_IN_PLACE})+", re.IGNORECASE)
-_TYPE = re.compile(
+_STAND_IN = compile_late(rf"(?:{_WORD_IN_PLACE})+", re.IGNORECASE)
+_TYPE = compile_late(
     r"(?:string|str|boolean|bool|bytes|integer|int|number|float|object|array|any)\??", re.IGNORECASE
 )
-_POSSESSIVE = re.compile(
+_POSSESSIVE = compile_late(
     r"(?:my|your|the|some|example)[-_ ]?(?:\w+[-_ ])?(?:pass\w*|secret|token|key)", re.IGNORECASE
 )
-_PART = re.compile(r"[A-Za-z]*\d{0,5}|\d{1,4}[a-z]{1,3}")
-_SPLIT = re.compile(r"[-_.:/@#, ]+|(?<=[a-z])(?=[A-Z])")
-_CODE = re.compile(r"[()\[\]{}<>|\\]|::|->|=>")
-_PATTERN = re.compile(r"\(\?|\[\^|\[\w-\w|\\[wsdbWSDBAZ.]|\.\*|\|.*\||\)[+*?{]|\][+*?{]")
-_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_PATH = re.compile(r"(?:\.{0,2}/|~/|[A-Za-z]:\\|file:|https?:|arn:|urn:)[^@]*\Z")
-_NUMBER = re.compile(r"[-+$€#]?[\d_,.:x]+(?:e\d+)?[a-zA-Z%]{0,3}")
-_VERSION = re.compile(r"v?\d+(?:[.-]\w+)*")
+_PART = compile_late(r"[A-Za-z]*\d{0,5}|\d{1,4}[a-z]{1,3}")
+_SPLIT = compile_late(r"[-_.:/@#, ]+|(?<=[a-z])(?=[A-Z])")
+_CODE = compile_late(r"[()\[\]{}<>|\\]|::|->|=>")
+_PATTERN = compile_late(r"\(\?|\[\^|\[\w-\w|\\[wsdbWSDBAZ.]|\.\*|\|.*\||\)[+*?{]|\][+*?{]")
+_ATTRIBUTE = compile_late(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_PATH = compile_late(r"(?:\.{0,2}/|~/|[A-Za-z]:\\|file:|https?:|arn:|urn:)[^@]*\Z")
+_NUMBER = compile_late(r"[-+$€#]?[\d_,.:x]+(?:e\d+)?[a-zA-Z%]{0,3}")
+_VERSION = compile_late(r"v?\d+(?:[.-]\w+)*")
 _LONG = 20
 _ROW = 2
 

@@ -2,16 +2,18 @@
 
 import re
 
+from agent_relay.logic.patterns import compile_late
+
 # How far from its place a cut may be made: longer than any secret in one piece but a key block.
 _SEARCHED = 600
 _ENDS = ("\n", " ", ",", ";")
-_STARTS = tuple(map(re.compile, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=])")))
+_STARTS = tuple(map(compile_late, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=])")))
 
 
 def compile_wrappers(*names: str) -> re.Pattern[str]:
     """A pattern for whole elements of the given names, an unclosed one reaching to the end."""
     joined = "|".join(names)
-    return re.compile(rf"<(?P<tag>{joined})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
+    return compile_late(rf"<(?P<tag>{joined})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 
 
 def strip_wrappers(text: str, wrappers: re.Pattern[str]) -> str:

@@ -1,0 +1,33 @@
+"""Patterns that are compiled when they are first asked: most of ours are for moments few processes see."""
+
+import re
+from typing import AnyStr, cast
+
+_ASKED = ("search", "match", "fullmatch", "finditer", "findall", "split", "sub", "subn")
+
+
+def compile_late(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """What `re.compile` gives, and answers the same; it is compiled when something is first asked of it.
+
+    For patterns that stand in our own code only, where a test compiles them all: what somebody else wrote
+    must be refused when it is read, not when it is first needed. Once compiled it is as fast as any other.
+    """
+    return cast("re.Pattern[AnyStr]", _Late(pattern, flags))
+
+
+class _Late:
+    """Empty slots until something is asked; then the methods of the compiled pattern stand in them."""
+
+    __slots__ = ("_flags", "_pattern", *_ASKED)
+
+    def __init__(self, pattern: str | bytes, flags: int) -> None:
+        self._pattern = pattern
+        self._flags = flags
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):  # no pattern has such a thing, and who copies or shows us asks for some
+            raise AttributeError(name)
+        compiled = re.compile(self._pattern, self._flags)
+        for asked in _ASKED:
+            setattr(self, asked, getattr(compiled, asked))
+        return getattr(compiled, name)
