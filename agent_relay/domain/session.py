@@ -6,25 +6,10 @@ from enum import StrEnum
 
 from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
 from agent_relay.domain.spending import Spending
+from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.terms import NO_TERMS, Terms
 
-
-class State(StrEnum):
-    """A session's one condition."""
-
-    STARTING = "starting"
-    READY = "ready"
-    BUSY = "busy"
-    ASKING = "asking"
-    LIMITED = "limited"
-    HANDING_OFF = "handing-off"
-    RESTING = "resting"
-    STOPPING = "stopping"
-    ENDED = "ended"
-
-
-LIVE = frozenset({State.STARTING, State.READY, State.BUSY, State.ASKING})
-"""The states in which a leg is in charge."""
+__all__ = ["LIVE", "Handoff", "Leg", "Limit", "Session", "State", "Step", "Turn"]
 
 
 class Step(StrEnum):

@@ -5,6 +5,7 @@ import os
 from agent_relay.domain.errors import ConfigurationError
 
 ADAPTER_FILE = "adapter.toml"
+_TRUST_FILE = "trust.json"
 
 
 def project_adapters(root: str) -> str:
@@ -15,6 +16,11 @@ def project_adapters(root: str) -> str:
 def user_adapters(config: str) -> str:
     """Where the user keeps theirs, in our folder of configuration."""
     return os.path.join(config, "adapters")
+
+
+def find_trust_list(state: str) -> str:
+    """The path of the list of what the user trusted."""
+    return os.path.join(state, _TRUST_FILE)
 
 
 def list_folders(place: str) -> list[str]:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 
-from agent_relay.system.adapter_places import project_adapters, user_adapters
+from agent_relay.system.adapter_places import find_trust_list, project_adapters, user_adapters
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import list_index
 from agent_relay.system.places import find_builtin_folder
@@ -32,8 +32,6 @@ class Looked(Mapping[str, str]):
 
 def list_looked(folders: Folders, root: str) -> list[str]:
     """What tells which sessions there are and how agents' files are read; also what is not there."""
-    from agent_relay.system.trust import find_trust_list
-
     own = os.path.join(root, ".agent-relay")
     places = (find_builtin_folder(), user_adapters(folders.config), project_adapters(root))
     index = [os.path.join(folders.sessions, f"{session}.json") for session, _ in list_index(folders.sessions)]

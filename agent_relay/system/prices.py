@@ -1,6 +1,8 @@
 """What models cost by the price library's own data, which comes with it: nothing is fetched."""
 
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
     from genai_prices.data_snapshot import DataSnapshot
 
 _HOUR_MS = 3_600_000
-_LIBRARY, _CHECKER = "genai_prices", "pydantic"
+_LIBRARY, _CHECKER, _TELLER = "genai_prices", "pydantic", "importlib.metadata"
 _FETCHER = f"{_LIBRARY}.update_prices"
+_TOLD = ".dist-info"
 # One token more than a threshold is the first that pays its price.
 _ABOVE = 1
 
@@ -23,13 +26,13 @@ _ABOVE = 1
 def load_prices() -> None:
     """The library is there afterwards; dear to load, and only what shows money needs it.
 
-    What would fetch newer prices is not loaded with it, nor what would check those: here it never does, and
-    each is as dear as the rest.
+    What would fetch newer prices is not loaded with it, nor what would check those, nor what would tell its
+    version: here they never do, and each is as dear as the rest.
     """
     if _LIBRARY in sys.modules:
         return
     try:
-        with KeptOut(_FETCHER), KeptOut(_CHECKER, is_mute=True):
+        with KeptOut(_FETCHER), KeptOut(_CHECKER, is_mute=True), KeptOut(_TELLER, is_mute=True):
             _try_out()
     except (AttributeError, TypeError):
         # A version that needs one of them for prices it has.
@@ -46,6 +49,19 @@ def _try_out() -> None:
     for provider in snapshot.providers[:1]:
         for model in provider.models[:1]:
             _ask(snapshot, model.id, datetime.now(UTC))
+
+
+def _find_version() -> str:
+    """The library's, as the folder beside it that tells of its installation is called."""
+    beside = os.path.dirname(os.path.dirname(sys.modules[_LIBRARY].__file__ or ""))
+    names = list[str]()
+    with contextlib.suppress(OSError):
+        names = [one for one in os.listdir(beside) if one.startswith(f"{_LIBRARY}-") and one.endswith(_TOLD)]
+    if len(names) == 1:
+        return names[0].removeprefix(f"{_LIBRARY}-").removesuffix(_TOLD)
+    from importlib.metadata import version
+
+    return version(_LIBRARY)
 
 
 class PriceList:
@@ -73,9 +89,7 @@ class PriceList:
     @property
     def source(self) -> str:
         """Where the prices come from: the library and its version."""
-        import genai_prices
-
-        return f"genai-prices {genai_prices.__version__}"
+        return f"genai-prices {_find_version()}"
 
     def find_newest(self, today: date) -> date | None:
         """The newest change of a price up to today in the data, which is at least as new as that."""

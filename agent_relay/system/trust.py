@@ -6,11 +6,11 @@ import os
 import stat
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.system.adapter_places import find_trust_list
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import lock_folder
 
-_FILE = "trust.json"
 _FILE_BYTES = 1 << 20
 _TOTAL_FILES = 200
 
@@ -69,11 +69,6 @@ def trust_folder(folder: str, *, state: str, shown: str = "") -> str:
         known = {**_read_trust(state), os.path.abspath(folder): fingerprint}
         write_atomic(find_trust_list(state), json.dumps(known, indent=1, sort_keys=True).encode())
     return fingerprint
-
-
-def find_trust_list(state: str) -> str:
-    """The path of the list of what the user trusted."""
-    return os.path.join(state, _FILE)
 
 
 def _read_trust(state: str) -> dict[str, str]:

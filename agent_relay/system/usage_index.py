@@ -5,7 +5,6 @@ be kept at all, everything is read anew and nothing is lost but time.
 """
 
 import contextlib
-import logging
 import os
 import sqlite3
 import zlib
@@ -29,7 +28,6 @@ CREATE TABLE marks(path BLOB, part INT, data BLOB, PRIMARY KEY(path, part));
 """
 _SEAL_BYTES = 4
 
-_log = logging.getLogger(__name__)
 _marks = msgspec.msgpack.Decoder(list[Mark])
 
 
@@ -132,7 +130,7 @@ class UsageIndex:
         try:
             yield self._database
         except sqlite3.Error as error:
-            _log.warning("usage-index-given-up why=%s", type(error).__name__)
+            _warn("usage-index-given-up why=%s", error)
             if self._database is not None:
                 self._database.close()
             self._database = None
@@ -185,7 +183,7 @@ def open_index(path: str) -> Iterator[UsageIndex]:
             stack.callback(os.close, lock)
             index = _load(path)
         except (RelayError, OSError, sqlite3.Error) as error:
-            _log.warning("usage-index-unused why=%s", type(error).__name__)
+            _warn("usage-index-unused why=%s", error)
             index = UsageIndex(path, None)
         stack.callback(index.close)
         yield index
@@ -198,11 +196,18 @@ def _load(path: str) -> UsageIndex:
         database = _connect(path)
         return UsageIndex(path, database)
     except (sqlite3.Error, msgspec.DecodeError) as error:
-        _log.warning("usage-index-rebuilt why=%s", type(error).__name__)
+        _warn("usage-index-rebuilt why=%s", error)
         if database is not None:
             database.close()
         _remove(path)
         return UsageIndex(path, _connect(path))
+
+
+def _warn(event: str, error: Exception) -> None:
+    """Only where something is wrong logging is worth being loaded."""
+    import logging
+
+    logging.getLogger(__name__).warning(event, type(error).__name__)
 
 
 def _remove(path: str) -> None:

@@ -1,5 +1,6 @@
 """Prices from the library's own data, without the network."""
 
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from genai_prices import data_snapshot
 
 from agent_relay.system.prices import PriceList
 from tests.house import tree
@@ -67,11 +69,38 @@ def test_the_librarys_own_client_is_not_loaded() -> None:
     told = _run(
         "from agent_relay.system.prices import PriceList\n"
         "print(len(PriceList().get_rates('claude-opus-4-8', 1_795_171_000_000)))\n"
-        "print({'httpx2', 'pydantic', 'asyncio'} & set(sys.modules))\n"
+        "print({'httpx2', 'pydantic', 'asyncio', 'importlib.metadata'} & set(sys.modules))\n"
         "import httpx2, pydantic\n"
         "print(hasattr(httpx2, 'get'), issubclass(pydantic.BaseModel, object))"
     )
     assert told == "1\nset()\nTrue True\n"
+
+
+def test_the_version_told_is_the_one_installed() -> None:
+    """It is read off a folder's name: what tells it otherwise is as dear to load as the prices."""
+    told = _run(
+        "from agent_relay.system.prices import PriceList\n"
+        "source = PriceList().source\n"
+        "print('importlib.metadata' in sys.modules)\n"
+        "from importlib.metadata import version\n"
+        "print(source == 'genai-prices ' + version('genai_prices'))"
+    )
+    assert told == "False\nTrue\n"
+
+
+def test_the_version_of_a_library_away_from_what_tells_of_it_is_found(tmp_path: Path) -> None:
+    """A copy put into a folder of its own, without the folder of its installation, or in an archive."""
+    package = tmp_path / "genai_prices"
+    shutil.copytree(Path(data_snapshot.__file__).parent, package)
+    told = _run(
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from agent_relay.system.prices import PriceList\n"
+        "source = PriceList().source\n"
+        "from importlib.metadata import version\n"
+        "print(sys.modules['genai_prices'].__file__.startswith(sys.path[0]))\n"
+        "print(source == 'genai-prices ' + version('genai_prices'))"
+    )
+    assert told == "True\nTrue\n"
 
 
 def test_a_library_that_looks_into_its_client_gets_it(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 
 WAITING = frozenset({State.LIMITED, State.RESTING})
 """The states in which a session waits for a limit to end, or for somebody to go on."""

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.metrics.pool import Native

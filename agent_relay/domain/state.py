@@ -1,0 +1,21 @@
+"""The conditions a session can be in; apart from it, for those who need no more."""
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """A session's one condition."""
+
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    ASKING = "asking"
+    LIMITED = "limited"
+    HANDING_OFF = "handing-off"
+    RESTING = "resting"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+LIVE = frozenset({State.STARTING, State.READY, State.BUSY, State.ASKING})
+"""The states in which a leg is in charge."""
