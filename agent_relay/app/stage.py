@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.app.following import Following
@@ -14,6 +15,7 @@ from agent_relay.app.kept import find_luggage
 from agent_relay.app.leg_ends import end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.packets import Packets
 from agent_relay.app.publishing import publish
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
@@ -27,7 +29,6 @@ from agent_relay.domain.effect import (
     Happened,
     LegGone,
     NoteRest,
-    PublishFailed,
     PublishPacket,
     ResetPassed,
     Restarted,
@@ -38,10 +39,10 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Body, PacketSaved
+from agent_relay.domain.event import Body
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
-from agent_relay.logic.outcome import Outcome, World
+from agent_relay.logic.outcome import World
 from agent_relay.logic.redact_event import redact_body
 from agent_relay.system.secrets import gather_secrets
 
@@ -63,7 +64,7 @@ class Stage:
         self._task = ""
         self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
-        self._publishing = asyncio.Lock()
+        self._packets = Packets(partial(publish, ground))
         self._handing = Handing(ground, self._following.live)
         self._relief = Relief(narrating, self._following.live)
 
@@ -192,13 +193,7 @@ class Stage:
             raise RelayError("no agent has worked in this session yet")
         now, packet_id = self._ground.clock.now(), self._ground.create_id()
         occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus, terms=terms)
-        async with self._publishing:
-            done = await asyncio.to_thread(publish, self._ground, session, occasion, environ)
-            saved = PacketSaved(
-                done.packet, done.sequence, agent, done.json_path, done.text_path, done.fingerprint
-            )
-            await self.host.ask(Outcome((saved,)))
-        return done.text_path
+        return await self._packets.save(self.host, occasion, environ)
 
     @property
     def is_collecting(self) -> bool:
@@ -274,13 +269,7 @@ class Stage:
         handoff = self._get_handoff(handoff_id)
         if handoff is None:
             return None
-        try:
-            async with self._publishing:
-                return await asyncio.to_thread(
-                    publish, self._ground, self.host.session, handoff, self._luggage.environ
-                )
-        except RelayError as error:
-            return PublishFailed(handoff_id, error.sentence)
+        return await self._packets.publish(self.host, handoff, self._luggage.environ)
 
     async def _deliver(self, handoff_id: str, leg_id: str) -> Happened | None:
         handoff = self._get_handoff(handoff_id)

@@ -1,0 +1,65 @@
+"""The packets of one session: published one after another, each whole before anything follows it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from agent_relay.app.finishing import finish
+from agent_relay.domain.effect import Happened, Published, PublishFailed
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import PacketSaved
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.logic.outcome import Outcome
+
+Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
+"""Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
+
+
+class Journalling(Protocol):
+    """The session's host."""
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        ...
+
+    async def ask(self, happened: Happened | Outcome) -> Session:
+        """The session after `happened` was journalled. Raises RelayError."""
+        ...
+
+
+class Packets:
+    """What `publish` makes visible takes its number from what is there: two at once would take the same.
+
+    Who is cancelled waits for what is being written: nobody's packet comes in between.
+    """
+
+    def __init__(self, publish: Publish) -> None:
+        self._publish = publish
+        self._turn = asyncio.Lock()
+
+    async def publish(self, host: Journalling, handoff: Handoff, environ: Mapping[str, str]) -> Happened:
+        """That the handoff's packet is visible, or why it is not."""
+        try:
+            async with self._turn:
+                return await finish(self._publish, host.session, handoff, environ)
+        except RelayError as error:
+            return PublishFailed(handoff.id, error.sentence)
+
+    async def save(self, host: Journalling, occasion: Handoff, environ: Mapping[str, str]) -> str:
+        """A packet is visible and journalled that belongs to no handoff.
+
+        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        """
+        async with self._turn:
+            done = await finish(self._publish, host.session, occasion, environ)
+            saved = PacketSaved(
+                done.packet,
+                done.sequence,
+                occasion.to_agent,
+                done.json_path,
+                done.text_path,
+                done.fingerprint,
+            )
+            await host.ask(Outcome((saved,)))
+        return done.text_path
