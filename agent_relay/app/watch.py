@@ -7,31 +7,30 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agent_relay.app.fullness import Fullness
 from agent_relay.app.senses import Senses
+from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name
-from agent_relay.domain.context import Level, Reading
-from agent_relay.domain.context_effect import Filled
 from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
-from agent_relay.logic.context_window import find_level
 from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.detector.gauge import Gauge
 from agent_relay.logic.detector.records import is_meant
 from agent_relay.logic.naming import find_names
-from agent_relay.logic.readiness import AgentState, InputState, believe_state, read_input, read_state
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.stream import Verdict
 from agent_relay.system.clock import Clock
 from agent_relay.system.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
+    from agent_relay.domain.context import Reading
     from agent_relay.logic.detector.windows import Reading as Window
+    from agent_relay.logic.readiness import AgentState, InputState
     from agent_relay.logic.screen import Screen
 
-_NEW_S = 10.0
-"""How long a leg that announces its state is not believed by its screen alone; measured: 0.4 s."""
+_REPAINT_S = 0.5
+"""How long an agent that is known to work may take to show it; then its screen is looked at again."""
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
 """A machine that sleeps stops the loop's clock, not the agent's: the wall clock is asked this often."""
@@ -40,9 +39,8 @@ _LONGEST_TICK_S = 30.0
 class LegWatch:
     """Reads one leg and tells what it finds.
 
-    `gone` is set when the agent is; `state` is the last one read; `prompted` whether the leg took a prompt;
-    `heard` counts records, `verdict` how a headless turn goes. `stirred` is called when records were heard or
-    the screen changed; `screen` is the one read last, `reading` what the agent last said of its context.
+    `gone` is set when the agent is; `prompted` is whether the leg took a prompt; `heard` counts records,
+    `verdict` is how a headless turn goes. `stirred` is called when records were heard or the screen changed.
     """
 
     def __init__(
@@ -50,8 +48,6 @@ class LegWatch:
     ) -> None:
         self.leg = leg
         self.gone = asyncio.Event()
-        self.state: AgentState = "starting"
-        self.input: InputState = "hidden"
         self.prompted = False
         self.heard = 0
         self.verdict = Verdict(senses.says)
@@ -66,9 +62,8 @@ class LegWatch:
         self._poke = poke
         self._known = set(senses.known)
         self._began_at = clock.now()
-        self._state_record: dict[str, object] | None = None
-        self.screen: Screen | None = None
-        self.reading: Reading | None = None
+        self._sight = Sight(leg, senses)
+        self._again: asyncio.Task[None] | None = None
         self._detector = Detector(
             senses.rules,
             agent=AgentName(leg.agent),
@@ -76,10 +71,28 @@ class LegWatch:
             zone=senses.zone,
             patience_s=senses.patience_s,
         )
-        self._gauge = Gauge(senses.rules.context, started_at=leg.starting_at)
-        self._level = Level.UNKNOWN
+        self._fullness = Fullness(leg, senses)
         self._ticker: asyncio.TimerHandle | None = None
-        self._had_turns = leg.was_ready or leg.was_busy
+
+    @property
+    def state(self) -> "AgentState":
+        """What the agent was last seen doing."""
+        return self._sight.state
+
+    @property
+    def input(self) -> "InputState":
+        """What the line people type into was last seen to hold."""
+        return self._sight.input
+
+    @property
+    def screen(self) -> "Screen | None":
+        """The screen read last."""
+        return self._sight.screen
+
+    @property
+    def reading(self) -> "Reading | None":
+        """What the agent last said of its context."""
+        return self._fullness.reading
 
     @property
     def sees_input(self) -> bool:
@@ -133,6 +146,8 @@ class LegWatch:
         self.gone.set()
         if self._ticker is not None:
             self._ticker.cancel()
+        if self._again is not None:
+            self._again.cancel()
         await self._wake()
 
     async def hear(self, records: Sequence[Record]) -> None:
@@ -140,14 +155,15 @@ class LegWatch:
         now = self._clock.now()
         self.heard += len(records)
         for record in records:
-            if record.source is Source.STATE_FILE:
-                self._state_record = dict(record.data)
+            self._sight.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
             self._note_progress(record)
             self._rename(record)
             self._say(self._detector.hear(record, now=now))
-            self._note_context(record, now)
+            filled = self._fullness.hear(record, now=now)
+            if filled is not None:
+                self.tell(filled)
         await self._read()
         self.stirred()
 
@@ -156,10 +172,10 @@ class LegWatch:
         return self.gone.is_set() or self.prompted or self.state == "busy"
 
     def say_working(self) -> None:
-        """Tells that the leg works, where a turn was too short for its screen to show it."""
-        if self.state != "busy":
-            self.state = "busy"
+        """Tells that the leg works, where its screen does not show it: not any more, or not yet."""
+        if self._sight.say_working():
             self.tell(ScreenSays(self.leg.id, "busy"))
+            self._again = asyncio.create_task(self._look_again())
 
     async def settle_evidence(self) -> None:
         """Records written before now have been heard, and the screen was read after them."""
@@ -188,39 +204,35 @@ class LegWatch:
 
     async def _look(self) -> None:
         """What the screen shows now is told."""
+        moment = self._sight.moment
         try:
             screen = await self.holder.screen()
         except HolderError as error:
             if error.why != "no-emulator":
                 raise
             return
-        before, self.screen = self.screen, screen
+        is_other = self._sight.see(screen, moment)
         await self._poke()
         self._say(self._detector.look(screen, now=self._clock.now(), at_offset=0))
         await self._read()
-        if before is None or (before.rows, before.title) != (screen.rows, screen.title):
+        if is_other:
             self.stirred()
 
-    async def _read(self) -> None:
-        if self.screen is not None:
-            is_new = self._get_age_s() < _NEW_S
-            state = read_state(
-                self._senses.rules, self.screen, state_record=self._state_record, is_new=is_new
-            )
-            state = believe_state(self._senses.rules, state, had_turns=self._had_turns or self.prompted)
-            self._had_turns = self._had_turns or state == "ready"
-            self.input = read_input(self._senses.rules, self.screen)
-            if state not in ("unknown", self.state):
-                self.state = state
-                self.tell(ScreenSays(self.leg.id, state))
-        await self._wake()
+    async def _look_again(self) -> None:
+        """A turn that is over shows nothing new any more."""
+        await asyncio.sleep(_REPAINT_S)
+        with contextlib.suppress(HolderError):
+            await self._look()
 
-    def _get_age_s(self) -> float:
-        return (self._clock.now() - self.leg.starting_at).total_seconds()
+    async def _read(self) -> None:
+        state = self._sight.read(now=self._clock.now(), was_prompted=self.prompted)
+        if state is not None:
+            self.tell(ScreenSays(self.leg.id, state))
+        await self._wake()
 
     async def _read_later(self) -> None:
         """A leg that turns out to announce nothing is believed by its screen."""
-        await asyncio.sleep(max(0.0, _NEW_S - self._get_age_s()))
+        await asyncio.sleep(self._sight.get_doubted_s(self._clock.now()))
         await self._read()
 
     async def _wake(self) -> None:
@@ -275,19 +287,6 @@ class LegWatch:
         if "answer" in means and record.at >= self._began_at:
             self._known.clear()
             self.tell(Answered(self.leg.id, record.at))
-
-    def _note_context(self, record: Record, now: datetime) -> None:
-        """How full the leg's context is, told when it passes one of the user's marks."""
-        reading = self._gauge.hear(record, now=now)
-        if reading is None:
-            return
-        self.reading = reading
-        if self._senses.wishes.mode == "off":
-            return
-        level = find_level(reading.used, reading.room, self._senses.wishes)
-        if level is not self._level:
-            self._level = level
-            self.tell(Filled(self.leg.id, reading.used, reading.room, reading.at, reading.model))
 
     async def _collect(self, ended: Mapping[str, object]) -> LegGone:
         """The agent's end, its last records heard, whatever it left behind ended."""

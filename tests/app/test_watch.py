@@ -12,7 +12,7 @@ import pytest
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.senses import Senses
 from agent_relay.app.watch import LegWatch
-from agent_relay.domain.effect import Happened, Heard
+from agent_relay.domain.effect import Happened, Heard, ScreenSays
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
 from agent_relay.system.clock import SystemClock
@@ -214,3 +214,39 @@ def test_the_row_of_a_conversation_begun_within_the_leg_acts_whenever_its_name_i
         assert (scene.decided(), reports) == (["transcript"], [])
 
     play(tmp_path, script)
+
+
+SHOW_PROMPT = """
+say("> \\r\\n  ready | demo | Enter sends")
+os.read(0, 1)
+"""
+
+
+def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(tmp_path: Path) -> None:
+    """A session that was given its packet must not be told to wait for one before its agent has painted."""
+    loaded = get_adapter("demo")
+    told: list[Happened] = []
+
+    async def find_nothing() -> None:
+        """No record was written yet."""
+
+    async def main(held: Held) -> None:
+        leg = Leg("leg", "demo", 1, starting_at=datetime.now(UTC))
+        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        watch = LegWatch(leg, senses, clock=SystemClock(), poke=find_nothing)
+        watch.tell = told.append
+        watch.holder = await HolderConnection.open(held.folder)
+        async with asyncio.timeout(LIMIT_S):
+            while watch.state != "ready":
+                await watch.settle_evidence()
+        watch.say_working()
+        await watch.hear([Record(Source.HOOK, {}, datetime.now(UTC), "here")])
+        assert told == [ScreenSays("leg", "ready"), ScreenSays("leg", "busy")]
+        # A turn that was over before paints nothing any more: its end is told all the same.
+        await until(lambda: len(told) > 2)
+        await watch.end()
+        await watch.holder.close()
+
+    with hold(str(tmp_path / "leg"), raw_python(SHOW_PROMPT)) as held:
+        asyncio.run(main(held))
+    assert told == [ScreenSays("leg", state) for state in ("ready", "busy", "ready")]
