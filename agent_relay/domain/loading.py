@@ -5,7 +5,12 @@ Hot commands load this, so it imports nothing heavy.
 
 import gc
 import sys
-from types import ModuleType, TracebackType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType, TracebackType
+else:
+    ModuleType = type(sys)
 
 
 class Calmly:
@@ -18,7 +23,7 @@ class Calmly:
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        trace: "TracebackType | None",
     ) -> None:
         gc.freeze()
         gc.enable()
@@ -47,7 +52,7 @@ class KeptOut:
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        trace: "TracebackType | None",
     ) -> None:
         if self._is_out:
             del sys.modules[self._name]

@@ -8,10 +8,9 @@ from agent_relay.domain.run_event import PlanStep
 from agent_relay.domain.saying import Meaning, Saying
 from agent_relay.logic.changes import read_change
 from agent_relay.logic.detector.records import find_text, find_value, is_meant
+from agent_relay.logic.lengths import LONGEST_RESULT
 from agent_relay.logic.plain import clean_text
 
-LONGEST_RESULT = 4_000
-"""Characters of a tool's input or output that are told; the transcript has the rest."""
 _MOST_COST = 1e9
 _MOST_TOKENS = 1 << 53
 """Above it JSON's readers disagree about whole numbers."""

@@ -36,13 +36,33 @@ HOTTEST = (
     ("agent", "demo", "--help"),
 )
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
+# What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
+BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.adapter")
+ASKING = (("sessions",), ("stop",), ("relay",), ("handoff", "list"), ("limits",), ("race", "list"))
+TURNS = (
+    ("run", "demo", "a task", "--continue", "none"),
+    ("chat", "demo", "understudy", "a task", "--continue", "none"),
+)
 
 
 @pytest.mark.parametrize("words", HOTTEST + HOT, ids=" ".join)
 def test_hot_commands_load_nothing_heavy(words: tuple[str, ...], tmp_path: os.PathLike[str]) -> None:
     """Typer alone costs ten times a bare Python; a prompt that calls `status` would be felt."""
-    world = create_world(f"{tmp_path}")
-    unwanted = HEAVY + SLOW if words in HOTTEST else HEAVY
+    assert _find_loaded(HEAVY + SLOW if words in HOTTEST else HEAVY, words, f"{tmp_path}") == "HEAVY"
+
+
+@pytest.mark.parametrize("words", ASKING + TURNS, ids=" ".join)
+def test_who_asks_the_daemon_loads_nothing_of_what_the_daemon_does(
+    words: tuple[str, ...], tmp_path: os.PathLike[str]
+) -> None:
+    """A line of import too many made `run` start eight times as slowly, and nobody saw it."""
+    unwanted = (*BULKY, "typer", "pydantic") if words in TURNS else BULKY
+    assert _find_loaded(unwanted, words, f"{tmp_path}") == "HEAVY"
+
+
+def _find_loaded(unwanted: tuple[str, ...], words: tuple[str, ...], folder: str) -> str:
+    """The line with those of `unwanted` that the command `words` loads in a world without a daemon."""
+    world = create_world(folder)
     done = subprocess.run(
         [sys.executable, "-c", PROBE.format(heavy=unwanted), *words],
         cwd=world.cwd,
@@ -53,7 +73,8 @@ def test_hot_commands_load_nothing_heavy(words: tuple[str, ...], tmp_path: os.Pa
         timeout=60,
         check=False,
     )
-    assert [line for line in done.stdout.splitlines() if line.startswith("HEAVY")] == ["HEAVY"]
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("HEAVY")]
+    return line
 
 
 @pytest.mark.bench

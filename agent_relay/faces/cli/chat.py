@@ -7,11 +7,10 @@ from functools import partial
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.turn_loop import TurnLoop
-from agent_relay.domain.chat_event import build_chat_schema
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.agent import check_agent
 from agent_relay.faces.cli.run import check_task, parse_turns, print_event, read_task
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.turn_printing import choose_chat_form
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions
@@ -52,6 +51,8 @@ def run(words: list[str]) -> int:
         sys.stdout.write(HELP)
         return ExitCode.DONE
     if words == ["--schema"]:
+        from agent_relay.domain.chat_event import build_chat_schema
+
         sys.stdout.write(json.dumps(build_chat_schema(), indent=2) + "\n")
         return ExitCode.DONE
     agents, wish, is_json = parse_words(words)

@@ -6,11 +6,13 @@ import os
 import sys
 
 from agent_relay.domain.errors import ExitCode, RelayError, WrongUseError
+from agent_relay.domain.loading import Calmly
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
@@ -66,14 +68,20 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
     known = COMMANDS.get(words[0])
     if known is not None:
         module, _, function = known[0].partition(":")
-        found = importlib.import_module(
-            module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}"
-        )
+        found = _load(module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}")
         run_command: Callable[[list[str]], int] = getattr(found, function or "run")
         return run_command
     from agent_relay.faces.cli.agent import run_agent
 
     return lambda rest: run_agent(words[0], rest)
+
+
+def _load(name: str) -> "ModuleType":
+    """The module, which the relay shell may have asked for before."""
+    if name in sys.modules:
+        return sys.modules[name]
+    with Calmly():
+        return importlib.import_module(name)
 
 
 def _help(_rest: list[str]) -> int:

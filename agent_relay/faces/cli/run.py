@@ -9,9 +9,8 @@ from functools import partial
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.turn_loop import TurnLoop
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.domain.run_event import build_schema
 from agent_relay.faces.cli.agent import check_agent
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.turn_printing import choose_form
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import read_all_sessions
@@ -46,6 +45,8 @@ def run(words: list[str]) -> int:
         sys.stdout.write(HELP)
         return ExitCode.DONE
     if words == ["--schema"]:
+        from agent_relay.domain.run_event import build_schema
+
         sys.stdout.write(json.dumps(build_schema(), indent=2) + "\n")
         return ExitCode.DONE
     wish, is_json = parse_words(words)

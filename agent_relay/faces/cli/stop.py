@@ -8,7 +8,7 @@ import typer
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at

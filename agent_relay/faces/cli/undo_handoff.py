@@ -9,7 +9,7 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agent import run_agent
 from agent_relay.faces.cli.printing import print_lines
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.fold import fold_events
 from agent_relay.system.folders import get_folders

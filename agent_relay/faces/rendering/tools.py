@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 
 from agent_relay.faces.rendering.ink import Ink, Style, cut_line, join_line
+from agent_relay.logic.lengths import LONGEST_RESULT
 from agent_relay.logic.plain import clean_text
-from agent_relay.logic.stream import LONGEST_RESULT
 
 SHOWN_LINES = 5
 SHOWN_DIFF_LINES = 40

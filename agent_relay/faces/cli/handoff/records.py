@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.logic.registry import Record, Registry
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, list_index, read_all_sessions, read_sessions_at

@@ -1,15 +1,15 @@
 """One handoff in full: what was transferred, what was expected, what became of it, how it was checked."""
 
 import os
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.packet import ResumePacket
 from agent_relay.faces.cli.handoff.records import Chain, build_row, get_now
 from agent_relay.faces.cli.printing import print_lines, render_moment
-from agent_relay.logic.freshness import verify_freshness
 from agent_relay.logic.registry import Record
-from agent_relay.system.git import read_tree
-from agent_relay.system.store_reading import read_packet
+
+if TYPE_CHECKING:
+    from agent_relay.domain.packet import ResumePacket
 
 _COUNTED = (
     "constraints",
@@ -84,9 +84,11 @@ def _list_deliverables(found: object) -> list[str]:
     ]
 
 
-def _read(chain: Chain, record: Record) -> tuple[ResumePacket | None, str]:
+def _read(chain: Chain, record: Record) -> "tuple[ResumePacket | None, str]":
     if not record.json_path:
         return None, ""
+    from agent_relay.system.store_reading import read_packet
+
     try:
         return read_packet(f"{chain.folder}/{record.json_path}"), ""
     except (RelayError, OSError) as error:
@@ -94,7 +96,7 @@ def _read(chain: Chain, record: Record) -> tuple[ResumePacket | None, str]:
 
 
 def _tell_transferred(
-    chain: Chain, record: Record, packet: ResumePacket | None, problem: str
+    chain: Chain, record: Record, packet: "ResumePacket | None", problem: str
 ) -> dict[str, object]:
     text = f"{chain.folder}/{record.text_path}" if record.text_path else ""
     return {
@@ -116,12 +118,15 @@ def _tell_deliverable(root: str, text: str) -> dict[str, object]:
     return {"text": text, "exists": os.path.exists(os.path.join(root, text)) if is_path else None}
 
 
-def _verify(chain: Chain, record: Record, packet: ResumePacket | None) -> dict[str, object]:
+def _verify(chain: Chain, record: Record, packet: "ResumePacket | None") -> dict[str, object]:
     """The checks as they stood at the handoff and at the next one, and what changed in the tree since."""
     after = next((one for one in chain.registry.records if one.parent == record.id and one.json_path), None)
     later = _read(chain, after)[0] if after is not None else None
     stale: tuple[str, ...] = ()
     if packet is not None and record.is_open:
+        from agent_relay.logic.freshness import verify_freshness
+        from agent_relay.system.git import read_tree
+
         try:
             stale = tuple(verify_freshness(packet, read_tree(chain.root)))
         except RelayError:
@@ -133,6 +138,6 @@ def _verify(chain: Chain, record: Record, packet: ResumePacket | None) -> dict[s
     }
 
 
-def _tell_checks(packet: ResumePacket | None) -> str:
+def _tell_checks(packet: "ResumePacket | None") -> str:
     state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
     return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())

@@ -11,7 +11,7 @@ from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.event import PacketPublished, PacketSaved
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import ResumePacket
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.logic.fold import fold_events
 from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import get_folders

@@ -12,7 +12,6 @@ from agent_relay.client.connection import Connection
 from agent_relay.client.heeding import Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.race import Race
-from agent_relay.domain.race_view import build_race_schema
 from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
 from agent_relay.faces.cli.race.follow import follow
 from agent_relay.faces.cli.race.show import build_offline, count_files, print_race, tell_next
@@ -268,6 +267,8 @@ def _request(operation: str, **fields: object) -> dict[str, object]:
 
 def schema() -> None:
     """The JSON Schema of what --json prints of a race."""
+    from agent_relay.domain.race_view import build_race_schema
+
     print_json(build_race_schema())
 
 

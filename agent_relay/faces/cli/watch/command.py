@@ -18,7 +18,7 @@ from agent_relay.domain.watch_event import build_watch_schema
 from agent_relay.faces.cli.dispatch import OUTPUT, report_output
 from agent_relay.faces.cli.extras import missing_extra
 from agent_relay.faces.cli.printing import print_json
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.faces.cli.watch.lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.logic.watching.view import View, list_changes

@@ -6,7 +6,7 @@ from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.attach import follow, measure
 from agent_relay.faces.cli.relay_prompt import split_words
-from agent_relay.faces.cli.sessions import find_session
+from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S
 from agent_relay.faces.shell.commands.face import ShellFace
 from agent_relay.faces.shell.commands.screen_job import LABEL, ScreenJob
