@@ -2,42 +2,19 @@
 
 from agent_relay.logic.metrics.pool import Native, pool_marks
 from agent_relay.logic.transcripts.usage.codex import read_codex_usage
-from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Memory, Prompted, Used
+from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Memory, Prompted, Used
+from tests.logic.transcripts.codex_records import (
+    BOTH,
+    FIRST,
+    SECOND,
+    build_count,
+    build_counts,
+    build_line,
+    build_meta,
+    build_record,
+    read_records,
+)
 from tests.logic.transcripts.rows import join_compact, read_sample
-
-Record = dict[str, object]
-
-
-def _read(*records: Record) -> list[Mark]:
-    return list(read_codex_usage(join_compact(*records), Memory()))
-
-
-def _line(kind: str, at: str = "10:00:05", **payload: object) -> Record:
-    return {"timestamp": f"2026-11-20T{at}.000Z", "ordinal": 1, "type": kind, "payload": payload}
-
-
-def _meta(thread: str, at: str = "10:00:00", **more: object) -> Record:
-    return _line("session_meta", at, id=thread, cwd="/w", source="cli", **more)
-
-
-def _counts(size: int, cached: int, output: int, reasoning: int = 0, written: int = 0) -> Record:
-    return {
-        "input_tokens": size,
-        "cached_input_tokens": cached,
-        "cache_write_input_tokens": written,
-        "output_tokens": output,
-        "reasoning_output_tokens": reasoning,
-        "total_tokens": size + output,
-    }
-
-
-def _count(total: Record, last: Record | None, at: str = "10:00:05") -> Record:
-    info: Record = {"total_token_usage": total} | ({"last_token_usage": last} if last else {})
-    return _line("event_msg", at, type="token_count", info=info)
-
-
-def _record(response: str, usage: Record, total: Record, at: str = "10:00:04") -> Record:
-    return _line("token_usage_record", at, response_id=response, usage=usage, thread_token_usage=total)
 
 
 def _sum(natives: list[Native]) -> tuple[int, int, int, int, int]:
@@ -51,17 +28,15 @@ def _sum(natives: list[Native]) -> tuple[int, int, int, int, int]:
     )
 
 
-FIRST, SECOND = _counts(9000, 7000, 120, 64), _counts(10_000, 9000, 80, 16, 500)
-BOTH = _counts(19_000, 16_000, 200, 80, 500)
-
-
 def test_input_leaves_out_the_cached_and_output_includes_the_reasoning() -> None:
     """Codex counts both in both: adding them would count them twice.
 
     9,000 - 7,000 and 10,000 - 9,000 - 500 are 2,500 new; 16,000 cached, 500 written; 120 + 80 output of which
     64 + 16 were reasoning.
     """
-    natives = pool_marks("codex", [_read(_meta("t1"), _count(FIRST, FIRST), _count(BOTH, SECOND))])
+    natives = pool_marks(
+        "codex", [read_records(build_meta("t1"), build_count(FIRST, FIRST), build_count(BOTH, SECOND))]
+    )
     assert _sum(natives) == (2500, 16_000, 500, 200, 80)
 
 
@@ -70,9 +45,13 @@ def test_totals_are_not_added_and_repeats_do_not_count() -> None:
 
     Twice FIRST, once nothing new: 2,000 + 7,000 cached + 120.
     """
-    empty = _counts(0, 0, 0) | {"total_tokens": 8327}
-    marks = _read(
-        _meta("t1"), _count(FIRST, FIRST), _count(FIRST, FIRST), _count(FIRST, empty), _count(BOTH, empty)
+    empty = build_counts(0, 0, 0) | {"total_tokens": 8327}
+    marks = read_records(
+        build_meta("t1"),
+        build_count(FIRST, FIRST),
+        build_count(FIRST, FIRST),
+        build_count(FIRST, empty),
+        build_count(BOTH, empty),
     )
     assert _sum(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
 
@@ -82,10 +61,14 @@ def test_totals_alone_count_by_what_they_grew() -> None:
 
     (9,000 - 7,000) + (10,000 - 9,000 - 500) + 500 new; of a fork the first total is its parent's.
     """
-    start = _counts(500, 0, 50)
-    marks = _read(_meta("t1"), _count(FIRST, None), _count(BOTH, None), _count(start, None))
+    start = build_counts(500, 0, 50)
+    marks = read_records(
+        build_meta("t1"), build_count(FIRST, None), build_count(BOTH, None), build_count(start, None)
+    )
     assert _sum(pool_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
-    fork = _read(_meta("t2", forked_from_id="t1"), _count(FIRST, None), _count(BOTH, None))
+    fork = read_records(
+        build_meta("t2", forked_from_id="t1"), build_count(FIRST, None), build_count(BOTH, None)
+    )
     assert _sum(pool_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
 
 
@@ -93,19 +76,19 @@ def test_the_two_records_of_one_answer_count_once() -> None:
     """New versions write both, in either order."""
     for records in (
         (
-            _record("r1", FIRST, FIRST),
-            _count(FIRST, FIRST),
-            _record("r2", SECOND, BOTH),
-            _count(BOTH, SECOND),
+            build_record("r1", FIRST, FIRST),
+            build_count(FIRST, FIRST),
+            build_record("r2", SECOND, BOTH),
+            build_count(BOTH, SECOND),
         ),
         (
-            _count(FIRST, FIRST),
-            _record("r1", FIRST, FIRST),
-            _count(BOTH, SECOND),
-            _record("r2", SECOND, BOTH),
+            build_count(FIRST, FIRST),
+            build_record("r1", FIRST, FIRST),
+            build_count(BOTH, SECOND),
+            build_record("r2", SECOND, BOTH),
         ),
     ):
-        natives = pool_marks("codex", [_read(_meta("t1"), *records)])
+        natives = pool_marks("codex", [read_records(build_meta("t1"), *records)])
         assert _sum(natives) == (2500, 16_000, 500, 200, 80)
         assert [one.key for one in natives[0].used] == ["r1", "r2"]
 
@@ -130,18 +113,18 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
 
     Parent FIRST, fork FIRST again and then SECOND: 2,000 + 500, not 2,000 + 2,000 + 500.
     """
-    prompt = _line("event_msg", "09:00:00", type="user_message", message="do it")
-    copied = _line("event_msg", "10:00:00", type="user_message", message="do it")
-    failed = _line("event_msg", "10:00:00", type="task_complete", error={"message": "limit"})
-    parent = _read(_meta("t1", "09:00:00"), prompt, _count(FIRST, FIRST, "09:00:05"))
-    fork = _read(
-        _meta("t2", forked_from_id="t1"),
-        _meta("t1"),
+    prompt = build_line("event_msg", "09:00:00", type="user_message", message="do it")
+    copied = build_line("event_msg", "10:00:00", type="user_message", message="do it")
+    failed = build_line("event_msg", "10:00:00", type="task_complete", error={"message": "limit"})
+    parent = read_records(build_meta("t1", "09:00:00"), prompt, build_count(FIRST, FIRST, "09:00:05"))
+    fork = read_records(
+        build_meta("t2", forked_from_id="t1"),
+        build_meta("t1"),
         copied,
         failed,
-        _count(FIRST, FIRST, "10:00:00"),
-        _line("event_msg", "10:03:00", type="user_message", message="and more"),
-        _count(BOTH, SECOND, "10:04:00"),
+        build_count(FIRST, FIRST, "10:00:00"),
+        build_line("event_msg", "10:03:00", type="user_message", message="and more"),
+        build_count(BOTH, SECOND, "10:04:00"),
     )
     for files in ([parent, fork], [fork, parent]):
         natives = pool_marks("codex", files)
@@ -150,37 +133,44 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
             ("t1", "", 1),
             ("t2", "t1", 1),
         ]
-    alone = pool_marks("codex", [fork, _read(_meta("t3", forked_from_id="t1"), _count(FIRST, FIRST))])
+    alone = pool_marks(
+        "codex", [fork, read_records(build_meta("t3", forked_from_id="t1"), build_count(FIRST, FIRST))]
+    )
     assert _sum(alone) == (2500, 16_000, 500, 200, 80)
 
 
 def test_a_session_that_was_opened_only_has_used_nothing() -> None:
     """Its file has a first line, and no answer yet; the one beside it counts."""
-    natives = pool_marks("codex", [_read(_meta("t1")), _read(_meta("t2"), _count(FIRST, FIRST))])
+    natives = pool_marks(
+        "codex", [read_records(build_meta("t1")), read_records(build_meta("t2"), build_count(FIRST, FIRST))]
+    )
     assert [(one.session, len(one.used)) for one in natives] == [("t2", 1)]
 
 
 def test_unrelated_sessions_with_the_same_totals_both_count() -> None:
     """The same prompt in two new sessions can cost the same to the token. 2 * 2,000 new, 2 * 7,000 cached."""
-    files = [_read(_meta("t1"), _count(FIRST, FIRST)), _read(_meta("t2"), _count(FIRST, FIRST))]
+    files = [
+        read_records(build_meta("t1"), build_count(FIRST, FIRST)),
+        read_records(build_meta("t2"), build_count(FIRST, FIRST)),
+    ]
     assert _sum(pool_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
 
 
 def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
     """It has a file and a thread of its own, totals from zero, and prompts nobody typed."""
     spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "t1"}}}
-    side = _read(
-        _meta("t2") | {"payload": {"id": "t2", "cwd": "/w", "source": spawned}},
-        _line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i"}),
-        _count(SECOND, SECOND),
+    side = read_records(
+        build_meta("t2") | {"payload": {"id": "t2", "cwd": "/w", "source": spawned}},
+        build_line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i"}),
+        build_count(SECOND, SECOND),
     )
-    natives = pool_marks("codex", [side, _read(_meta("t1"), _count(FIRST, FIRST))])
+    natives = pool_marks("codex", [side, read_records(build_meta("t1"), build_count(FIRST, FIRST))])
     assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("t1", 2, 0)]
     assert _sum(natives) == (2500, 16_000, 500, 200, 80)
     orphan = pool_marks("codex", [side])
     assert [one.session for one in orphan] == ["t1"]
     review = {"payload": {"id": "t9", "source": {"subagent": "review"}}}
-    nobodys = pool_marks("codex", [_read(_meta("t9") | review, _count(FIRST, FIRST))])
+    nobodys = pool_marks("codex", [read_records(build_meta("t9") | review, build_count(FIRST, FIRST))])
     assert [(one.session, len(one.used)) for one in nobodys] == [("t9", 1)]
 
 
@@ -191,21 +181,21 @@ def test_turns_limits_and_changed_lines_are_told() -> None:
         "b": {"type": "delete", "content": "1\n2\n"},
         "c": {"type": "update", "unified_diff": "@@ -1 +1 @@\n-x\n+y\n"},
     }
-    marks = _read(
-        _meta("t1"),
-        _line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i1"}),
-        _line(
+    marks = read_records(
+        build_meta("t1"),
+        build_line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i1"}),
+        build_line(
             "event_msg", type="item_completed", item={"type": "FileChange", "id": "c1", "changes": changes}
         ),
-        _line("event_msg", type="item_completed", item={"type": "FileChange", "status": "declined"}),
-        _line(
+        build_line("event_msg", type="item_completed", item={"type": "FileChange", "status": "declined"}),
+        build_line(
             "event_msg", type="item_completed", item={"type": "CommandExecution", "aggregated_output": "x"}
         ),
-        _line("event_msg", type="user_message", message="the same prompt, told again"),
-        _line("event_msg", type="task_complete", turn_id="u1", error={"message": "limit"}),
-        _line("event_msg", type="task_complete", turn_id="u2"),
-        _line("response_item", type="message"),
-        _line("compacted", message="x"),
+        build_line("event_msg", type="user_message", message="the same prompt, told again"),
+        build_line("event_msg", type="task_complete", turn_id="u1", error={"message": "limit"}),
+        build_line("event_msg", type="task_complete", turn_id="u2"),
+        build_line("response_item", type="message"),
+        build_line("compacted", message="x"),
     )
     assert [mark.key for mark in marks if isinstance(mark, Prompted)] == ["i1"]
     assert [(mark.added, mark.removed) for mark in marks if isinstance(mark, Changed)] == [(2, 3)]
@@ -219,7 +209,12 @@ def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
     """
     odd = {name: count for name, count in FIRST.items() if name != "input_tokens"}
     for told in (odd, odd | {"input_tokens": 9000.0}, odd | {"input_tokens": None}):
-        marks = _read(_meta("t1"), _count(told, told), _record("r1", told, told), _count(BOTH, SECOND))
+        marks = read_records(
+            build_meta("t1"),
+            build_count(told, told),
+            build_record("r1", told, told),
+            build_count(BOTH, SECOND),
+        )
         used = [mark for mark in marks if isinstance(mark, Used)]
         assert [(one.key, one.input, one.cached, one.output) for one in used] == [
             ("", 0, 7000, 120),
@@ -228,15 +223,17 @@ def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
         ]
         assert used[0].chain == used[1].chain == "0/7000/0/120/64/9120"
         assert used[2].chain == "19000/16000/500/200/80/19200"
-    nothing = _read(_meta("t1"), _record("r1", {"output_tokens": 0}, FIRST), _count(FIRST, SECOND))
+    nothing = read_records(
+        build_meta("t1"), build_record("r1", {"output_tokens": 0}, FIRST), build_count(FIRST, SECOND)
+    )
     assert not [mark for mark in nothing if isinstance(mark, Used)]
 
 
 def test_a_count_that_cannot_be_read_is_told_of_and_the_next_one_counts() -> None:
     """A program that was killed leaves half a line; the next one begins another behind it."""
     memory = Memory()
-    whole = join_compact(_count(FIRST, FIRST))
-    marks = list(read_codex_usage(join_compact(_meta("t1")) + whole[:-9] + b"\n" + whole, memory))
+    whole = join_compact(build_count(FIRST, FIRST))
+    marks = list(read_codex_usage(join_compact(build_meta("t1")) + whole[:-9] + b"\n" + whole, memory))
     assert [mark.output for mark in marks if isinstance(mark, Used)] == [120]
     assert memory.skipped == 1
 
@@ -254,12 +251,12 @@ def test_hostile_records_cost_nothing_but_themselves() -> None:
     )
     assert list(read_codex_usage(data, memory)) == []
     assert memory.skipped == 2
-    wild = _counts(10**30, -4, 5)
+    wild = build_counts(10**30, -4, 5)
     natives = pool_marks(
         "codex",
         [
-            _read(_meta("t1", forked_from_id="t2"), _count(wild, wild)),
-            _read(_meta("t2", forked_from_id="t1"), _count(FIRST, FIRST)),
+            read_records(build_meta("t1", forked_from_id="t2"), build_count(wild, wild)),
+            read_records(build_meta("t2", forked_from_id="t1"), build_count(FIRST, FIRST)),
         ],
     )
     assert _sum(natives) == (2000, 7000, 0, 125, 64)
@@ -268,8 +265,9 @@ def test_hostile_records_cost_nothing_but_themselves() -> None:
 def test_a_file_read_in_two_halves_says_the_same() -> None:
     """It grows while it is read: what the reader keeps is all it needs to go on."""
     whole = join_compact(
-        _meta("t1"), _line("turn_context", model="m"), _count(FIRST, FIRST), _count(FIRST, FIRST),
-        _record("r2", SECOND, BOTH), _count(BOTH, SECOND),
+        build_meta("t1"), build_line("turn_context", model="m"), build_count(FIRST, FIRST),
+        build_count(FIRST, FIRST),
+        build_record("r2", SECOND, BOTH), build_count(BOTH, SECOND),
     )  # fmt: skip
     cut = whole.index(b"\n", 700) + 1
     memory = Memory()

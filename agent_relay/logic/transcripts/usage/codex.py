@@ -5,13 +5,21 @@ which is repeated with unchanged totals. A fork goes on from its parent's totals
 the parent's records into it with new times, so that an answer is known by the total after it, too.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_lines, count_unified
 from agent_relay.logic.transcripts.lines import decode_mended, get_map, get_text
-from agent_relay.logic.transcripts.usage.codex_answers import read_plain_count, read_plain_record
+from agent_relay.logic.transcripts.usage.codex_plain import (
+    COUNT_HEAD,
+    find_repeat,
+    read_plain_context,
+    read_plain_count,
+    read_plain_message,
+    read_plain_record,
+    refuse_plain,
+)
 from agent_relay.logic.transcripts.usage.marks import (
     Changed,
     Failed,
@@ -36,9 +44,15 @@ _EVENTS = frozenset({_COUNT, _ITEM, b"task_comp", b"turn_comp", b"user_mess"})
 _BETWEEN = b'","payload":{'
 _USUAL = {_EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS}
 _SECOND = len(_TYPE + _EVENT + _BETWEEN)
-_PAYLOAD, _COUNT_TYPE = b'"payload"', b'"type":"token_count"'
 _PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
-_PLAIN = {_COUNT: read_plain_count, _RECORD: read_plain_record}
+_PLAIN: Mapping[bytes, Callable[[bytes, Memory], Mark | None]] = {
+    _COUNT: read_plain_count,
+    _RECORD: read_plain_record,
+    b"turn_cont": read_plain_context,
+    b"user_mess": read_plain_message,
+}
+# How a count of which there is news all the same cannot begin, and how a whole one ends.
+_NOTHING, _END = b"\n", b"}}"
 _COUNTS = (
     "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens",
     "reasoning_output_tokens", "total_tokens",
@@ -56,38 +70,41 @@ class _Line(msgspec.Struct):
 _lines = msgspec.json.Decoder(_Line)
 
 
-def read_codex_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
+def read_codex_usage(data: bytes, memory: Memory) -> list[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
-    said = b""
-    for kind, start, end in _iterate_told(data):
-        told, said = said, b""
-        if kind == _COUNT:
-            # Most counts are sent twice, with nothing but another time.
-            place = data.find(_PAYLOAD, start, end)
-            said = data[place:end] if place >= 0 else b""
-            if told == said and _COUNT_TYPE in said:
-                continue
-        text = data[start:end]
-        read_plain = _PLAIN.get(kind)
-        if read_plain is not None:
-            try:
-                used = read_plain(text, memory)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                pass
-            else:
-                if used.tokens:
-                    yield used
-                continue
-        try:
-            line = decode_mended(text, _lines.decode)
-        except (msgspec.DecodeError, RecursionError):
-            memory.skipped += 1
+    marks, told = list[Mark](), _NOTHING
+    for kind, at, start, end in _iterate_told(data):
+        # Most counts are sent twice or repeat a record, with nothing but another time.
+        if kind == _COUNT and data.startswith(told, at, end) and data.endswith(_END, at, end):
             continue
-        yield from _read_line(line.type, line.payload or {}, note_moment(memory, line.timestamp), memory)
+        text = data[start:end]
+        try:
+            mark = _PLAIN.get(kind, refuse_plain)(text, memory)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            marks += _read_odd(text, memory)
+            told = _NOTHING
+            continue
+        if mark is not None:
+            marks.append(mark)
+        if kind == _COUNT:
+            told = data[at:end] if data.startswith(COUNT_HEAD, at) else _NOTHING
+        elif kind == _RECORD:
+            told = find_repeat(text) or _NOTHING
+    return marks
 
 
-def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """What the types of each line that we read say of it, and where it is.
+def _read_odd(text: bytes, memory: Memory) -> Iterable[Mark]:
+    """The marks of a line whatever it looks like; one that cannot be read is counted."""
+    try:
+        line = decode_mended(text, _lines.decode)
+    except (msgspec.DecodeError, RecursionError):
+        memory.skipped += 1
+        return ()
+    return _read_line(line.type, line.payload or {}, note_moment(memory, line.timestamp), memory)
+
+
+def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
+    """What the types of each line that we read say of it, where they do, and where it is.
 
     Types stand first in a line; one where none is found is looked into whole.
     """
@@ -105,14 +122,14 @@ def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int]]:
                 at = find(_TYPE, at + 8, near)
                 kind, told = data[at + 8 : at + 17], _EVENTS
         if not 0 <= at < end:
-            yield b"", start, end
+            yield b"", at, start, end
             continue
         if kind == _ITEM and told is _EVENTS:
             near = at + _HEAD
             if find(_PROMPT_TYPE, at, near) < 0 and find(_CHANGE_TYPE, at, near) < 0:
                 continue
         if kind in told:
-            yield kind, start, end
+            yield kind, at, start, end
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:

@@ -1,6 +1,6 @@
 """The one table of usage readers, under the names adapters give in `transcript.reader`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from agent_relay.logic.transcripts.usage.claude import read_claude_usage
@@ -34,7 +34,7 @@ class UsageReader:
     the folder main sessions lie in; a file deeper down is a subagent's, in a folder called like its parent.
     """
 
-    read: Callable[[bytes, Memory], Iterator[Mark]] | None = None
+    read: Callable[[bytes, Memory], Iterable[Mark]] | None = None
     tables: UsageTables | None = None
     root_mark: str = ""
     sessions_folder: str = ""

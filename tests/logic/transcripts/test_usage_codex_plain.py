@@ -1,0 +1,48 @@
+"""Codex's ordinary lines are read in short; what only looks like one is read like any."""
+
+from agent_relay.logic.transcripts.usage.codex import read_codex_usage
+from agent_relay.logic.transcripts.usage.marks import Memory, Prompted, Used
+from tests.logic.transcripts.codex_records import (
+    BOTH,
+    FIRST,
+    SECOND,
+    build_count,
+    build_line,
+    build_meta,
+    build_record,
+    read_records,
+)
+from tests.logic.transcripts.rows import join_compact
+
+
+def test_a_count_that_only_begins_like_what_is_known_is_read() -> None:
+    """What repeats a record is not decoded; a torn line does not, nor a total that goes on differently."""
+    memory, record = Memory(), join_compact(build_meta("t1"), build_record("r1", FIRST, FIRST))
+    torn = join_compact(build_count(FIRST, FIRST))[:-9] + b"\n"
+    assert [mark.key for mark in read_codex_usage(record + torn, memory) if isinstance(mark, Used)] == ["r1"]
+    assert memory.skipped == 1
+    first, both = ({"details": {"images": 0}} | one for one in (FIRST, BOTH))
+    marks = read_records(build_meta("t1"), build_record("r1", FIRST, first), build_count(both, SECOND))
+    assert [mark.output for mark in marks if isinstance(mark, Used)] == [120, 80]
+
+
+def test_a_prompt_is_told_by_its_turn_or_its_moment() -> None:
+    """Old versions named no turn; a subagent is prompted by its parent, and no user."""
+    plain = build_line("event_msg", type="user_message", message="go on")
+    named = build_line("event_msg", "10:00:06", type="user_message", message="go on", turn_id="u1")
+    odd = build_line("event_msg", "10:00:07", type="user_message", message="go on", turn_id=1)
+    marks = read_records(build_meta("t1"), plain, named, odd)
+    keys = [mark.key for mark in marks if isinstance(mark, Prompted)]
+    assert keys == ["t1/1795168805000", "u1", "t1/1795168807000"]
+    side = read_records(build_line("session_meta", id="t2", source={"subagent": "review"}), plain)
+    assert not [mark for mark in side if isinstance(mark, Prompted)]
+
+
+def test_a_model_is_at_work_from_when_it_is_named() -> None:
+    """Also where nothing dates that."""
+    undated = build_line("turn_context", model="m2") | {"timestamp": None}
+    named = build_line("turn_context", model="m1")
+    marks = read_records(
+        build_meta("t1"), named, build_count(FIRST, FIRST), undated, build_count(BOTH, SECOND)
+    )
+    assert [mark.model for mark in marks if isinstance(mark, Used)] == ["m1", "m2"]
