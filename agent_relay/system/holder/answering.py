@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
         @property
         def keeps_up(self) -> bool:
-            """Whether it was shown the question."""
+            """Whether it is shown the question."""
+
+        def owe(self, answers: bytes) -> None:
+            """Its own answers follow once it was shown what waits for it."""
 
 
 # An answer that takes longer to come is not told from one to a later question.
@@ -49,6 +52,8 @@ class Answering:
             for terminal in attached:
                 if terminal.keeps_up:
                     terminal.keys.cursor_due += count
+        if who is not None:
+            who.owe(answers)
         return who is not None
 
     def find(

@@ -1,6 +1,7 @@
 """One person's terminal attached to a leg: what waits for it, and in which state it is."""
 
 import time
+from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Terminal:
 
     __slots__ = (
         *("covered", "ended", "fd", "keys", "lagging", "modes"),
-        *("out", "paused", "progress", "size", "tell"),
+        *("_owed", "_taken", "out", "paused", "progress", "size", "tell"),
     )
 
     def __init__(
@@ -36,6 +37,8 @@ class Terminal:
         self.size = size
         self.tell = tell
         self.out = bytearray()
+        self._taken = 0
+        self._owed: deque[tuple[int, bytes]] = deque()
         self.lagging = True
         self.covered = False
         self.paused = False
@@ -46,3 +49,24 @@ class Terminal:
     def keeps_up(self) -> bool:
         """Whether it is given the child's output as it comes."""
         return not (self.lagging or self.covered)
+
+    def take(self, size: int) -> None:
+        """It took that many of the bytes that waited."""
+        del self.out[:size]
+        self._taken += size
+        self.progress = time.monotonic()
+        while self._owed and self._owed[0][0] <= self._taken:
+            self._owed.popleft()
+
+    def owe(self, answers: bytes) -> None:
+        """Its own answers, which the emulator gives so, follow once it was shown what waits now."""
+        if self.out:
+            self._owed.append((self._taken + len(self.out), answers))
+
+    def drop(self) -> bytes:
+        """What waits is not shown to it any more; returns the answers that it cannot give then."""
+        answers = b"".join(answer for _, answer in self._owed)
+        self._owed.clear()
+        self._taken += len(self.out)
+        self.out.clear()
+        return answers

@@ -89,6 +89,7 @@ class Terminals:
         self.all.remove(terminal)
         self._loop.forget(terminal.fd)
         self._loop.cancel(terminal)
+        self._drop(terminal)
         self._uncolor(terminal)
         os.close(terminal.fd)
         if self.typing is not None:
@@ -155,10 +156,15 @@ class Terminals:
 
     def repaint(self, terminal: "Terminal") -> None:
         """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
-        self._output.see_colors()
-        terminal.out.clear()
+        self._drop(terminal)
         terminal.lagging = True
         self._rearm(terminal)
+
+    def _drop(self, terminal: "Terminal") -> None:
+        """Nothing waits for it any more; questions it was not shown are answered instead of it."""
+        self._output.see_colors()
+        if (answers := terminal.drop()) and self.typing is not None:
+            self.typing.put(self, answers, in_paste=False)
 
     def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""
@@ -168,8 +174,7 @@ class Terminals:
     def cover(self, terminal: "Terminal") -> None:
         """Its client shows something on it: not written here until `resume`; what is typed goes on."""
         terminal.covered = True
-        self._output.see_colors()
-        terminal.out.clear()
+        self._drop(terminal)
         self._rearm(terminal)
 
     def take_unread(self, terminal: "Terminal") -> bytes:
@@ -226,8 +231,7 @@ class Terminals:
                 terminal.out[:] = self._output.repaint()
             sent = self._write(terminal, terminal.out)
             if sent:
-                del terminal.out[:sent]
-                terminal.progress = time.monotonic()
+                terminal.take(sent)
                 if self.over and len(terminal.out) <= HIGH_BYTES // 2:
                     self._eased()
             if terminal in self.all and not terminal.out:

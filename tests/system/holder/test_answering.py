@@ -175,3 +175,53 @@ def test_two_people_at_real_terminals_give_one_answer(tmp_path: object) -> None:
             wait_until(lambda: heard(wire).endswith(b"!"), "the other's key")
             assert heard(wire)[len(before) :].count(b"rgb:") == 1
             assert heard(wire)[len(before) :].count(b"\x1b[?62;22c") == 1
+
+
+QUEUED = """
+say("up")
+os.read(0, 1)
+say("." * 600_000 + "\\x1b[c")
+say("done")
+while True:
+    say("<" + os.read(0, 1 << 16).hex() + ">")
+"""
+EMULATED = b"\x1b[?62;22c"
+
+
+@pytest.mark.parametrize("op", ["cover", "detach"])
+def test_a_question_no_terminal_was_shown_is_answered_all_the_same(tmp_path: object, op: str) -> None:
+    """An agent that starts while its terminal still takes the picture before would wait for ever."""
+    with hold(str(tmp_path), raw_python(QUEUED)) as held, Wire(held.folder) as wire:
+        seat = Seat(held.folder, 21)
+        with contextlib.closing(seat):
+            seat.wait_for(b"up")
+            seat.ours.sendall(b"g")
+            wait_until(lambda: b"done" in wire.output(), "the question to be asked")
+            assert heard_last(wire) == b"", "the terminal is to answer"
+            assert seat.wire.ask(op)["ok"]
+            wait_until(lambda: heard_last(wire) != b"", "an answer")
+            assert heard_last(wire) == EMULATED
+
+
+def test_a_question_that_was_shown_is_answered_once(tmp_path: object) -> None:
+    """What waits behind it is dropped later, which is no reason to answer it again."""
+    asks_first = QUEUED.replace('"." * 600_000 + "\\x1b[c"', '"\\x1b[c"').replace(
+        '"done"', '"." * 600_000 + "done"'
+    )
+    with hold(str(tmp_path), raw_python(asks_first)) as held, Wire(held.folder) as wire:
+        seat = Seat(held.folder, 21)
+        with contextlib.closing(seat):
+            seat.wait_for(b"up")
+            seat.ours.sendall(b"g")
+            seat.wait_for(b"\x1b[c")
+            wait_until(lambda: b"done" in wire.output(), "the rest to wait")
+            assert seat.wire.ask("cover")["ok"]
+            seat.ours.sendall(b"\x1b[?1;2c")
+            wait_until(lambda: heard_last(wire) != b"", "the terminal's answer")
+            assert heard_last(wire) == b"\x1b[?1;2c"
+
+
+def heard_last(wire: Wire) -> bytes:
+    """What the agent read after it was done."""
+    parts = [part.split(b">")[0] for part in wire.output().split(b"done")[1].split(b"<")[1:]]
+    return b"".join(bytes.fromhex(part.decode()) for part in parts)
