@@ -26,7 +26,7 @@ _HANGS_S = 20.0
 class Effort:
     """How long everything is done; the quick one is for a look, not for a verdict."""
 
-    rounds: int = 7
+    rounds: int = 21
     keys: int = 150
     flood_bytes: int = 30 * MEGABYTE
     paste_bytes: int = 20 * MEGABYTE
