@@ -13,6 +13,7 @@ from agent_relay.logic.launch import STREAM_FILE, build_headless
 from agent_relay.logic.stream import find_last_line
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.files import read_bounded, write_atomic
+from agent_relay.system.holder.child import UNASKED_FILE
 
 _PROMPT_FILE, _ERRORS_FILE = "prompt", "errors.log"
 _PACKET_BYTES = 4 << 20
@@ -54,8 +55,14 @@ def prepare_streams(adapter: Adapter, folder: str, *, packet: str, prompt: str) 
 
 
 def was_begun(ground: Ground, leg: Leg) -> bool:
-    """Whether the program of the leg may have been started: then its output has a file."""
-    return leg.child_pid > 0 or os.path.exists(f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}")
+    """Whether the program of the leg may have been asked: then its output has a file.
+
+    But for one that a holder ended before it had read or said anything.
+    """
+    if leg.child_pid > 0:
+        return True
+    folder = f"{ground.folders.legs}/{leg.id}"
+    return os.path.exists(f"{folder}/{STREAM_FILE}") and not os.path.exists(f"{folder}/{UNASKED_FILE}")
 
 
 def judge(watch: LegWatch, ending: LegGone, folder: str, *, is_overdue: bool = False) -> LegGone:

@@ -40,17 +40,24 @@ def set_size(fd: int, *, rows: int, cols: int, width_px: int = 0, height_px: int
 
 
 def spawn(
-    argv: list[str], *, env: dict[str, str], cwd: str, slave: int, streams: "list[str] | None" = None
+    argv: list[str],
+    *,
+    env: dict[str, str],
+    cwd: str,
+    slave: int,
+    given: int = -1,
+    streams: "list[str] | None" = None,
 ) -> int:
     """The pid of `argv` running in `cwd` as leader of a new session whose terminal is `slave`.
 
-    With `streams`, paths of files to read and to append to, it has these and no terminal.
+    With `streams`, paths of files to append to, it has these and no terminal, and reads from the descriptor
+    `given`, whose place it shares.
 
     `argv[0]` without a slash is looked up in `env["PATH"]`. Raises OSError (with the file's name) when the
     folder or the program cannot be used; nothing runs then. Changes this process's folder to `/` afterwards:
     for a process with one thread and no other use for it.
     """
-    actions = _use_files(*streams) if streams else _use_terminal(os.ttyname(slave))
+    actions = _use_files(given, *streams) if streams else _use_terminal(os.ttyname(slave))
     try:
         os.chdir(cwd)
         program = find_program(argv[0], env.get("PATH", os.defpath))
@@ -79,10 +86,10 @@ def _use_terminal(name: str) -> "list[_Action]":
     ]
 
 
-def _use_files(given: str, output: str, errors: str) -> "list[_Action]":
+def _use_files(given: int, output: str, errors: str) -> "list[_Action]":
     add = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
     return [
-        (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, given, 0),
         (os.POSIX_SPAWN_OPEN, 1, output, add, 0o600),
         (os.POSIX_SPAWN_OPEN, 2, errors, add, 0o600),
     ]

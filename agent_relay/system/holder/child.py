@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from agent_relay.system.holder.spec import HolderSpec
 
 EXIT_FILE = "exit.json"
+UNASKED_FILE = "unasked"
+"""Stands in the folder of a leg whose program was ended before it had read or said anything."""
 # An answer should stay small; a huge screen gives up its oldest rows.
 _EXIT_BYTES = 60 << 10
 _BORN_FIELD = 19
@@ -23,10 +25,14 @@ class Child:
     `exit` is `None` while it lives, then (status as a shell reports it, Unix signal or 0).
     """
 
-    __slots__ = ("_left", "born", "exit", "pid", "pidfd")
+    __slots__ = ("_given", "_left", "_said", "born", "exit", "pid", "pidfd")
 
     def __init__(self, spec: "HolderSpec", *, slave: int) -> None:
-        self.pid = spawn(spec.argv, env=spec.env, cwd=spec.cwd, slave=slave, streams=spec.streams)
+        self._said = spec.streams[1:]
+        self._given = os.open(spec.streams[0], os.O_RDONLY | os.O_CLOEXEC) if spec.streams else -1
+        self.pid = spawn(
+            spec.argv, env=spec.env, cwd=spec.cwd, slave=slave, given=self._given, streams=self._said
+        )
         _adopt_orphans()
         self.pidfd = os.pidfd_open(self.pid)
         self.born = _read_born(self.pid)
@@ -69,6 +75,9 @@ class Child:
     def reap(self) -> None:
         """Nothing is left of an ended child, not even its pid."""
         os.close(self.pidfd)
+        if self._given >= 0:
+            os.close(self._given)
+            self._given = -1
         os.waitpid(self.pid, 0)
 
     def see_leaving(self) -> None:
@@ -82,6 +91,22 @@ class Child:
         for pid in found:
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is None:
                 self._left.add((pid, _read_born(pid)))
+
+    def withdraw(self, folder: str) -> None:
+        """The child and all of it are ended; where it was not asked for anything by then, `folder` says so.
+
+        Its prompt is what it reads. One of the agents reads that in a way that leaves no trace, but says
+        something before it asks anybody.
+        """
+        left = self.end_session()
+        if left or self._given < 0 or os.lseek(self._given, 0, os.SEEK_CUR):
+            return
+        try:
+            if not any(os.stat(path).st_size for path in self._said):
+                os.close(os.open(f"{folder}/{UNASKED_FILE}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError:
+            # Then it may have been asked, as far as anybody can tell.
+            return
 
     def end_session(self) -> list[int]:
         """End what the ended child left behind; the pids that survived. Blocks up to 4 s.

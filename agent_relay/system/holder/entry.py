@@ -64,7 +64,7 @@ def _hold(spec: "HolderSpec") -> None:
         )
     except BaseException:
         # Nobody knows of this leg, and somebody may begin it anew: its child must not work beside that one.
-        leg.child.end_session()
+        leg.child.withdraw(spec.leg_folder)
         raise
     leg.loop.run()
     _remove_socket(spec.leg_folder)
