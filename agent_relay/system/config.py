@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Iterator
 
@@ -56,6 +57,28 @@ def editing(folder: str) -> Iterator[str]:
         raise ConfigurationError(f"cannot edit {path}: {error.strerror}") from error
 
 
+def write_config(path: str, text: str) -> None:
+    """The user's configuration is `text`: a file at `path`, or the one that a link there leads to.
+
+    Whoever keeps it elsewhere (in a repository of such files, say) goes on having it there, with its mode.
+    Raises ConfigurationError for a link that leads to no file, RelayError where it cannot be written.
+    """
+    if not os.path.islink(path):
+        write_atomic(path, text.encode())
+        return
+    try:
+        target = os.path.realpath(path, strict=True)
+        found = os.stat(target)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot edit {path}: the link leads nowhere ({error.strerror})",
+            hint="Make the file it names, or remove the link.",
+        ) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigurationError(f"cannot edit {path}: it is a link to {target}, which is no file")
+    write_atomic(target, text.encode(), mode=stat.S_IMODE(found.st_mode))
+
+
 def create_config(folder: str, text: str) -> bool:
     """Whether there was no `config.toml`; then it is `text` now. Raises RelayError where it cannot be."""
     with editing(folder) as path:
@@ -86,7 +109,7 @@ def write_order(folder: str, order: tuple[str, ...]) -> None:
         if _parse(after) != wanted:
             raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
         parse_document(wanted, UserConfig, path)
-        write_atomic(path, after.encode())
+        write_config(path, after)
 
 
 def _parse(text: str) -> dict[str, object] | None:

@@ -6,9 +6,8 @@ import tomllib
 
 from agent_relay.domain.config import UserConfig
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config import editing
+from agent_relay.system.config import editing, write_config
 from agent_relay.system.documents import parse_document
-from agent_relay.system.files import write_atomic
 
 _HEADER = re.compile(r"^[ \t]*\[")
 _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
@@ -33,7 +32,7 @@ def write_model(folder: str, agent: str, model: str) -> None:
             )
             raise ConfigurationError(f"cannot edit {path} safely", hint=what)
         parse_document(wanted, UserConfig, path)
-        write_atomic(path, after.encode())
+        write_config(path, after)
 
 
 def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:

@@ -58,22 +58,7 @@ def hold_unheard(
         lock_fd=theirs,
         streams=[str(tmp_path / name) for name in ("given", "said", "errors")],
     )
-    heard, told = os.pipe()
-    if sign is not None:
-        os.set_blocking(told, False)
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                os.write(told, b"x" * 4096)
-        os.set_blocking(told, True)
-    holder = subprocess.Popen(
-        [sys.executable, "-I", "-S", entry.__file__],
-        stdin=subprocess.PIPE,
-        stdout=told,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(theirs,),
-    )
-    os.close(theirs)
-    os.close(told)
+    heard, holder = start_holder(theirs, is_heard=sign is None)
     assert holder.stdin is not None
     if is_folder_gone:
         (folder / "lock").unlink()
@@ -85,7 +70,6 @@ def hold_unheard(
         holder.stdin.close()
         if sign is not None:
             wait_until(sign.exists, "the program's sign")
-        if sign is not None:
             os.close(heard)
         wait_until(lambda: is_free(ours), "the holder's end")
     if is_folder_gone:
@@ -95,6 +79,27 @@ def hold_unheard(
     end_marked(_MARK, str(tmp_path))
     assert (tmp_path / "said").exists()
     return left
+
+
+def start_holder(lock: int, *, is_heard: bool) -> tuple[int, "subprocess.Popen[bytes]"]:
+    """Where a holder will tell how it went, and its starter; where nobody hears it, it waits to be."""
+    heard, told = os.pipe()
+    if not is_heard:
+        os.set_blocking(told, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(told, b"x" * 4096)
+        os.set_blocking(told, True)
+    holder = subprocess.Popen(
+        [sys.executable, "-I", "-S", entry.__file__],
+        stdin=subprocess.PIPE,
+        stdout=told,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(lock,),
+    )
+    os.close(lock)
+    os.close(told)
+    return heard, holder
 
 
 @pytest.mark.parametrize("is_folder_gone", [False, True])

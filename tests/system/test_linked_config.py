@@ -1,0 +1,65 @@
+"""A `config.toml` kept elsewhere and linked stays where its keeper has it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.config import write_order
+from agent_relay.system.config_edits import write_model
+
+EDITS = pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (lambda folder: write_order(folder, ("demo",)), 'order = ["demo"]\n# mine\n'),
+        (lambda folder: write_model(folder, "demo", "large"), '# mine\n\n[agents.demo]\nmodel = "large"\n'),
+    ],
+    ids=("order", "model"),
+)
+Edit = Callable[[str], None]
+
+
+def _link(tmp_path: Path, target: str | Path) -> str:
+    folder = tmp_path / "config"
+    folder.mkdir(mode=0o700)
+    (folder / "config.toml").symlink_to(target)
+    return str(folder)
+
+
+@EDITS
+def test_an_edit_goes_through_the_links_to_the_file(tmp_path: Path, edit: Edit, line: str) -> None:
+    """Replaced by a file, the link's target and every other machine would go on without the change."""
+    kept = tmp_path / "dotfiles" / "relay.toml"
+    kept.parent.mkdir()
+    kept.write_text("# mine\n")
+    kept.chmod(0o640)
+    (tmp_path / "between").symlink_to("dotfiles/relay.toml")
+    folder = _link(tmp_path, "../between")
+    edit(folder)
+    assert kept.read_text() == line
+    assert os.readlink(f"{folder}/config.toml") == "../between"
+    assert kept.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(kept.parent) == ["relay.toml"]
+
+
+@EDITS
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("nowhere/relay.toml", "cannot edit .*/config.toml: the link leads nowhere .*No such file.*"),
+        ("config.toml", "cannot read .*/config.toml"),
+        ("/dev/null", "cannot edit .*/config.toml: it is a link to /dev/null, which is no file"),
+    ],
+    ids=("dangling", "loop", "device"),
+)
+def test_a_link_that_leads_to_no_file_is_told_of_and_left_alone(
+    tmp_path: Path, edit: Edit, line: str, target: str, why: str
+) -> None:
+    """Its keeper's disk may not be there for a moment: what it links is not ours to unlink."""
+    del line
+    folder = _link(tmp_path, target)
+    with pytest.raises(ConfigurationError, match=why):
+        edit(folder)
+    assert os.readlink(f"{folder}/config.toml") == target
