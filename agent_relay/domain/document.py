@@ -2,6 +2,10 @@
 
 from pydantic import BaseModel, ConfigDict
 
+from agent_relay.domain.loading import leave_out_plugins
+
+leave_out_plugins()
+
 
 class Document(BaseModel):
     """A frozen model that carries fields of newer versions untouched."""

@@ -58,6 +58,21 @@ class KeptOut:
             del sys.modules[self._name]
 
 
+def leave_out_plugins() -> None:
+    """From now on pydantic looks for no plugins of other packages, which it does before its first check.
+
+    To look, it reads what is installed here, which is dearer than all our checks at a start; and a plugin
+    would be shown what users wrote. Its name for the module that looks is its own: where a version of it has
+    another, plugins are looked for.
+    """
+    sys.modules.setdefault("pydantic.plugin._loader", _NoPlugins("pydantic.plugin._loader"))
+
+
+class _NoPlugins(ModuleType):
+    def get_plugins(self) -> tuple[()]:
+        return ()
+
+
 class _Likeness(ModuleType):
     def __init__(self, name: str, kind: type) -> None:
         super().__init__(name)

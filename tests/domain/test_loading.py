@@ -2,12 +2,14 @@
 
 import gc
 import importlib
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.loading import Calmly, KeptOut
+from agent_relay.domain.loading import Calmly, KeptOut, leave_out_plugins
+from tests.house import tree
 
 
 @pytest.fixture
@@ -81,3 +83,30 @@ def test_garbage_is_looked_for_again_whatever_happens() -> None:
         load()
     assert (seen, gc.isenabled()) == ([False], True)
     gc.unfreeze()
+
+
+def test_no_plugin_of_another_package_is_looked_for() -> None:
+    """Looking costs a start more than all our checks, and a plugin would be shown what users wrote."""
+    code = (
+        "import sys; from agent_relay.domain.adapter import Deliver; "
+        "print(Deliver(packet_by='paste', opening='Go on.').opening, 'importlib.metadata' in sys.modules); "
+        "import importlib.metadata; print(bool(list(importlib.metadata.distributions())))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tree.CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "Go on. False\nTrue\n"
+
+
+def test_leaving_plugins_out_twice_is_leaving_them_out() -> None:
+    """Documents and the command line both see to it, whichever comes first."""
+    leave_out_plugins()
+    first = sys.modules["pydantic.plugin._loader"]
+    leave_out_plugins()
+    assert sys.modules["pydantic.plugin._loader"] is first
+    assert list(importlib.import_module("pydantic.plugin._loader").get_plugins()) == []

@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 import typer
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.loading import leave_out_plugins
 
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
+leave_out_plugins()
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
 
