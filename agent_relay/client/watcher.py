@@ -16,7 +16,7 @@ from agent_relay.logic.watching.live import Live, parse_live
 from agent_relay.logic.watching.story import NO_STORY, Story, go_on
 from agent_relay.logic.watching.view import NO_FIGURES, Figures, SessionView, View, build_session_view
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import list_index, list_sessions_at, read_resting
+from agent_relay.system.glances import find_ledger_trouble, list_index, list_sessions_at, read_resting
 from agent_relay.system.journal_tail import JournalTail
 
 _ANSWER_LIMIT_S = 40.0
@@ -142,6 +142,7 @@ class Watcher:
                 tuple(_build_rest(rest) for rest in read_resting(self._folders.ledger)),
                 self._connection is not None,
                 tuple(one for one in (self._refusal, *(seen.problem for seen in self._seen.values())) if one),
+                find_ledger_trouble(self._folders.ledger),
             )
 
     def close(self) -> None:

@@ -117,6 +117,7 @@ class RestsTold(_Part):
 
     type: Literal["resting"] = "resting"
     agents: tuple[Rest, ...]
+    unknown: str = Field(default="", description="why nobody can tell who rests; empty where that is told")
 
 
 class DaemonTold(_Part):

@@ -102,6 +102,15 @@ def check_ledger(ledger: str) -> None:
         return
 
 
+def find_ledger_trouble(ledger: str) -> str:
+    """Why nobody can tell who rests; empty where the ledger tells."""
+    try:
+        check_ledger(ledger)
+    except RelayError as error:
+        return error.sentence
+    return ""
+
+
 def read_resting(ledger: str) -> "list[dict[str, object]]":
     """The rests that last now: agent, model, scope, until (ISO 8601, empty where unknown) and evidence."""
     try:

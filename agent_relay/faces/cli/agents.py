@@ -1,7 +1,7 @@
 """`agent-relay agents`: who is known, installed, signed in, and resting."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -20,7 +20,9 @@ from agent_relay.system.adapters import (
 )
 from agent_relay.system.config import read_project_config, read_user_config
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_resting
+from agent_relay.system.glances import check_ledger, find_ledger_trouble, find_near_root, read_resting
+
+_RESTS = {"True": "yes", "False": "-", "None": "unknown"}
 
 
 def run(words: list[str]) -> int:
@@ -38,14 +40,20 @@ def agents(
     rows = [row for row in view if everybody or as_json or not row["scripted"]]
     if as_json:
         print_json({"agents": rows})
-        return
+    else:
+        _print(rows)
+    # The rest of it is true; who rests, nobody knows.
+    check_ledger(get_folders().ledger)
+
+
+def _print(rows: Sequence[Mapping[str, object]]) -> None:
     cells = [
         [
             str(row["place"] or "-"),
             str(row["name"]),
             str(row["program"] or "not installed"),
             "yes" if row["signed_in"] else "no",
-            render_moment(row["rests_until"]) or ("yes" if row["resting"] else "-"),
+            render_moment(row["rests_until"]) or _RESTS[str(row["resting"])],
             str(row["origin"]),
         ]
         for row in rows
@@ -55,13 +63,17 @@ def agents(
 
 
 def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
-    """One row an agent; `place` is its place in the roster here, from 1, `None` outside of it."""
+    """One row an agent; `place` is its place in the roster here, from 1, `None` outside of it.
+
+    `resting` is `None` where nobody can tell.
+    """
     folders = get_folders(environ)
     root = find_near_root(cwd)
     adapters = load_adapters(folders, root=root)
     known = list_default_roster(adapters)
     roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
-    resting = {str(rest["agent"]): rest for rest in read_resting(folders.ledger)}
+    is_known = not find_ledger_trouble(folders.ledger)
+    resting = {str(rest["agent"]): rest for rest in read_resting(folders.ledger)} if is_known else None
     names = [
         *[name for name in roster if name in adapters],
         *[name for name in adapters if name not in roster],
@@ -73,11 +85,11 @@ def _row(
     name: str,
     adapters: Mapping[AgentName, LoadedAdapter],
     roster: tuple[str, ...],
-    resting: Mapping[str, Mapping[str, object]],
+    resting: Mapping[str, Mapping[str, object]] | None,
     environ: Mapping[str, str],
 ) -> dict[str, object]:
     loaded = adapters[AgentName(name)]
-    rest = resting.get(name)
+    rest = resting.get(name) if resting is not None else None
     return {
         "name": name,
         "title": loaded.adapter.title,
@@ -85,7 +97,7 @@ def _row(
         "program": find_program(loaded, environ),
         "signed_in": is_signed_in(loaded.adapter, environ, environ.get("HOME", "")),
         "sign_in": loaded.adapter.sign_in,
-        "resting": rest is not None,
+        "resting": rest is not None if resting is not None else None,
         "rests_until": rest["until"] if rest else "",
         "scope": rest["scope"] if rest else "",
         "origin": loaded.origin,

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.config import UserConfig
 from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.system.glances import read_resting
+from agent_relay.system.glances import find_ledger_trouble, read_resting
 
 _AFTER_S = 1.0
 
@@ -48,7 +48,9 @@ class Returning:
     def look(self) -> str:
         """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""
         agent, wish = self._left, self._read_config().return_
-        if not agent or wish == "off" or agent in {str(rest["agent"]) for rest in read_resting(self._ledger)}:
+        if not agent or wish == "off" or find_ledger_trouble(self._ledger):
+            return ""
+        if agent in {str(rest["agent"]) for rest in read_resting(self._ledger)}:
             return ""
         self._left = ""
         if agent == self._conversation.agent:

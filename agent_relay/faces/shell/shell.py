@@ -21,7 +21,7 @@ from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import Windows
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import read_resting
+from agent_relay.system.glances import find_ledger_trouble, read_resting
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
@@ -55,7 +55,7 @@ class Shell:
         self._paper = terminal.paper
         self._modes = terminal.modes
         self._prompt: Prompt | None = None
-        self._resting: list[dict[str, object]] = []
+        self._resting: list[dict[str, object]] | None = []
         self._ticking: asyncio.Task[None] | None = None
         self._asides: list[asyncio.Task[None]] = []
         self._hint = ""
@@ -72,7 +72,7 @@ class Shell:
     async def run(self, first: str = "") -> int:
         """The exit status once the person left or the terminal is gone; the line `first` is done first."""
         self._modes.quieten()
-        self._resting = read_resting(self._folders.ledger)
+        self._resting = self._read_resting()
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
@@ -183,7 +183,7 @@ class Shell:
             self._ticking = asyncio.create_task(self._tick(), name="tick")
         if not self.turns.is_working:
             self._hint = ""
-            self._resting = read_resting(self._folders.ledger)
+            self._resting = self._read_resting()
         self._redraw()
 
     async def _tick(self) -> None:
@@ -192,6 +192,10 @@ class Shell:
             self._redraw()
             await asyncio.sleep(_TICK_S)
         self._ticking = None
+
+    def _read_resting(self) -> list[dict[str, object]] | None:
+        ledger = self._folders.ledger
+        return None if find_ledger_trouble(ledger) else read_resting(ledger)
 
     def _redraw(self) -> None:
         if self._prompt is not None and self._prompt.app.is_running:

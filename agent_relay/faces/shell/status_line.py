@@ -29,7 +29,7 @@ class Clock:
 
 def render_status(
     conversation: Conversation,
-    resting: Sequence[Mapping[str, object]],
+    resting: Sequence[Mapping[str, object]] | None,
     *,
     state: str,
     width: int,
@@ -37,6 +37,7 @@ def render_status(
 ) -> str:
     """One line of less than `width` columns; what is not known is left out. `state` is what happens now.
 
+    `resting` is `None` where nobody can tell: left out, that would say that nobody rests.
     In a narrow terminal who works and what happens now stay to the last.
     """
     clock = clock or Clock(datetime.now(UTC))
@@ -68,8 +69,10 @@ def _list_windows(windows: Sequence[WindowRead], clock: Clock) -> list[str]:
     return [join(windows), join([fullest]), join([]), short]
 
 
-def _list_rests(resting: Sequence[Mapping[str, object]], clock: Clock) -> list[str]:
+def _list_rests(resting: Sequence[Mapping[str, object]] | None, clock: Clock) -> list[str]:
     """Who rests, with the reset and without."""
+    if resting is None:
+        return ["who rests is unknown", "rests unknown"]
     rows = []
     for rest in resting:
         until = parse_moment(rest.get("until"))

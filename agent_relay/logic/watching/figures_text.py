@@ -88,6 +88,11 @@ def draw_gauge(percent: int, width: int, *, is_plain: bool) -> str:
     return full.ljust(width, "." if is_plain else "░")
 
 
+def render_unknown_rests(why: str) -> str:
+    """`who rests is unknown: cannot read …`; empty where it is known."""
+    return f"who rests is unknown: {why}" if why else ""
+
+
 def render_rest(rest: Rest, now: datetime, zone: tzinfo) -> str:
     """`claude rests (account) until 21:00`."""
     try:

@@ -51,12 +51,16 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything under watch. `problems` are sentences about journals that cannot be read."""
+    """Everything under watch. `problems` are sentences about journals that cannot be read.
+
+    `rests_unknown` is why nobody can tell who rests; empty where `resting` does.
+    """
 
     sessions: tuple[SessionView, ...] = ()
     resting: tuple[Rest, ...] = ()
     is_daemon_here: bool = False
     problems: tuple[str, ...] = field(default=())
+    rests_unknown: str = ""
 
 
 def build_session_view(story: Story, live: Live | None, figures: Figures, zone: tzinfo) -> SessionView | None:
@@ -122,8 +126,9 @@ def list_changes(before: View | None, after: View) -> Iterator[WatchEvent]:
     """What is told of `after` to whoever was told of `before`; everything where that is `None`."""
     if before is None or before.is_daemon_here is not after.is_daemon_here:
         yield DaemonTold(state="here" if after.is_daemon_here else "away")
-    if before is None or before.resting != after.resting:
-        yield RestsTold(agents=after.resting)
+    rests = RestsTold(agents=after.resting, unknown=after.rests_unknown)
+    if before is None or rests != RestsTold(agents=before.resting, unknown=before.rests_unknown):
+        yield rests
     known: Mapping[str, SessionView] = (
         {} if before is None else {one.now.session: one for one in before.sessions}
     )

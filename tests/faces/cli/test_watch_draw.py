@@ -60,6 +60,12 @@ def test_it_fits_any_terminal_whatever_the_texts_are(rows: int, cols: int, text:
     draw_plain(View(sessions, rests, problems=(text,) * 5), rows, cols, chosen="S3")
 
 
+def test_that_nobody_can_tell_who_rests_stands_above_the_sessions() -> None:
+    """No line about it would say that nobody does."""
+    lines = draw_plain(View(is_daemon_here=True, rests_unknown="cannot read\x07 it"), 6, 60)
+    assert lines[1] == r"who rests is unknown: cannot read\x07 it"
+
+
 def test_a_control_sequence_is_shown_and_not_obeyed() -> None:
     """A screen somebody else paints on cannot be trusted."""
     lines = draw_plain(View((build(text=HOSTILE),)), 40, 100)

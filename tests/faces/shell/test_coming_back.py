@@ -46,6 +46,17 @@ def test_who_gave_way_is_offered_once_after_the_reset(tmp_path: os.PathLike[str]
     assert (returning.look(), talk.agent) == ("", "understudy")
 
 
+@pytest.mark.parametrize("wish", ["offer", "auto"])
+def test_nobody_is_offered_while_the_ledger_cannot_be_read(tmp_path: os.PathLike[str], wish: str) -> None:
+    """Whoever rests still would be given the next message, and refuse it."""
+    returning, talk = _build(tmp_path, **{"return": wish})
+    returning.note_limit("demo")
+    os.symlink("ledger.json", f"{tmp_path}/ledger.json")
+    assert (returning.look(), talk.agent) == ("", "understudy")
+    os.unlink(f"{tmp_path}/ledger.json")
+    assert returning.look().startswith("→ demo can be had again")
+
+
 def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[str]) -> None:
     """Whoever wrote it into their configuration does not want to be asked."""
     returning, talk = _build(tmp_path, **{"return": "auto"})

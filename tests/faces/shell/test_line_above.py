@@ -37,6 +37,16 @@ def test_the_line_tells_what_is_known_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
+    ("width", "line"),
+    [(80, "demo · who rests is unknown · working"), (33, "demo · rests unknown · working")],
+)
+def test_that_nobody_can_tell_who_rests_is_said(width: int, line: str) -> None:
+    """Nothing there would say that nobody does."""
+    empty = Conversation("/made-up", agent="demo")
+    assert render_status(empty, None, state="working", width=width) == line
+
+
+@pytest.mark.parametrize(
     ("width", "state", "line"),
     [
         (

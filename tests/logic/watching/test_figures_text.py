@@ -14,6 +14,7 @@ from agent_relay.logic.watching.figures_text import (
     render_short,
     render_tokens,
     render_turn,
+    render_unknown_rests,
     render_window,
 )
 from agent_relay.logic.watching.live import build_context
@@ -120,3 +121,9 @@ def test_steps_of_a_plan_have_signs_in_any_encoding() -> None:
     """A terminal that is not UTF-8 shows question marks else."""
     assert [get_mark(status, is_plain=False) for status in ("completed", "pending")] == ["✔", "○"]
     assert [get_mark(status, is_plain=True) for status in ("in_progress", "cancelled")] == [">", "/"]
+
+
+def test_why_nobody_can_tell_who_rests_is_a_line_and_nothing_else_is() -> None:
+    """Known and nobody rests is no news."""
+    assert render_unknown_rests("cannot read it") == "who rests is unknown: cannot read it"
+    assert render_unknown_rests("") == ""

@@ -95,3 +95,15 @@ def test_only_what_changed_is_told_again() -> None:
     assert [event.model_dump() for event in list_changes(after, View((), rest))] == [
         {"type": "left", "session": "S"}
     ]
+
+
+def test_that_nobody_can_tell_who_rests_is_told_and_so_is_that_it_is_known_again() -> None:
+    """An empty list alone would say that nobody does."""
+    known, unknown = View(), View(rests_unknown="cannot read it")
+    assert [event.model_dump() for event in list_changes(known, unknown)] == [
+        {"type": "resting", "agents": (), "unknown": "cannot read it"}
+    ]
+    assert list(list_changes(unknown, unknown)) == []
+    assert [event.model_dump() for event in list_changes(unknown, known)] == [
+        {"type": "resting", "agents": (), "unknown": ""}
+    ]

@@ -20,6 +20,7 @@ from agent_relay.logic.watching.figures_text import (
     render_short,
     render_tokens,
     render_turn,
+    render_unknown_rests,
     render_window,
 )
 from agent_relay.logic.watching.view import SessionView, View
@@ -51,7 +52,8 @@ def draw(view: View, frame: Frame) -> list[Text]:
     lines = [_draw_head(view, frame)]
     if not view.is_daemon_here:
         lines.append(Text(AWAY, style="bold red"))
-    lines += [Text(plain(problem), style="red") for problem in view.problems[:2]]
+    problems = (*view.problems[:2], render_unknown_rests(view.rests_unknown))
+    lines += [Text(plain(problem), style="red") for problem in problems if problem]
     rests = [plain(render_rest(rest, frame.now, frame.zone)) for rest in view.resting[:3]]
     lines += [Text(rest, style="yellow") for rest in rests]
     if not view.sessions:

@@ -4,7 +4,7 @@ import os
 import sys
 from datetime import UTC, datetime, tzinfo
 
-from agent_relay.domain.watch_event import DaemonTold, EventTold, SessionLeft
+from agent_relay.domain.watch_event import DaemonTold, EventTold, RestsTold, SessionLeft
 from agent_relay.faces.cli.metrics.table import is_plain_output
 from agent_relay.faces.cli.printing import plain, print_lines
 from agent_relay.logic.moments import render_moment
@@ -14,6 +14,7 @@ from agent_relay.logic.watching.figures_text import (
     render_rest,
     render_tokens,
     render_turn,
+    render_unknown_rests,
     render_window,
 )
 from agent_relay.logic.watching.view import SessionView, View, list_changes
@@ -34,7 +35,8 @@ def print_view(view: View, zone: tzinfo) -> None:
     now = datetime.now(UTC)
     if not view.is_daemon_here:
         print_lines(AWAY)
-    print_lines(*view.problems, *(render_rest(rest, now, zone) for rest in view.resting))
+    unknown = [line for line in (render_unknown_rests(view.rests_unknown),) if line]
+    print_lines(*view.problems, *unknown, *(render_rest(rest, now, zone) for rest in view.resting))
     if not view.sessions:
         print_lines(NOBODY)
     for session in view.sessions:
@@ -80,6 +82,8 @@ class LineLog:
                     print_lines(AWAY)
                 case DaemonTold() if before is not None:
                     print_lines("A daemon runs again.")
+                case RestsTold(unknown=why) if why:
+                    print_lines(render_unknown_rests(why))
                 case EventTold():
                     self._print(event, now)
                 case SessionLeft(session=session):

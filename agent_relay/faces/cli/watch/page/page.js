@@ -122,6 +122,7 @@ function hear(event, changed) {
     say(event.state === "away" ? "No daemon runs: agents work on, and only files are seen." : "");
   } else if (event.type === "resting") {
     const told = event.agents.map((one) => `${one.agent} rests (${one.scope}) until ${time(one.until) || "you say otherwise"}`);
+    if (event.unknown) told.unshift(`who rests is unknown: ${event.unknown}`);
     document.getElementById("resting").textContent = told.join(" · ");
   } else if (event.type === "left") {
     const known = sessions.get(event.session);
