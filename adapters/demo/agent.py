@@ -17,7 +17,6 @@ import argparse
 import os
 import signal
 import sys
-import uuid
 
 from stage import Stage, Transcript, read_rows, read_screenplay
 from terminal import Ended, Interrupted, Silence, Terminal
@@ -31,7 +30,7 @@ def main() -> int:
     folder = os.path.join(
         os.environ.get("DEMO_AGENT_HOME") or os.path.expanduser("~/.demo-agent"), options.name
     )
-    native_id = options.resume or options.session_id or str(uuid.uuid4())
+    native_id = options.resume or options.session_id or make_id()
     path = os.path.join(folder, f"{native_id}.jsonl")
     played = read_rows(path) if options.resume else []
     terminal = Silence() if options.headless else Terminal(options.name)
@@ -81,6 +80,13 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--headless", action="store_true", help="one turn, without a screen")
     parser.add_argument("--version", action="version", version=f"demo-agent {VERSION}")
     return parser.parse_args()
+
+
+def make_id() -> str:
+    """A new conversation's."""
+    import uuid  # dear to load, and relay gives an id
+
+    return str(uuid.uuid4())
 
 
 def stop(_number: int, _frame: object) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
-import subprocess
 import time
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from terminal import Ended, Interrupted
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
@@ -178,6 +176,8 @@ class Stage:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(after)
+        import difflib  # dear to load, and not every play has it; the same below
+
         lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1))[2:]
         marks = [line[0] for line in lines]
         added, removed = marks.count("+"), marks.count("-")
@@ -186,6 +186,8 @@ class Stage:
         self._terminal.say(f"* edit {path} +{added} -{removed}", "green")
 
     def _run(self, command: str) -> None:
+        import subprocess
+
         try:
             done = subprocess.run(  # noqa: S602 - a screenplay's command line is the point
                 command,

@@ -12,8 +12,8 @@ import sys
 import termios
 import time
 import tty
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
