@@ -16,6 +16,9 @@ else:
 class Calmly:
     """While its block runs nobody looks for garbage: what modules are made of stays, for all the run."""
 
+    def __init__(self) -> None:
+        self._is_outer = gc.isenabled()
+
     def __enter__(self) -> None:
         gc.disable()
 
@@ -26,7 +29,8 @@ class Calmly:
         trace: "TracebackType | None",
     ) -> None:
         gc.freeze()
-        gc.enable()
+        if self._is_outer:
+            gc.enable()
 
 
 class KeptOut:

@@ -8,7 +8,7 @@ import contextlib
 import gc
 import os
 import signal
-import tempfile
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -18,13 +18,16 @@ import msgspec
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.usage.marks import Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader
-from agent_relay.system.usage_part import Part, read_part
+from agent_relay.system.usage_part import Part, decode_part, read_part
 
 LEAST_BYTES = 32 << 20
 """Less than this is read sooner than others are asked."""
 _MOST_HANDS = 8
-_SIZE_BYTES = 8
-_parts = msgspec.msgpack.Decoder(Part | None)
+_NUMBER_BYTES = 8
+_TOLD = struct.Struct("=QQQ")
+"""Which reader has read which task, and in how many bytes it says what."""
+_LARGE = 64
+"""A task is large if it is more than such a part of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,54 +48,64 @@ def count_hands() -> int:
 class Crew:
     """Those who read; nobody where there is little to read."""
 
-    def __init__(self, shares: Sequence[Sequence[Task]]) -> None:
+    def __init__(self) -> None:
+        self._paths = list[str]()
+        self._left = set[str]()
+        self._parts = dict[str, Part | None]()
         self._readers = list[_Reader]()
-        self._asked = dict[str, _Reader]()
-        for share in shares:
-            with contextlib.suppress(OSError):
-                reader = _Reader(share)
-                self._readers.append(reader)
-                self._asked |= dict.fromkeys((task.path for task in share), reader)
+        self._closing = contextlib.ExitStack()
+
+    def hire(self, tasks: Sequence[Task], hands: int) -> None:
+        """Each reader takes the next of `tasks` whenever it has read one. Raises OSError."""
+        with contextlib.ExitStack() as stack:
+            self._heard, said = os.pipe()
+            stack.callback(os.close, self._heard)
+            # Held by readers alone: the end of the last of them is the end of what there is to hear.
+            with open(said, "wb") as pipe, open(os.memfd_create("tasks"), "w+b") as waiting:
+                waiting.write(b"".join(number.to_bytes(_NUMBER_BYTES) for number in _order(tasks)))
+                waiting.seek(0)
+                for number in range(hands):
+                    with contextlib.suppress(OSError):
+                        self._readers.append(_Reader(number, tasks, waiting.fileno(), pipe.fileno()))
+            self._paths = [task.path for task in tasks]
+            self._left = set(self._paths)
+            self._closing = stack.pop_all()
 
     def take(self, path: str) -> Part | None:
-        """What was read of `path`, as soon as it is; `None` where nobody reads it."""
-        reader = self._asked.pop(path, None)
-        return None if reader is None else reader.take(path)
+        """What was read of `path`, as soon as it is; `None` where nobody could."""
+        while path in self._left and path not in self._parts:
+            told = os.read(self._heard, _TOLD.size)
+            if not told:
+                self._left.clear()
+                break
+            reader, number, size = _TOLD.unpack(told)
+            self._parts[self._paths[number]] = self._readers[reader].recall(size)
+        self._left.discard(path)
+        return self._parts.pop(path, None)
 
     def dismiss(self) -> None:
-        """Nobody reads any more."""
-        while self._readers:
-            self._readers.pop().end()
+        """Nobody reads any more, and nothing of them is left."""
+        with self._closing:
+            while self._readers:
+                self._readers.pop().end()
 
 
 class _Reader:
-    """A process that reads `tasks` in their order, and what it has told so far."""
+    """A process that reads those of the tasks it comes to, and how far what it has told was heard."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, number: int, tasks: Sequence[Task], waiting: int, said: int) -> None:
         """Raises OSError where there can be none."""
-        self._paths = iter([task.path for task in tasks])
-        self._parts = dict[str, Part | None]()
         self._place = 0
         with contextlib.ExitStack() as stack:
-            self._told = stack.enter_context(tempfile.TemporaryFile())
-            heard, said = os.pipe()
-            stack.callback(os.close, heard)
-            try:
-                self._child = _fork_reader(tasks, self._told, said)
-            finally:
-                # Held by the child alone: its end is the end of what there is to hear.
-                os.close(said)
-            self._heard, self._closing = heard, stack.pop_all()
+            self._told = stack.enter_context(open(os.memfd_create("told"), "w+b"))
+            self._child = _fork_reader(number, tasks, waiting, self._told, said)
+            self._closing = stack.pop_all()
 
-    def take(self, path: str) -> Part | None:
-        """What it has read of `path`; `None` where it could not."""
-        while path not in self._parts:
-            size = int.from_bytes(os.read(self._heard, _SIZE_BYTES))
-            if not size:
-                return None
-            self._parts[next(self._paths)] = _parts.decode(os.pread(self._told.fileno(), size, self._place))
-            self._place += size
-        return self._parts.pop(path)
+    def recall(self, size: int) -> Part | None:
+        """The next it has told, in so many bytes; `None` for a file it could not read."""
+        data = os.pread(self._told.fileno(), size, self._place)
+        self._place += size
+        return decode_part(data)
 
     def end(self) -> None:
         """It is gone, and nothing of it is left."""
@@ -105,39 +118,42 @@ class _Reader:
 def start_crew(tasks: Sequence[Task], hands: int) -> Iterator[Crew]:
     """`hands` processes that read `tasks`, until the end of the block at most."""
     is_much = hands > 1 and sum(task.size for task in tasks) >= LEAST_BYTES
-    crew = Crew(_share(tasks, hands) if is_much else ())
+    crew = Crew()
     try:
+        if is_much:
+            # Without room for what they tell everything is read by the command itself.
+            with contextlib.suppress(OSError):
+                crew.hire(tasks, hands)
         yield crew
     finally:
         crew.dismiss()
 
 
-def _share(tasks: Sequence[Task], hands: int) -> list[list[Task]]:
-    """The tasks in shares of about one size, each in the order they were given in."""
-    shares: list[list[int]] = [[] for _ in range(hands)]
-    sizes = [0] * hands
-    for place in sorted(range(len(tasks)), key=lambda place: tasks[place].size, reverse=True):
-        least = sizes.index(min(sizes))
-        shares[least].append(place)
-        sizes[least] += tasks[place].size
-    return [[tasks[place] for place in sorted(share)] for share in shares if share]
+def _order(tasks: Sequence[Task]) -> list[int]:
+    """The places of the tasks, large ones first: nobody is to begin one when all others have ended."""
+    large = sum(task.size for task in tasks) // _LARGE
+    return sorted(range(len(tasks)), key=lambda place: tasks[place].size < large)
 
 
-def _fork_reader(tasks: Sequence[Task], told: IO[bytes], said: int) -> int:
-    """The process that reads `tasks`, writes what it reads to `told`, and the size of each part to `said`."""
+def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[bytes], said: int) -> int:
+    """The process that reads tasks: those whose places are the next in `waiting`, which all readers share.
+
+    It writes what it has read to `told`, and to `said` that it has.
+    """
     child = os.fork()
     if child:
         return child
     try:
         gc.disable()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        for task in tasks:
-            size = told.write(msgspec.msgpack.encode(_read(task)))
+        for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(each, signal.SIG_DFL)
+        while place := os.read(waiting, _NUMBER_BYTES):
+            task = int.from_bytes(place)
+            size = told.write(msgspec.msgpack.encode(_read(tasks[task])))
             told.flush()
-            os.write(said, size.to_bytes(_SIZE_BYTES))
+            os.write(said, _TOLD.pack(number, task, size))
     finally:
-        # Whatever it was: its parent reads the other files itself, and says what is wrong with them.
+        # Whatever it was: the others read on, and its parent what nobody has told.
         os._exit(0)
 
 

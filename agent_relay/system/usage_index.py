@@ -88,8 +88,11 @@ class UsageIndex:
             raise sqlite3.DatabaseError("some marks are missing")
         return [mark for _, piece in pieces for mark in _marks.decode(piece)]
 
-    def put(self, entry: Entry, marks: list[Mark], *, is_new: bool) -> None:
-        """Keep `entry`, and `marks` behind those kept before, or instead of them where `is_new`."""
+    def put(self, entry: Entry, marks: list[Mark], *, is_new: bool, encoded: bytes = b"") -> None:
+        """Keep `entry`, and `marks` behind those kept before, or instead of them where `is_new`.
+
+        `encoded` are the same marks as MessagePack, where somebody has them so.
+        """
         name = os.fsencode(entry.found.path)
         parts = (0 if is_new else entry.parts) + bool(marks)
         with self._writing() as database:
@@ -100,7 +103,7 @@ class UsageIndex:
             kept = _seal(name, 0, _render_entry(replace(entry, parts=parts)))
             database.execute("INSERT OR REPLACE INTO files VALUES(?, ?)", (name, kept))
             if marks:
-                piece = _seal(name, parts, msgspec.msgpack.encode(marks))
+                piece = _seal(name, parts, encoded or msgspec.msgpack.encode(marks))
                 database.execute("INSERT OR REPLACE INTO marks VALUES(?, ?, ?)", (name, parts, piece))
 
     def forget_others(self, paths: Iterable[str], reader: str) -> None:

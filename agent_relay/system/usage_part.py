@@ -11,6 +11,7 @@ class Part(msgspec.Struct, array_like=True):
     """What stands up to `offset`: its `marks`, the `memory` to go on with, and the file's `guard` there.
 
     `loose` are the marks of a last line without its end: it may be whole, and is read again tomorrow.
+    `encoded` are the marks as the index keeps them, where another process has told of them so.
     """
 
     offset: int
@@ -18,6 +19,30 @@ class Part(msgspec.Struct, array_like=True):
     memory: Memory
     marks: list[Mark]
     loose: list[Mark]
+    encoded: bytes = b""
+
+
+class _Told(msgspec.Struct, array_like=True):
+    """A part as another process tells of it."""
+
+    offset: int
+    guard: bytes
+    memory: Memory
+    marks: msgspec.Raw
+    loose: list[Mark]
+
+
+_marks = msgspec.msgpack.Decoder(list[Mark])
+_told = msgspec.msgpack.Decoder(_Told | None)
+
+
+def decode_part(data: bytes) -> Part | None:
+    """The part, or the absence of one, that was encoded as MessagePack."""
+    told = _told.decode(data)
+    if told is None:
+        return None
+    marks = _marks.decode(told.marks)
+    return Part(told.offset, told.guard, told.memory, marks, told.loose, bytes(told.marks))
 
 
 def read_part(reader: UsageReader, path: str, offset: int, guard: bytes, memory: Memory) -> Part | None:

@@ -42,12 +42,18 @@ def load_specs(folders: Folders, *, root: str) -> dict[str, UsageSpec]:
     for name in list_folders(place):
         try:
             text = read_bounded(os.path.join(place, name, ADAPTER_FILE), limit_bytes=_LIMIT_BYTES).decode()
-            spec = msgspec.convert(tomllib.loads(text), _Adapter).transcript
+            spec = msgspec.convert(tomllib.loads(_cut_table(text)), _Adapter).transcript
         except (OSError, ValueError, RelayError):
             return _load_checked(folders, root)
         if spec is not None:
             found[name] = spec
     return found
+
+
+def _cut_table(text: str) -> str:
+    """The table of the transcript alone, as ours are written: all of one is dear to parse."""
+    _, head, rest = text.partition("\n[transcript]\n")
+    return head + rest.partition("\n[")[0]
 
 
 def _load_checked(folders: Folders, root: str) -> dict[str, UsageSpec]:

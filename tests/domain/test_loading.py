@@ -110,3 +110,13 @@ def test_leaving_plugins_out_twice_is_leaving_them_out() -> None:
     leave_out_plugins()
     assert sys.modules["pydantic.plugin._loader"] is first
     assert list(importlib.import_module("pydantic.plugin._loader").get_plugins()) == []
+
+
+def test_who_loads_within_a_calm_block_does_not_end_it() -> None:
+    """A command that is calm to its end loads modules meanwhile."""
+    with Calmly():
+        with Calmly():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.unfreeze()

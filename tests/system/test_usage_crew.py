@@ -109,11 +109,23 @@ def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
     tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 1 << 40), strict=True)]
     before = _list_children()
     with start_crew(tasks, 2) as crew:
-        assert crew.take(paths[0]) == Part(0, b"", Memory(), [], [])
+        assert crew.take(paths[0]) == Part(0, b"", Memory(), [], [], b"\x90")
         for child in set(_list_children()) - set(before):
             os.kill(child, signal.SIGKILL)
         assert [crew.take(path) for path in paths] == [None, None, None]
     assert _list_children() == before
+
+
+def test_a_long_file_keeps_no_other_one_waiting(tmp_path: Path) -> None:
+    """Who has read a file takes the next, whoever else is at one still."""
+    paths = [str(tmp_path / name) for name in ("long", "one", "two", "three")]
+    for path, size in zip(paths, (1 << 40, 0, 0, 0), strict=True):
+        Path(path).touch()
+        os.truncate(path, size)
+    reader = USAGE_READERS["claude-jsonl"]
+    tasks = [Task(reader, path, LEAST_BYTES, Memory()) for path in paths]
+    with start_crew(tasks, 2) as crew:
+        assert None not in [crew.take(path) for path in paths[1:]]
 
 
 def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:

@@ -140,16 +140,14 @@ class _Pool:
             # Siblings of a parent that is gone would each tell its history.
             is_lost = bool(ancestors) and ancestors[-1] not in self._opened
             lost = chains.setdefault(ancestors[-1], set()) if is_lost else own
-            told = [own, *(chains[one] for one in ancestors if one in chains)]
+            told = [chains[one] for one in ancestors if one in chains]
             for used in answers:
                 chain = used.chain
-                for one in told:
-                    if chain in one:
-                        break
-                else:
-                    kept.append(used)
-                    own.add(chain)
-                    lost.add(chain)
+                if chain in own or (told and any(chain in one for one in told)):
+                    continue
+                kept.append(used)
+                own.add(chain)
+                lost.add(chain)
         return kept
 
     def _is_side(self, session: str) -> bool:

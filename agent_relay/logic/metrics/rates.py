@@ -59,11 +59,13 @@ class Bill:
             self._add_at(rates[0] if rates else None, answers)
             return
         above = [rate.above for rate in rates[1:]]
+        sizes = [used.input + used.cached + used.cache_write for used in answers]
+        if max(sizes, default=0) <= above[0]:
+            self._add_at(rates[0], answers)
+            return
         tiers: list[list[Used]] = [[] for _ in rates]
-        first, small = above[0], tiers[0]
-        for used in answers:
-            size = used.input + used.cached + used.cache_write
-            (small if size <= first else tiers[bisect_left(above, size)]).append(used)
+        for used, size in zip(answers, sizes, strict=True):
+            tiers[bisect_left(above, size)].append(used)
         for rate, same in zip(rates, tiers, strict=True):
             if same:
                 self._add_at(rate, same)

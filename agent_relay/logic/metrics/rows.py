@@ -93,8 +93,12 @@ class _Finder:
         self.is_plain = not legs
 
     def __call__(self, at: int) -> Owner:
-        leg = find_leg(self._legs, at) if self._legs else None
+        leg = find_leg(self._legs, at)
         return self.own if leg is None else self._owners[leg.leg]
+
+    def is_own(self, at: int) -> bool:
+        """Whether it was no leg's work."""
+        return self.is_plain or self(at) is self.own
 
 
 class _Table:
@@ -152,7 +156,7 @@ class _Table:
                 row.removed += change.removed
         limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
         for turn in cut_turns(native, limits):
-            owner = find(turn.at)
+            owner = find.own if find.is_plain else find(turn.at)
             for row in self._at(owner, turn.at, model=turn.model if by_model else ""):
                 row.turns += 1
                 row.failed += turn.is_failed
@@ -194,12 +198,15 @@ class _Table:
         since, by_day = self._question.since, self._question.by == "day"
         times = [(answers[0].at, answers[-1].at) for owner, answers in runs if owner is find.own]
         for listed in (native.prompts, native.failures, native.changes):
-            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find(mark.at) is find.own]
+            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find.is_own(mark.at)]
         spans: dict[str, tuple[int, int]] = {}
         for first, last in times:
             if first:
-                begin, end = spans.get(key := self._question.day_of(first) if by_day else "", (first, last))
-                spans[key] = min(begin, first), max(end, last)
+                key = self._question.day_of(first) if by_day else ""
+                begin, end = spans.get(key, (first, last))
+                # Most lie between others.
+                if first <= begin or last >= end:
+                    spans[key] = min(begin, first), max(end, last)
         return list(spans.values())
 
     def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:

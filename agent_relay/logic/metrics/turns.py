@@ -2,14 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from agent_relay.logic.metrics.pool import Native
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True, gc=False):
     """One turn. `active_ms` is the time to the last thing it did; `model` is the first that answered.
 
     `at` is 0 where nothing dates its prompt: then nobody knows how long it took.
@@ -30,11 +30,11 @@ def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
     moments = [used.at for used in native.used]
     cuts = [bisect_left(moments, start) for start in starts] + [len(moments)]
     for place, (begin, end) in enumerate(pairwise(cuts)):
-        lasts[place] = max(moments[begin:end], default=starts[place])
-        answers = native.used[begin:end]
-        models[place] = answers[0].model if answers else ""
-        if not models[place]:
-            models[place] = next((used.model for used in answers if used.model), "")
+        if begin < end:
+            lasts[place] = max(moments[begin:end])
+            models[place] = native.used[begin].model
+        if begin < end and not models[place]:
+            models[place] = next((used.model for used in native.used[begin:end] if used.model), "")
     for at in (*(mark.at for mark in native.changes), *(mark.at for mark in native.failures)):
         place = bisect_right(starts, at) - 1
         if place >= 0:

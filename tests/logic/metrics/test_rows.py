@@ -205,6 +205,24 @@ def test_a_leg_without_a_transcript_is_not_free() -> None:
     assert total.untold == 1
 
 
+def test_a_turn_is_of_the_first_model_that_is_named() -> None:
+    """An answer may name none; the one after it does."""
+    native = Native("one", "n1")
+    native.prompts = [Prompted("p", 1000, "n1")]
+    native.used = [Used("u1", 1100, "n1"), Used("u2", 1200, "n1", "m")]
+    assert cut_turns(native, []) == [Turn(1000, 200, False, "m")]
+
+
+def test_time_of_ones_own_is_from_the_first_to_the_last_mark() -> None:
+    """Whatever lies between; prompts come before the answers and changes after them."""
+    native = Native("one", "n1")
+    native.used = [Used("u1", 2000, "n1", "m"), Used("u2", 5000, "n1", "m")]
+    native.prompts = [Prompted("p1", 1000, "n1"), Prompted("p2", 3000, "n1")]
+    native.changes = [Changed("c1", 9000, "n1", 1, 1)]
+    (row,), _ = sum_rows([], [native], _ask("day"))
+    assert (row.wall_ms, row.first, row.last) == (8000, 1000, 9000)
+
+
 def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
     """Work before the first prompt is nobody's turn."""
     native = Native("one", "n1")

@@ -27,7 +27,9 @@ def _answer_anew(words: list[str]) -> int:
     asked = parse_plain(words)
     if asked is None:
         return _load_command()(words)
-    answer(asked, words)
+    with Calmly():
+        # Nearly all it makes lasts as long as it does.
+        answer(asked, words)
     return ExitCode.DONE
 
 
