@@ -38,7 +38,10 @@ HOTTEST = (
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
 BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.adapter")
-ASKING = (("sessions",), ("stop",), ("relay",), ("handoff", "list"), ("limits",), ("race", "list"))
+ASKING = (
+    *(("sessions",), ("stop",), ("relay",), ("limits",)),
+    *(("handoff", "list"), ("race", "list"), ("packet", "show"), ("packet", "edit")),
+)
 TURNS = (
     ("run", "demo", "a task", "--continue", "none"),
     ("chat", "demo", "understudy", "a task", "--continue", "none"),

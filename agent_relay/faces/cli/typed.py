@@ -1,7 +1,8 @@
 """Runs a cold command's functions through typer, which is only loaded here; its usage errors become ours."""
 
+import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import typer
 
@@ -15,6 +16,27 @@ _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
 
 
+class LateFunctions(Mapping[str, Function]):
+    """Commands by their word; one that is given as `module:function` is loaded when it is asked for."""
+
+    def __init__(self, places: Mapping[str, Function | str]) -> None:
+        self._places = places
+
+    def __getitem__(self, word: str) -> Function:
+        found = self._places[word]
+        if not isinstance(found, str):
+            return found
+        module, _, name = found.partition(":")
+        function: Function = getattr(importlib.import_module(module), name)
+        return function
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 def run_one(function: Function, words: list[str], *, name: str) -> int:
     """The exit status of a command that is one function."""
     app = _create_app(name)
@@ -26,8 +48,10 @@ def run_group(functions: Mapping[str, Function], words: list[str], *, name: str,
     """The exit status of a command with sub-commands."""
     app = _create_app(name)
     app.callback(help=about)(lambda: None)
-    for word, function in functions.items():
-        app.command(word)(function)
+    # Each may be dear to load; where the first word is one of them, no other can be meant.
+    meant = words[:1] if words and words[0] in functions else list(functions)
+    for word in meant:
+        app.command(word)(functions[word])
     return _run(app, words, name)
 
 

@@ -6,12 +6,9 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.packet import Redaction, ResumePacket
-from agent_relay.faces.cli.packet.carry import export, import_file
-from agent_relay.faces.cli.packet.edit import diff, edit
 from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet, get_renderer
-from agent_relay.faces.cli.packet.verify import verify
 from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.faces.cli.typed import Function, run_group
+from agent_relay.faces.cli.typed import LateFunctions, run_group
 from agent_relay.system.store_reading import find_edited, read_body, read_delivery_text, read_packet
 
 
@@ -86,15 +83,18 @@ def count_kinds(entries: tuple[Redaction, ...]) -> str:
     return ", ".join(f"{entry.count} {entry.kind}" for entry in entries)
 
 
-FUNCTIONS: dict[str, Function] = {
-    "show": show,
-    "path": path,
-    "diff": diff,
-    "edit": edit,
-    "verify": verify,
-    "export": export,
-    "import": import_file,
-    "schema": schema,
-    "build": build,
-}
+_HERE = "agent_relay.faces.cli.packet"
+FUNCTIONS = LateFunctions(
+    {
+        "show": show,
+        "path": path,
+        "diff": f"{_HERE}.edit:diff",
+        "edit": f"{_HERE}.edit:edit",
+        "verify": f"{_HERE}.verify:verify",
+        "export": f"{_HERE}.carry:export",
+        "import": f"{_HERE}.carry:import_file",
+        "schema": schema,
+        "build": build,
+    }
+)
 """By sub-command."""

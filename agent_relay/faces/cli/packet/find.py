@@ -1,24 +1,22 @@
 """Finds a published packet from words on the command line, and what its session and its target make of it."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.event import PacketPublished, PacketSaved
 from agent_relay.domain.ids import AgentName
-from agent_relay.domain.packet import ResumePacket
 from agent_relay.faces.cli.session_word import find_session
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
-from agent_relay.system.journal import read_events
 from agent_relay.system.store_reading import list_packets
-from agent_relay.system.templates import build_renderer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.domain.packet import ResumePacket
 
 SessionWord = Annotated[
     str, typer.Argument(help="A session's id, or one end of it; the newest here without.")
@@ -61,8 +59,11 @@ def find_packet(session: str, number: int) -> Found:
     raise WrongUseError(f"there is no {what} here yet", hint="A handoff makes one; see: agent-relay status")
 
 
-def get_renderer(found: Found) -> Callable[[ResumePacket], str]:
+def get_renderer(found: Found) -> "Callable[[ResumePacket], str]":
     """How the packet's target has it written. Raises UntrustedDataError where nobody has that name here."""
+    from agent_relay.system.adapters import load_adapters
+    from agent_relay.system.templates import build_renderer
+
     loaded = load_adapters(get_folders(), root=found.root).get(AgentName(found.target))
     if loaded is None:
         raise UntrustedDataError(
@@ -74,12 +75,18 @@ def get_renderer(found: Found) -> Callable[[ResumePacket], str]:
 
 def is_picked_up(found: Found, packet_id: str) -> bool:
     """Whether a leg was started on the packet. Raises UntrustedDataError for a damaged journal."""
+    from agent_relay.logic.fold import fold_events
+    from agent_relay.system.journal import read_events
+
     session = fold_events(read_events(os.path.join(found.folder, "journal.jsonl")))
     return session is not None and any(leg.packet == packet_id for leg in session.legs)
 
 
 def find_seal(found: Found, packet_id: str) -> str:
     """The fingerprint the session's journal has for the packet; empty where it does not know it."""
+    from agent_relay.domain.event import PacketPublished, PacketSaved
+    from agent_relay.system.journal import read_events
+
     events = read_events(os.path.join(found.folder, "journal.jsonl"))
     for event in reversed(events):
         body = event.body
