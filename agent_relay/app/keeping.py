@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -40,12 +40,15 @@ class KeptJournal:
     """The session's journal, owned.
 
     `git clean -fdx` deletes what git ignores, our folder included, while its agents are at work: the
-    events are then written anew, whole or not at all, before the next one is.
+    events are then written anew, whole or not at all, before the next one is. `sync` makes the names in a
+    folder survive a power cut; where it fails, it is tried again before the next line.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: Journal, *, sync: Callable[[str], None] = sync_folder) -> None:
         self.path = journal.path
         self._journal = journal
+        self._sync = sync
+        self._unsynced = ""
         self._events = list(journal.events)
 
     @property
@@ -56,6 +59,7 @@ class KeptJournal:
     def append(self, body: Body, *, at: datetime, generation: int, durable: bool) -> Event:
         """The event, written as the next line; see `system.journal`."""
         try:
+            self._sync_name()
             event = self._journal.append(body, at=at, generation=generation, durable=durable)
         except RelayError:
             if not self._was_deleted():
@@ -74,7 +78,7 @@ class KeptJournal:
         return not os.path.lexists(self.path) and os.path.isdir(root)
 
     def _restore(self) -> None:
-        """The journal stands where it stood. Raises RelayError, and then nothing does."""
+        """The journal stands where it stood. Raises RelayError, and then it may not stay there."""
         first = self._events[0].body
         if not isinstance(first, SessionCreated):
             raise RelayError(f"{self.path} was deleted")
@@ -89,7 +93,6 @@ class KeptJournal:
                 last = event is self._events[-1]
                 fresh.append(event.body, at=event.at, generation=event.generation, durable=last)
             os.rename(temporary, self.path)
-            sync_folder(folder)
         except OSError as error:
             fresh.close()
             raise cannot_write(self.path, error) from error
@@ -99,4 +102,15 @@ class KeptJournal:
         _log.warning("journal-written-again session=%s events=%d", first.session, len(self._events))
         fresh.path = self.path
         self._journal.close()
-        self._journal = fresh
+        self._journal, self._unsynced = fresh, folder
+        self._sync_name()
+
+    def _sync_name(self) -> None:
+        """The name of a journal that was written anew survives a power cut. Raises RelayError."""
+        if not self._unsynced:
+            return
+        try:
+            self._sync(self._unsynced)
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self._unsynced = ""

@@ -125,34 +125,35 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
     not write to; then a private copy is read.
     """
     try:
-        with closing(_connect(path)) as database:
+        with closing(_connect(path, "ro")) as database:
             return read(database)
     except sqlite3.OperationalError as error:
-        if os.path.getsize(path) > _COPY_BYTES:
-            raise _cannot_query(path, error) from error
+        why = error
     except sqlite3.Error as error:
         raise _cannot_query(path, error) from error
-    import shutil
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="agent-relay-") as folder:
-        copy = os.path.join(folder, "copy.db")
-        try:
-            shutil.copyfile(path, copy)
-            if os.path.exists(f"{path}-wal"):
-                shutil.copyfile(f"{path}-wal", f"{copy}-wal")
-            with closing(_connect(copy)) as database:
+    from agent_relay.system.database_copies import copy_database
+
+    try:
+        if os.path.getsize(path) > _COPY_BYTES:
+            raise _cannot_query(path, why)
+        with tempfile.TemporaryDirectory(prefix="agent-relay-") as folder:
+            copy = os.path.join(folder, "copy.db")
+            copy_database(path, copy)
+            # What a writer had not completed is undone there, which writes.
+            with closing(_connect(copy, "rw")) as database:
                 return read(database)
-        except sqlite3.Error as error:
-            raise _cannot_query(path, error) from error
-        except OSError as error:
-            raise cannot_read(path, error) from error
+    except sqlite3.Error as error:
+        raise _cannot_query(path, error) from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, mode: str) -> sqlite3.Connection:
     from urllib.parse import quote
 
-    database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=_BUSY_S)
+    database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True, timeout=_BUSY_S)
     database.row_factory = sqlite3.Row
     database.text_factory = _decode
     try:
