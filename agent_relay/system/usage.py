@@ -70,7 +70,7 @@ def read_usage(
             reading = _Reading(index, done, crew)
             for files in plan:
                 known = len(done.problems)
-                transcripts = [_note_damage(reading, files, one) for one in files.found]
+                transcripts = (_note_damage(reading, files, one) for one in files.found)
                 done.natives += pool_marks(files.agent, transcripts)
                 if len(done.problems) > known:
                     done.gaps[files.agent] = done.problems[known]

@@ -33,28 +33,20 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
     What two transcripts share belongs to the one that was there first: the other one's parent, else the one
     that begins, then ends, earlier. Sessions of subagents are part of those they work for.
     """
-    files = [marks for marks in transcripts if marks]
-    told = [mark for marks in files for mark in marks if type(mark) is Opened]
+    files = [_Transcript(marks) for marks in transcripts if marks]
+    told = [mark for file in files for mark in file.opened]
     # The first word counts: a subagent's file may name its session, too, and lies behind the session's own.
     opened = {mark.session: mark for mark in reversed(told)}
-    files.sort(key=lambda marks: _order(marks, opened))
+    files.sort(key=lambda file: file.find_rank(opened))
     pool = _Pool(opened)
-    for marks in files:
-        pool.take(marks)
+    for file in files:
+        pool.take(file)
     return sorted(pool.build(agent), key=_first_moment)
 
 
 def _first_moment(native: Native) -> tuple[int, str]:
     marks = (native.used, native.prompts, native.failures, native.changes)
     return min((listed[0].at for listed in marks if listed), default=0), native.session
-
-
-def _order(marks: Sequence[Mark], opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
-    dated = [mark for mark in marks if not isinstance(mark, Opened)]
-    if not dated:
-        return 0, 0, 0, ""
-    first, last = dated[0], max(map(_get_moment, dated))
-    return len(_list_ancestors(first.session, opened)), first.at, last, first.session
 
 
 def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
@@ -67,6 +59,35 @@ def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
     return found
 
 
+class _Transcript:
+    """What one transcript tells, by kinds: done as each is read, when others are still at work."""
+
+    __slots__ = ("_first", "_last", "named", "opened", "others", "unnamed")
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self.opened: list[Opened] = []
+        self.named: list[Used] = []
+        self.unnamed: list[Used] = []
+        self.others: list[Prompted | Failed | Changed] = []
+        for mark in marks:
+            if isinstance(mark, Used):
+                (self.named if mark.key else self.unnamed).append(mark)
+            elif isinstance(mark, Opened):
+                self.opened.append(mark)
+            else:
+                self.others.append(mark)
+        self._first = next((mark for mark in marks if not isinstance(mark, Opened)), None)
+        dated = (*self.named, *self.unnamed, *self.others)
+        self._last = max(map(_get_moment, dated), default=0)
+
+    def find_rank(self, opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
+        """Transcripts of a lower one were there first."""
+        if self._first is None:
+            return 0, 0, 0, ""
+        session = self._first.session
+        return len(_list_ancestors(session, opened)), self._first.at, self._last, session
+
+
 class _Pool:
     """The marks taken so far, by what they are known by."""
 
@@ -77,22 +98,19 @@ class _Pool:
         self._chains: dict[str, set[str]] = {}
         self._others: dict[tuple[type, str], Prompted | Failed | Changed] = {}
 
-    def take(self, marks: Sequence[Mark]) -> None:
+    def take(self, transcript: _Transcript) -> None:
         """Add one transcript's."""
-        used, chains, unnamed = self._used, self._chains, self._unnamed
-        for mark in marks:
-            if type(mark) is Used:
-                key = mark.key
-                if not key:
-                    unnamed.append(mark)
-                    continue
-                known = used.setdefault(key, mark)
-                if mark.output > known.output:
-                    used[key] = msgspec.structs.replace(mark, at=known.at, session=known.session)
-                if mark.chain:
-                    chains.setdefault(mark.session, set()).add(mark.chain)
-            elif not isinstance(mark, Used | Opened):
-                self._take_other(mark)
+        used, chains = self._used, self._chains
+        self._unnamed += transcript.unnamed
+        for mark in transcript.named:
+            key = mark.key
+            known = used.setdefault(key, mark)
+            if mark.output > known.output:
+                used[key] = msgspec.structs.replace(mark, at=known.at, session=known.session)
+            if mark.chain:
+                chains.setdefault(mark.session, set()).add(mark.chain)
+        for other in transcript.others:
+            self._take_other(other)
 
     def _take_other(self, mark: Prompted | Failed | Changed) -> None:
         known = self._others.setdefault((type(mark), mark.key), mark)

@@ -1,6 +1,5 @@
 """Prints a report of metrics: tables, small pictures, CSV, and what the figures leave out."""
 
-import csv
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +47,8 @@ class Report:
 
 def print_csv(report: Report) -> None:
     """The rows as CSV on standard output."""
+    import csv
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in report.rows:

@@ -2,8 +2,9 @@
 
 import io
 import sys
+import time
 from contextlib import redirect_stdout
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import TextIO
 
@@ -75,7 +76,8 @@ def _build_report(asked: Asked, gathered: Gathered, by: By, since_ms: int, now: 
 @lru_cache(maxsize=100_000)
 def _name_quarter(quarter: int) -> str:
     """The day by the machine's zone; every zone's offset is a whole number of quarter hours."""
-    return datetime.fromtimestamp(quarter * QUARTER_MS / 1000, UTC).astimezone().date().isoformat()
+    year, month, day, *_ = time.localtime(quarter * QUARTER_MS // 1000)
+    return f"{year:04}-{month:02}-{day:02}"
 
 
 def name_day(at: int) -> str:

@@ -1,6 +1,5 @@
 """Tables that never cut a number short: columns that do not fit go into another table below."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +14,8 @@ NOTHING = "-"
 
 def get_width() -> int:
     """The columns of the terminal, 80 where there is none."""
+    import shutil
+
     return shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
 
 

@@ -40,9 +40,11 @@ _TYPE = b'"type":"'
 _EVENT, _ITEM, _COUNT, _RECORD = b"event_msg", b"item_comp", b"token_cou", b"token_usa"
 _TOLD = frozenset({b"session_m", b"turn_cont", _RECORD})
 _EVENTS = frozenset({_COUNT, _ITEM, b"task_comp", b"turn_comp", b"user_mess"})
-# How a line goes on behind the first of its types, where nothing stands between that and the second.
+# How the types of a line are written where nothing stands between them, and those of what is not read.
 _BETWEEN = b'","payload":{'
-_USUAL = {_EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS}
+_USUAL = {_TYPE + _EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS}
+_USUAL_BYTES = len(_TYPE + _EVENT + _BETWEEN + _TYPE + _COUNT)
+_ANSWER_ITEM = _TYPE + b"response_item" + _BETWEEN
 _SECOND = len(_TYPE + _EVENT + _BETWEEN)
 _PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
 _PLAIN: Mapping[bytes, Callable[[bytes, Memory], Mark | None]] = {
@@ -108,13 +110,19 @@ def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
 
     Types stand first in a line; one where none is found is looked into whole.
     """
-    find = data.find
+    find, usual, place = data.find, _USUAL.get, 0
     for start, end in iterate_spans(data):
-        near = start + _HEAD
-        at = find(_TYPE, start, near)
-        # Most lines are items or usual events, told apart by a slice and a look at once.
-        kind, told = _USUAL.get(data[at + 8 : at + 47], b""), _EVENTS
-        if kind:
+        # Most types stand where the line's before did, and are told apart by a slice and a look at once.
+        at, told = start + place, _EVENTS
+        kind = usual(data[at : at + _USUAL_BYTES]) if at < end else None
+        if kind is None:
+            if data.startswith(_ANSWER_ITEM, at, end):
+                continue
+            near = start + _HEAD
+            at = find(_TYPE, start, near)
+            place = max(0, at - start)
+            kind = usual(data[at : at + _USUAL_BYTES])
+        if kind is not None:
             at += _SECOND
         else:
             kind, told = data[at + 8 : at + 17], _TOLD
