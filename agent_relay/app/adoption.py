@@ -6,7 +6,7 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
-from agent_relay.system.transcripts import find_native_sessions
+from agent_relay.system.native_sessions import find_native_sessions
 
 _LOOKED_AT = 500
 """How many of an agent's sessions a name is looked for among, newest first."""

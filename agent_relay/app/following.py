@@ -14,7 +14,7 @@ from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
-from agent_relay.app.publishing import find_native
+from agent_relay.app.own_records import find_native
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words

@@ -15,7 +15,8 @@ from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.launching import Start, prepare_launch
 from agent_relay.app.legs import Luggage
-from agent_relay.app.publishing import find_native, get_allow
+from agent_relay.app.own_records import find_native
+from agent_relay.app.publishing import get_allow
 from agent_relay.domain.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.facts import NativeSession

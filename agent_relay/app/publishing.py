@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import UTC
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.own_records import find_own, gather_facts, read_own_facts
 from agent_relay.app.waiting import find_source, find_waiting, is_under_way, list_saved, take_terms
 from agent_relay.domain.effect import Published
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.facts import Facts, NativeSession
+from agent_relay.domain.facts import Facts
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session
@@ -26,7 +27,6 @@ from agent_relay.logic.redact import Allow, build_allow, redact_facts, redact_pa
 from agent_relay.logic.render import mark_stale
 from agent_relay.logic.succession import find_native_id
 from agent_relay.logic.wording import session_folder
-from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.git import read_tree
 from agent_relay.system.narratives import read_narrative, save_beside_packets
 from agent_relay.system.project import open_project
@@ -36,7 +36,6 @@ from agent_relay.system.store import publish_packet
 from agent_relay.system.store_edits import read_as_left
 from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
 from agent_relay.system.templates import build_renderer
-from agent_relay.system.transcripts import find_transcript, read_facts
 
 _log = logging.getLogger(__name__)
 _AUTOMATIC = frozenset({"rate_limit", "context", "failure"})
@@ -109,10 +108,10 @@ def _list_later(ground: Ground, session: Session, handoff: Handoff, packet: Resu
         return ()
     notes = [f"the user asks to focus on: {handoff.focus}"] if handoff.focus else []
     leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
-    native = _find_own(leg)
+    native = find_own(leg)
     if native is None or packet.turn_count is None:
         return tuple(notes)
-    facts = _read_facts(ground.get_adapter(leg.agent), leg, native)
+    facts = read_own_facts(ground.get_adapter(leg.agent), leg, native)
     if facts.unread:
         return (*notes, f"what {leg.agent} was asked since then cannot be told: {facts.unread}")
     known = gather_secrets(session.root, {}, cwd=session.cwd)
@@ -125,26 +124,6 @@ def get_allow(ground: Ground) -> Allow:
     """What the user says is no secret; a project cannot say so."""
     wishes = ground.config.redaction
     return build_allow(wishes.allow, wishes.allow_patterns)
-
-
-def find_native(
-    ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]
-) -> NativeSession | None:
-    """The agent's own session of this leg; `None` where it left none, or none can be told."""
-    spec = ground.get_adapter(leg.agent).adapter.transcript
-    if spec is None:
-        return None
-    try:
-        return find_transcript(
-            spec,
-            native_id=leg.native_id,
-            cwd=session.cwd,
-            since=leg.starting_at,
-            home=environ.get("HOME", ""),
-            environ=environ,
-        )
-    except RelayError:
-        return None
 
 
 def _find_resumed(session: Session, agent: str) -> str | None:
@@ -191,7 +170,7 @@ def _build(
         since=leg.starting_at if leg.resumes and previous is not None else None,
         relay_texts=(loaded.adapter.deliver.opening,),
     )
-    facts = _read_facts(loaded, leg, _find_own(leg) or find_native(ground, session, leg, environ))
+    facts = gather_facts(ground, session, leg, environ)
     packet = build_packet(
         redact_facts(facts, known=known, allow=get_allow(ground)),
         occasion,
@@ -213,25 +192,6 @@ def _read_narrative(ground: Ground, session: Session, leg: Leg, facts: Facts) ->
     return render_narrative(
         kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=wishes.fresh_prompts
     )
-
-
-def _read_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:
-    """What the predecessor's transcript says; nothing but why where it cannot be read."""
-    spec = loaded.adapter.transcript
-    if spec is None or native is None:
-        return Facts(leg.agent, native_id=leg.native_id)
-    try:
-        return read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
-    except RelayError as error:
-        _log.warning("transcript-unread leg=%s why=%s", leg.id, type(error).__name__)
-        return Facts(leg.agent, native_id=leg.native_id, unread=error.sentence)
-
-
-def _find_own(leg: Leg) -> NativeSession | None:
-    """The transcript the leg itself named, where it still stands: an adopted one is older than its leg."""
-    if not leg.transcript or not os.path.exists(leg.transcript):
-        return None
-    return NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
 
 
 def _find_sequence(session: Session, handoff: Handoff) -> int:

@@ -16,8 +16,9 @@ from agent_relay.logic.watching.view import Figures
 from agent_relay.system.adapters import LoadedAdapter, load_adapters
 from agent_relay.system.folders import Folders
 from agent_relay.system.metrics import Wanted, gather_metrics
+from agent_relay.system.native_sessions import find_transcript
 from agent_relay.system.prices import PriceList
-from agent_relay.system.transcripts import find_transcript, read_facts
+from agent_relay.system.transcripts import read_facts
 
 
 class FiguresReader:

@@ -1,42 +1,34 @@
-"""Finds the sessions agents keep themselves, and reads one into facts."""
+"""Reads a session an agent keeps itself into facts."""
 
 import glob
 import heapq
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 
-from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.domain.facts import Facts, NativeSession
+from agent_relay.domain.facts import Facts
 from agent_relay.logic.packet.quotable import trim_facts
-from agent_relay.logic.transcripts.lines import parse_moment
 from agent_relay.logic.transcripts.registry import READERS
 from agent_relay.logic.transcripts.shape import Ancestor, Fork, Peek, Reader, Source
-from agent_relay.system.sources.place import LegPlace, expand_path
 from agent_relay.system.transcript_files import (
     cannot_read,
     is_database,
     iterate_lines,
-    list_rows,
     read_beginning,
     read_small,
     read_tables,
 )
 
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
-_PEEKED_FILES = 500
+PEEKED_FILES = 500
 _PEEKED_LINES = 60
 _PEEKED_BYTES = 16 << 20
 _FORK_DEPTH = 16
 _SMALL_BYTES = 4 << 20
 _EXPORT_BYTES = 256 << 20
-# File systems may round times to whole seconds.
-_ROUNDING_S = 1.0
-_TITLE_LENGTH = 200
 _PARENT_LEVELS = 4
 
 
@@ -64,116 +56,8 @@ def get_reader(name: str) -> Reader:
     return reader
 
 
-def find_transcript(
-    spec: Transcript,
-    *,
-    native_id: str = "",
-    cwd: str,
-    since: datetime | None = None,
-    home: str,
-    environ: Mapping[str, str],
-) -> NativeSession | None:
-    """The session called `native_id`, else the newest one of `cwd` changed after `since`."""
-    found = _iterate_sessions(spec, native_id, cwd=cwd, since=since, home=home, environ=environ)
-    return next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
-
-
-def find_native_sessions(
-    spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
-) -> list[NativeSession]:
-    """The newest sessions of `cwd`, newest first."""
-    found = _iterate_sessions(spec, "", cwd=cwd, since=None, home=home, environ=environ)
-    return list(islice(found, limit))
-
-
-def _iterate_sessions(
-    spec: Transcript,
-    native_id: str,
-    *,
-    cwd: str,
-    since: datetime | None,
-    home: str,
-    environ: Mapping[str, str],
-) -> Iterator[NativeSession]:
-    reader = get_reader(spec.reader)
-    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
-    pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
-    paths = [] if pattern is None else list(pattern.find())
-    if reader.tables is not None:
-        found = _iterate_rows(reader, paths)
-    else:
-        found = _iterate_files(reader, paths, native_id, cwd)
-    for session in found:
-        if native_id and session.native_id != native_id:
-            continue
-        if not native_id and not _is_same_folder(session.cwd, cwd):
-            continue
-        if since is not None and session.changed_at.timestamp() < since.timestamp() - _ROUNDING_S:
-            if native_id:
-                continue
-            return  # they come newest first
-        yield session
-
-
-def _find_deleted(
-    spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
-) -> NativeSession | None:
-    """A session whose file its agent deleted, by the log of prompts that outlives it."""
-    reader = get_reader(spec.reader)
-    if not reader.prompt_log or not native_id:
-        return None
-    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
-    beside = os.path.dirname(os.path.dirname(spec.pattern))
-    pattern = expand_path(os.path.join(spec.folder, beside, reader.prompt_log), place)
-    for changed_at, path in _list_newest([] if pattern is None else list(pattern.find()), _PEEKED_FILES):
-        prompts = [entry for entry in _read_prompts(reader, path) if entry.get("sessionId") == native_id]
-        if prompts:
-            peek = Peek(native_id=native_id, title=str(prompts[0].get("message") or ""))
-            return _build_session(peek, path, _read_root_mark(reader, path), changed_at)
-    return None
-
-
-def _iterate_files(reader: Reader, paths: list[str], native_id: str, cwd: str) -> Iterator[NativeSession]:
-    """The sessions of `paths`, newest first; a file's name holds the id, or its beginning."""
-    named = [path for path in paths if not native_id or native_id[:8] in os.path.basename(path)]
-    for changed_at, path in _list_newest(named, _PEEKED_FILES):
-        marked = _read_root_mark(reader, path)
-        if not native_id and marked and not _is_same_folder(marked, cwd):
-            continue
-        try:
-            peek = _peek(reader, path)
-        except RelayError:
-            continue  # gone or closed to us since it was listed
-        if peek.is_main:
-            yield _build_session(peek, path, marked or peek.cwd, changed_at)
-
-
-def _iterate_rows(reader: Reader, paths: list[str]) -> Iterator[NativeSession]:
-    if reader.tables is None:
-        return
-    columns = reader.tables.columns
-    for _, path in _list_newest(paths, _PEEKED_FILES):
-        try:
-            rows = list_rows(path, reader.tables)
-        except RelayError:
-            continue
-        for row in rows:
-            changed_at = parse_moment(row.get(columns["updated"]))
-            peek = Peek(
-                native_id=str(row.get(columns["native_id"]) or ""),
-                title=str(row.get(columns["title"]) or ""),
-            )
-            cwd = str(row.get(columns["cwd"]) or "")
-            if changed_at is not None:
-                yield _build_session(peek, path, cwd, changed_at)
-
-
-def _build_session(peek: Peek, path: str, cwd: str, changed_at: datetime) -> NativeSession:
-    title = " ".join(peek.title[:_TITLE_LENGTH].split())
-    return NativeSession(path, peek.native_id, cwd, title, changed_at, peek.started_at)
-
-
-def _list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
+def list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
+    """When each of the newest `limit` files was written to last, newest first; none that is gone."""
     dated = []
     for path in paths:
         try:
@@ -183,15 +67,12 @@ def _list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
     return [(datetime.fromtimestamp(at, UTC), path) for at, path in heapq.nlargest(limit, dated)]
 
 
-def _is_same_folder(one: str, other: str) -> bool:
-    return bool(one) and (one == other or os.path.realpath(one) == os.path.realpath(other))
-
-
-def _peek(reader: Reader, path: str) -> Peek:
+def peek_into(reader: Reader, path: str) -> Peek:
+    """What the beginning of the file tells. Raises RelayError where it cannot be read."""
     return reader.peek(read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
 
 
-def _read_root_mark(reader: Reader, path: str) -> str:
+def read_root_mark(reader: Reader, path: str) -> str:
     """The working folder, where a file beside the sessions' folder names it."""
     if not reader.root_mark:
         return ""
@@ -209,7 +90,7 @@ def _find_in_folder(reader: Reader, folder: str, native_id: str) -> str:
     """The file under `folder` that holds the session; raises RelayError where none does."""
     for pattern in reader.patterns:
         found = glob.glob(os.path.join(glob.escape(folder), pattern), recursive=True, include_hidden=True)
-        newest = _list_newest([path for path in found if os.path.isfile(path)], _PEEKED_FILES)
+        newest = list_newest([path for path in found if os.path.isfile(path)], PEEKED_FILES)
         for _, path in newest:
             if reader.tables is not None or _names_session(reader, path, native_id):
                 return path
@@ -222,7 +103,7 @@ def _find_in_folder(reader: Reader, folder: str, native_id: str) -> str:
 def _names_session(reader: Reader, path: str, native_id: str) -> bool:
     if reader.prompt_log and os.path.basename(path) == reader.prompt_log:
         return True
-    peek = _peek(reader, path)
+    peek = peek_into(reader, path)
     return peek.is_main and (not native_id or peek.native_id == native_id)
 
 
@@ -231,7 +112,7 @@ def _read_source(reader: Reader, path: str, native_id: str) -> Source:
         if is_database(path):
             return read_tables(path, reader.tables, native_id)
         return _read_export(reader, path)
-    prompts = _read_prompts(reader, path)
+    prompts = read_prompts(reader, path)
     is_log = bool(reader.prompt_log) and os.path.basename(path) == reader.prompt_log
     if not os.path.exists(path) and not prompts:
         raise cannot_read(path, FileNotFoundError(2, "no such file"))
@@ -240,7 +121,7 @@ def _read_source(reader: Reader, path: str, native_id: str) -> Source:
     return Source(
         place=path,
         native_id=native_id,
-        cwd=_read_root_mark(reader, path),
+        cwd=read_root_mark(reader, path),
         lines=iterate_lines(path) if os.path.exists(path) and not is_log else (),
         ancestors=() if is_log or not os.path.exists(path) else tuple(_find_ancestors(reader, path)),
         prompts=prompts,
@@ -258,7 +139,7 @@ def _read_export(reader: Reader, path: str) -> Source:
     return replace(source, place=path)
 
 
-def _read_prompts(reader: Reader, path: str) -> tuple[Mapping[str, object], ...]:
+def read_prompts(reader: Reader, path: str) -> tuple[Mapping[str, object], ...]:
     """The log of prompts that outlives deleted sessions."""
     if not reader.prompt_log:
         return ()
@@ -274,14 +155,14 @@ def _find_ancestors(reader: Reader, path: str) -> list[Ancestor]:
     """What a forked session goes on from, oldest first; a parent that is gone ends the line."""
     found: list[Ancestor] = []
     seen = {os.path.abspath(path)}
-    fork: Fork | None = _peek(reader, path).fork
+    fork: Fork | None = peek_into(reader, path).fork
     while fork is not None and len(found) < _FORK_DEPTH:
         parent = _find_parent(path, fork.native_id)
         if parent is None or os.path.abspath(parent) in seen:
             break
         seen.add(os.path.abspath(parent))
         found.insert(0, Ancestor(iterate_lines(parent), parent, fork.before))
-        fork, path = _peek(reader, parent).fork, parent
+        fork, path = peek_into(reader, parent).fork, parent
     return found
 
 

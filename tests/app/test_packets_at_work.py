@@ -57,6 +57,25 @@ def test_a_record_that_cannot_be_read_is_told_of(world: RelayWorld) -> None:
         assert json.load(file)["unread"] == why
 
 
+def test_a_record_that_was_moved_and_cannot_be_read_is_told_of(world: RelayWorld) -> None:
+    """It is found by its name; passed over, it would be as if nothing had been done."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
+    assert found.leg is not None
+    folder, name = os.path.split(found.leg.transcript)
+    os.rename(found.leg.transcript, f"{folder}/away")
+    os.mkdir(f"{folder}/moved-{name}")
+    world.open("understudy", session=session, no_launch=True)
+    packet = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.json"
+    with open(packet, encoding="utf-8") as file:
+        assert (
+            json.load(file)["unread"] == f"cannot read the transcript {folder}/moved-{name}: Is a directory"
+        )
+
+
 def test_a_packet_without_a_session_is_refused_in_one_sentence(world: RelayWorld) -> None:
     """There is nothing to hand over, and no empty session is left behind."""
     with pytest.raises(WrongUseError, match=r"no session runs in .*, so there is nothing to hand over"):

@@ -9,7 +9,8 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.transcripts import find_native_sessions, read_facts
+from agent_relay.system.native_sessions import find_native_sessions
+from agent_relay.system.transcripts import read_facts
 
 _OPENCODE = Transcript(
     reader="opencode-db", folder="{XDG_DATA_HOME:-{home}/.local/share}/opencode", pattern="opencode*.db"

@@ -10,8 +10,9 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.system.native_sessions import find_native_sessions, find_transcript
 from agent_relay.system.transcript_files import read_beginning
-from agent_relay.system.transcripts import find_native_sessions, find_transcript, read_facts
+from agent_relay.system.transcripts import read_facts
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "..", "logic", "transcripts", "samples")
 _CLAUDE = Transcript(
@@ -234,3 +235,30 @@ def test_a_beginning_is_read_to_a_limit(tmp_path: object) -> None:
         file.write(b"one\n" * 3 + b"x" * 100 + b"\nlast\n")
     assert read_beginning(path, lines=2, limit_bytes=99) == [b"one\n", b"one\n"]
     assert read_beginning(path, lines=9, limit_bytes=99) == [b"one\n", b"one\n", b"one\n"]
+
+
+def test_a_session_that_is_there_and_cannot_be_read_is_not_taken_for_none(tmp_path: object) -> None:
+    """A packet would say that nothing was done, and `--from` that nobody worked here."""
+    home = str(tmp_path)
+    folder = f"{home}/.claude/projects/-p"
+    os.makedirs(f"{folder}/aaa.jsonl")
+    why = rf"cannot read the transcript {folder}/aaa.jsonl: Is a directory"
+    with pytest.raises(RelayError, match=why):
+        find_transcript(_CLAUDE, native_id="aaa", cwd="/p", home=home, environ={})
+    with pytest.raises(RelayError, match=why):
+        find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={})
+    assert find_transcript(_CLAUDE, native_id="zzz", cwd="/p", home=home, environ={}) is None
+    path = _write(f"{folder}/bbb.jsonl", _claude_row("bbb", "/p", "other"))
+    assert [one.path for one in find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={})] == [path]
+
+
+def test_a_session_whose_file_cannot_be_read_is_found_in_the_log_of_prompts(tmp_path: object) -> None:
+    """What its user asked is known all the same."""
+    home = str(tmp_path)
+    folder = f"{home}/.gemini/tmp/proj"
+    os.makedirs(f"{folder}/chats/session-1-aaa.jsonl")
+    with open(f"{folder}/logs.json", "w", encoding="utf-8") as file:
+        json.dump([{"sessionId": "aaa", "message": "paint the shed"}], file)
+    found = find_transcript(_GEMINI, native_id="aaa", cwd="/p", home=home, environ={})
+    assert found is not None
+    assert (found.native_id, found.title) == ("aaa", "paint the shed")

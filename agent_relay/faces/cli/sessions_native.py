@@ -13,7 +13,7 @@ from agent_relay.logic.redact import redact_text
 from agent_relay.system.adapters import load_adapters
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_sessions_at
-from agent_relay.system.transcripts import find_native_sessions
+from agent_relay.system.native_sessions import find_native_sessions
 
 MOST = 20
 """How many sessions of one agent are listed."""

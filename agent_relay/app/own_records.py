@@ -1,0 +1,72 @@
+"""What an agent itself recorded of a leg: found among its transcripts, and read."""
+
+import logging
+import os
+from collections.abc import Mapping
+
+from agent_relay.app.ground import Ground
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.facts import Facts, NativeSession
+from agent_relay.domain.session import Leg, Session
+from agent_relay.system.adapters import LoadedAdapter
+from agent_relay.system.native_sessions import find_transcript
+from agent_relay.system.transcripts import read_facts
+
+_log = logging.getLogger(__name__)
+
+
+def gather_facts(ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
+    """What the leg's transcript says; nothing but why where it cannot be read."""
+    try:
+        native = find_own(leg) or _look_for(ground, session, leg, environ)
+    except RelayError as error:
+        return _tell_unread(leg, error)
+    return read_own_facts(ground.get_adapter(leg.agent), leg, native)
+
+
+def find_native(
+    ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """The agent's own session of this leg; `None` where it left none, or none can be told."""
+    try:
+        return _look_for(ground, session, leg, environ)
+    except RelayError:
+        return None
+
+
+def _look_for(ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]) -> NativeSession | None:
+    """The same; raises RelayError where one that it might be cannot be read."""
+    spec = ground.get_adapter(leg.agent).adapter.transcript
+    if spec is None:
+        return None
+    return find_transcript(
+        spec,
+        native_id=leg.native_id,
+        cwd=session.cwd,
+        since=leg.starting_at,
+        home=environ.get("HOME", ""),
+        environ=environ,
+    )
+
+
+def read_own_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:
+    """What the predecessor's transcript says; nothing but why where it cannot be read."""
+    spec = loaded.adapter.transcript
+    if spec is None or native is None:
+        return Facts(leg.agent, native_id=leg.native_id)
+    try:
+        return read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
+    except RelayError as error:
+        return _tell_unread(leg, error)
+
+
+def _tell_unread(leg: Leg, error: RelayError) -> Facts:
+    _log.warning("transcript-unread leg=%s why=%s", leg.id, type(error).__name__)
+    return Facts(leg.agent, native_id=leg.native_id, unread=error.sentence)
+
+
+def find_own(leg: Leg) -> NativeSession | None:
+    """The transcript the leg itself named, where it still stands: an adopted one is older than its leg."""
+    if not leg.transcript or not os.path.exists(leg.transcript):
+        return None
+    return NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)

@@ -1,0 +1,165 @@
+"""Finds the sessions agents keep themselves."""
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import islice
+
+from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.facts import NativeSession
+from agent_relay.logic.transcripts.lines import parse_moment
+from agent_relay.logic.transcripts.shape import Peek, Reader
+from agent_relay.system.sources.place import LegPlace, expand_path
+from agent_relay.system.transcript_files import list_rows
+from agent_relay.system.transcripts import (
+    PEEKED_FILES,
+    get_reader,
+    list_newest,
+    peek_into,
+    read_prompts,
+    read_root_mark,
+)
+
+# File systems may round times to whole seconds.
+_ROUNDING_S = 1.0
+_TITLE_LENGTH = 200
+
+
+def find_transcript(
+    spec: Transcript,
+    *,
+    native_id: str = "",
+    cwd: str,
+    since: datetime | None = None,
+    home: str,
+    environ: Mapping[str, str],
+) -> NativeSession | None:
+    """The session called `native_id`, else the newest one of `cwd` changed after `since`.
+
+    Raises RelayError where there is none, and one that it might be cannot be read.
+    """
+    found = _iterate_sessions(spec, native_id, cwd=cwd, since=since, home=home, environ=environ)
+    try:
+        session = next(found, None)
+    except RelayError:
+        session = _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+        if session is None:
+            raise
+    return session or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+
+
+def find_native_sessions(
+    spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
+) -> list[NativeSession]:
+    """The newest sessions of `cwd`, newest first.
+
+    Raises RelayError where there is none, and one that it might be cannot be read.
+    """
+    found = _iterate_sessions(spec, "", cwd=cwd, since=None, home=home, environ=environ)
+    return list(islice(found, limit))
+
+
+def _iterate_sessions(
+    spec: Transcript,
+    native_id: str,
+    *,
+    cwd: str,
+    since: datetime | None,
+    home: str,
+    environ: Mapping[str, str],
+) -> Iterator[NativeSession]:
+    reader = get_reader(spec.reader)
+    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
+    pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
+    paths = [] if pattern is None else list(pattern.find())
+    closed = list[RelayError]()
+    if reader.tables is not None:
+        found = _iterate_rows(reader, paths, closed)
+    else:
+        found = _iterate_files(reader, paths, native_id, cwd, closed)
+    is_empty = True
+    for session in found:
+        if native_id and session.native_id != native_id:
+            continue
+        if not native_id and not _is_same_folder(session.cwd, cwd):
+            continue
+        if since is not None and session.changed_at.timestamp() < since.timestamp() - _ROUNDING_S:
+            if native_id:
+                continue
+            break  # they come newest first
+        is_empty = False
+        yield session
+    if is_empty and closed:
+        raise closed[0]
+
+
+def _find_deleted(
+    spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """A session whose file its agent deleted, by the log of prompts that outlives it."""
+    reader = get_reader(spec.reader)
+    if not reader.prompt_log or not native_id:
+        return None
+    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
+    beside = os.path.dirname(os.path.dirname(spec.pattern))
+    pattern = expand_path(os.path.join(spec.folder, beside, reader.prompt_log), place)
+    for changed_at, path in list_newest([] if pattern is None else list(pattern.find()), PEEKED_FILES):
+        prompts = [entry for entry in read_prompts(reader, path) if entry.get("sessionId") == native_id]
+        if prompts:
+            peek = Peek(native_id=native_id, title=str(prompts[0].get("message") or ""))
+            return _build_session(peek, path, read_root_mark(reader, path), changed_at)
+    return None
+
+
+def _iterate_files(
+    reader: Reader, paths: list[str], native_id: str, cwd: str, closed: list[RelayError]
+) -> Iterator[NativeSession]:
+    """The sessions of `paths`, newest first; a file's name holds the id, or its beginning.
+
+    What is there and cannot be read is added to `closed`, as it is by `_iterate_rows`.
+    """
+    named = [path for path in paths if not native_id or native_id[:8] in os.path.basename(path)]
+    for changed_at, path in list_newest(named, PEEKED_FILES):
+        marked = read_root_mark(reader, path)
+        if not native_id and marked and not _is_same_folder(marked, cwd):
+            continue
+        try:
+            peek = peek_into(reader, path)
+        except RelayError as error:
+            closed += [error] if os.path.lexists(path) else []
+            continue
+        if peek.is_main:
+            yield _build_session(peek, path, marked or peek.cwd, changed_at)
+
+
+def _iterate_rows(reader: Reader, paths: list[str], closed: list[RelayError]) -> Iterator[NativeSession]:
+    if reader.tables is None:
+        return
+    columns = reader.tables.columns
+    for _, path in list_newest(paths, PEEKED_FILES):
+        try:
+            rows = list_rows(path, reader.tables)
+        except UntrustedDataError:
+            continue  # a database of another kind
+        except RelayError as error:
+            closed.append(error)
+            continue
+        for row in rows:
+            changed_at = parse_moment(row.get(columns["updated"]))
+            peek = Peek(
+                native_id=str(row.get(columns["native_id"]) or ""),
+                title=str(row.get(columns["title"]) or ""),
+            )
+            cwd = str(row.get(columns["cwd"]) or "")
+            if changed_at is not None:
+                yield _build_session(peek, path, cwd, changed_at)
+
+
+def _build_session(peek: Peek, path: str, cwd: str, changed_at: datetime) -> NativeSession:
+    title = " ".join(peek.title[:_TITLE_LENGTH].split())
+    return NativeSession(path, peek.native_id, cwd, title, changed_at, peek.started_at)
+
+
+def _is_same_folder(one: str, other: str) -> bool:
+    return bool(one) and (one == other or os.path.realpath(one) == os.path.realpath(other))
