@@ -165,7 +165,8 @@ class _Pool:
                     continue
                 kept.append(used)
                 own.add(chain)
-                lost.add(chain)
+                if is_lost:
+                    lost.add(chain)
         return kept
 
     def _is_side(self, session: str) -> bool:

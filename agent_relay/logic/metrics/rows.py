@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import TypeVar
 
 from agent_relay.domain.state import State
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
-from agent_relay.logic.metrics.turns import cut_turns
+from agent_relay.logic.metrics.turns import Turn, cut_turns
 from agent_relay.logic.transcripts.usage.marks import Used
 
+_Told = TypeVar("_Told", Used, Turn)
 _get_moment = attrgetter("at")
 DAY_MS = 86_400_000
 QUARTER_MS = 900_000
@@ -96,10 +98,6 @@ class _Finder:
         leg = find_leg(self._legs, at)
         return self.own if leg is None else self._owners[leg.leg]
 
-    def is_own(self, at: int) -> bool:
-        """Whether it was no leg's work."""
-        return self.is_plain or self(at) is self.own
-
 
 class _Table:
     """Rows by key, and their total."""
@@ -143,28 +141,38 @@ class _Table:
         """Take in what one native session tells, each mark as the work of the leg that did it."""
         legs = self._legs.get(native.session, [])
         find = _Finder(legs, native)
+        limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
+        answers = self._cut_runs(native.used, find)
+        turns = self._cut_runs(cut_turns(native, limits), find)
+        self._add_answers(answers)
+        for change in native.changes:
+            for row in self._at(find(change.at), change.at):
+                row.added += change.added
+                row.removed += change.removed
+        self._add_turns(turns, find.own)
+        times = [(run[0].at, run[-1].at) for owner, run in answers if owner is find.own]
+        times += [(run[0].at, run[-1].at) for owner, run in turns if owner is find.own]
+        for begin, end in self._find_own_time(native, find, times):
+            for row in self._at(find.own, begin):
+                row.wall_ms = (row.wall_ms or 0) + end - begin
+
+    def _add_answers(self, runs: Sequence[tuple[Owner, Sequence[Used]]]) -> None:
         by_model = self._question.by == "model"
-        runs = self._cut_runs(native, find)
         for owner, answers in runs:
             bill, first, model = Bill(), answers[0].at, answers[0].model
             bill.add_all(answers, self._question.rates(model, first))
             for row in self._at(owner, first, last=answers[-1].at, model=model if by_model else ""):
                 row.bill.merge(bill)
-        for change in native.changes:
-            for row in self._at(find(change.at), change.at):
-                row.added += change.added
-                row.removed += change.removed
-        limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
-        for turn in cut_turns(native, limits):
-            owner = find.own if find.is_plain else find(turn.at)
-            for row in self._at(owner, turn.at, model=turn.model if by_model else ""):
-                row.turns += 1
-                row.failed += turn.is_failed
-                if owner is find.own:
-                    row.active_ms = (row.active_ms or 0) + turn.active_ms
-        for begin, end in self._find_own_time(native, find, runs):
-            for row in self._at(find.own, begin):
-                row.wall_ms = (row.wall_ms or 0) + end - begin
+
+    def _add_turns(self, runs: Sequence[tuple[Owner, Sequence[Turn]]], own: Owner) -> None:
+        by_model = self._question.by == "model"
+        for owner, turns in runs:
+            first, model = turns[0].at, turns[0].model
+            for row in self._at(owner, first, last=turns[-1].at, model=model if by_model else ""):
+                row.turns += len(turns)
+                row.failed += sum(turn.is_failed for turn in turns)
+                if owner is own:
+                    row.active_ms = (row.active_ms or 0) + sum(turn.active_ms for turn in turns)
 
     def _add_span(self, work: SessionWork, agent: str, span: Span) -> None:
         owner = Owner(work.session, span.leg, agent)
@@ -175,38 +183,38 @@ class _Table:
                 row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
                 row.waiting_ms = (row.waiting_ms or 0) + (length if span.state in WAITING else 0)
 
-    def _cut_runs(self, native: Native, find: _Finder) -> list[tuple[Owner, list[Used]]]:
-        """The answers that were asked for, in pieces of one model and owner within a quarter hour."""
-        runs: list[tuple[Owner, list[Used]]] = []
+    def _cut_runs(self, marks: Sequence[_Told], find: _Finder) -> list[tuple[Owner, list[_Told]]]:
+        """Those that were asked for, in pieces of one model and owner within a quarter hour."""
+        runs: list[tuple[Owner, list[_Told]]] = []
         since, owner, model, until = self._question.since, find.own, "", -1
-        answers: list[Used] = []
-        for used in native.used[bisect_left(native.used, since, key=_get_moment) :]:
-            at = used.at
+        run: list[_Told] = []
+        for mark in marks[bisect_left(marks, since, key=_get_moment) :]:
+            at = mark.at
             now = owner if find.is_plain else find(at)
-            if at >= until or used.model != model or now is not owner:
+            if at >= until or mark.model != model or now is not owner:
                 # What nothing dates is of no quarter.
                 until = (at // QUARTER_MS + 1) * QUARTER_MS if at else 1
-                owner, model, answers = now, used.model, []
-                runs.append((owner, answers))
-            answers.append(used)
+                owner, model, run = now, mark.model, []
+                runs.append((owner, run))
+            run.append(mark)
         return runs
 
     def _find_own_time(
-        self, native: Native, find: _Finder, runs: Sequence[tuple[Owner, Sequence[Used]]]
+        self, native: Native, find: _Finder, times: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """From the first to the last of what was no leg's work, day by day where rows are days."""
+        """From the first to the last of what was no leg's work, day by day where rows are days.
+
+        `times` are those of its answers and prompts.
+        """
         since, by_day = self._question.since, self._question.by == "day"
-        times = [(answers[0].at, answers[-1].at) for owner, answers in runs if owner is find.own]
-        for listed in (native.prompts, native.failures, native.changes):
-            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find.is_own(mark.at)]
+        for listed in (native.failures, native.changes):
+            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find(mark.at) is find.own]
         spans: dict[str, tuple[int, int]] = {}
         for first, last in times:
             if first:
                 key = self._question.day_of(first) if by_day else ""
                 begin, end = spans.get(key, (first, last))
-                # Most lie between others.
-                if first <= begin or last >= end:
-                    spans[key] = min(begin, first), max(end, last)
+                spans[key] = min(begin, first), max(end, last)
         return list(spans.values())
 
     def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
