@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.logic.metrics.pool import Native
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_near_root, list_index, read_sessions_at
 from agent_relay.system.metrics_looked import list_looked
@@ -19,6 +18,7 @@ from agent_relay.system.usage_specs import load_specs
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_relay.logic.metrics.legs import SessionWork
+    from agent_relay.logic.metrics.pool import Native
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Gathered:
     """
 
     works: "list[SessionWork]"
-    natives: list[Native]
+    natives: "list[Native]"
     read: UsageRead
     is_ours_only: bool = False
     problems: list[str] = field(default_factory=list)
@@ -159,7 +159,7 @@ def _is_named(session: str, text: str) -> bool:
     return session.startswith(text) or session.endswith(text)
 
 
-def _is_word(native: Native, text: str) -> bool:
+def _is_word(native: "Native", text: str) -> bool:
     agent, _, session = text.partition(":")
     return native.agent == agent and bool(session) and _is_named(native.session, session)
 

@@ -1,0 +1,114 @@
+"""What is to be read of usage, and whose it is; loads what readers of much need, and no more."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from agent_relay.logic.transcripts.usage.marks import Memory
+from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader
+from agent_relay.system.transcript_files import read_small
+from agent_relay.system.usage_crew import Task
+from agent_relay.system.usage_files import Found, UsageSpec, Walked, find_usage_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.logic.metrics.damage import Damage
+    from agent_relay.logic.metrics.pool import Native
+
+_MARK_BYTES = 64 << 10
+_MARK_LEVELS = 4
+
+
+@dataclass(slots=True)
+class UsageRead:
+    """The native sessions found, and how the reading went.
+
+    `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
+    counts lines that could not, `damages` those of each file.
+    `looked` are the paths of all files read now or before, and of the folders they were looked for in.
+    `roots` are the working folders that files beside them name, by the folder they are in.
+    """
+
+    natives: "list[Native]" = field(default_factory=list)
+    files: int = 0
+    new_bytes: int = 0
+    skipped: int = 0
+    damages: "list[Damage]" = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    gaps: dict[str, str] = field(default_factory=dict)
+    looked: list[str] = field(default_factory=list)
+    roots: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files of one agent, and how the index calls what `reader` makes of them."""
+
+    agent: str
+    reader: UsageReader
+    name: str
+    found: list[Found]
+
+
+def plan_files(
+    specs: Mapping[str, UsageSpec], done: UsageRead, *, home: str, environ: Mapping[str, str]
+) -> list[Files]:
+    """Whose files are to be read, each file once; what keeps us from finding all of an agent's is its gap."""
+    plan, taken = list[Files](), set[tuple[int, int]]()
+    for agent, spec in specs.items():
+        reader = USAGE_READERS.get(spec.reader)
+        if reader is None:
+            continue
+        walked = Walked(done.looked)
+        found = [
+            one
+            for one in find_usage_files(spec, home=home, environ=environ, walked=walked)
+            if (one.device, one.inode) not in taken
+        ]
+        taken |= {(one.device, one.inode) for one in found}
+        done.looked += [one.path for one in found]
+        if walked.closed:
+            done.problems += walked.closed
+            done.gaps[agent] = walked.closed[0]
+        plan.append(Files(agent, reader, f"{agent} {spec.reader}", found))
+    return plan
+
+
+def list_tasks(plan: list[Files], done: UsageRead, is_new: Callable[[str, str], bool]) -> list[Task]:
+    """The growing files that are new: asked of a path, and of the name of what its reader makes of it."""
+    return [
+        Task(files.reader, one.path, one.size, begin_memory(files.reader, one.path, done))
+        for files in plan
+        if files.reader.read is not None
+        for one in files.found
+        if is_new(one.path, files.name)
+    ]
+
+
+def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> Memory:
+    """What a reader knows before the first line."""
+    return Memory(cwd=find_root(reader, path, done), parent=_find_parent(reader, path))
+
+
+def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
+    """The working folder, where a file in a folder above names it."""
+    folder = beside = os.path.dirname(path)
+    if beside in done.roots:
+        return done.roots[beside]
+    found = ""
+    for _ in range(_MARK_LEVELS if reader.root_mark else 0):
+        mark = os.path.join(folder, reader.root_mark)
+        done.looked.append(mark)
+        data = read_small(mark, limit_bytes=_MARK_BYTES)
+        if data is not None:
+            found = os.fsdecode(data).strip()
+            break
+        folder = os.path.dirname(folder)
+    done.roots[beside] = found
+    return found
+
+
+def _find_parent(reader: UsageReader, path: str) -> str:
+    """The session a subagent's file lies in the folder of; empty for a main session's."""
+    folder = os.path.basename(os.path.dirname(path))
+    return "" if not reader.sessions_folder or folder == reader.sessions_folder else folder

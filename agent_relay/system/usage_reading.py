@@ -1,0 +1,143 @@
+"""Reads what has been planned: what the index has of it, what others have read, and the rest itself."""
+
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.logic.metrics.damage import Damage
+from agent_relay.logic.metrics.pool import pool_marks
+from agent_relay.logic.transcripts.usage.marks import Mark, Memory
+from agent_relay.logic.transcripts.usage.registry import UsageReader, UsageTables
+from agent_relay.system.kept_reports import YOUNG_NS
+from agent_relay.system.transcript_files import query_database
+from agent_relay.system.usage_crew import Crew
+from agent_relay.system.usage_files import Found, look_at
+from agent_relay.system.usage_index import Entry, UsageIndex
+from agent_relay.system.usage_part import Part, read_part
+from agent_relay.system.usage_plan import Files, UsageRead, begin_memory, find_root
+
+
+def read_planned(plan: list[Files], index: UsageIndex, crew: Crew, done: UsageRead) -> None:
+    """The native sessions of all files are in `done`, and what kept us from reading some."""
+    reading = _Reading(index, done, crew)
+    for files in plan:
+        known = len(done.problems)
+        transcripts = (_note_damage(reading, files, one) for one in files.found)
+        done.natives += pool_marks(files.agent, transcripts)
+        if len(done.problems) > known:
+            done.gaps[files.agent] = done.problems[known]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads files one by one: what the index has of them, what others have read, and the rest itself."""
+
+    index: UsageIndex
+    done: UsageRead
+    crew: Crew
+
+    def read(self, files: Files, found: Found) -> list[Mark]:
+        """The marks of one file; none, and a problem, where it cannot be read."""
+        self.done.files += 1
+        try:
+            if files.reader.tables is not None:
+                return self._read_tables(files.reader.tables, files.name, found)
+            return self._read_lines(files.reader, files.name, found)
+        except RelayError as error:
+            self.done.problems.append(error.sentence)
+            return []
+
+    def _read_tables(self, tables: UsageTables, name: str, found: Found) -> list[Mark]:
+        """The marks of a database: all of it again where it has changed, because its rows change in place."""
+        log = look_at(f"{found.path}-wal")
+        self.done.looked.append(f"{found.path}-wal")
+        began_ns = time.time_ns()
+        # SQLite itself touches a log's inode by looking at it: only its contents' moment tells anything.
+        size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
+        state = replace(found, size=found.size + size, changed=found.changed + changed)
+        entry = self.index.get(found.path, name)
+        if entry is not None and entry.found == state:
+            marks = _recall(self.index, entry)
+            if marks is not None:
+                self.done.skipped += entry.memory.skipped
+                return marks
+        memory = Memory()
+
+        def read(database: sqlite3.Connection) -> list[Mark]:
+            marks: list[Mark] = []
+            with closing(database.execute(tables.sessions)) as rows:
+                marks += [mark for row in rows for mark in tables.read_session(dict(row))]
+            with closing(database.execute(tables.messages)) as rows:
+                marks += [mark for row in rows for mark in tables.read_message(dict(row), memory)]
+            return marks
+
+        marks = query_database(found.path, read)
+        if max(state.changed) >= began_ns - YOUNG_NS:
+            # It may change again without looking changed: what is kept has to be of no state it will be in.
+            state = replace(state, changed=())
+        self.index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)
+        self.done.new_bytes += state.size
+        self.done.skipped += memory.skipped
+        return marks
+
+    def _read_lines(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
+        """The marks of a file that grows: those kept, and those of what it has grown by."""
+        entry = self.index.get(found.path, name)
+        kept = None if entry is None or not _goes_on(entry.found, found) else _recall(self.index, entry)
+        is_moved = (
+            entry is not None
+            and bool(reader.root_mark)
+            and entry.memory.cwd != find_root(reader, found.path, self.done)
+        )
+        if entry is None or kept is None or is_moved:
+            return self._read_anew(reader, name, found)
+        if entry.found == found and entry.offset == found.size:
+            self.done.skipped += entry.memory.skipped
+            return kept
+        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory)
+        if part is None:
+            return self._read_anew(reader, name, found)
+        return kept + self._keep(part, replace(entry, found=found), is_new=False)
+
+    def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
+        memory = begin_memory(reader, found.path, self.done)
+        part = self.crew.take(found.path) or read_part(reader, found.path, 0, b"", memory)
+        return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
+
+    def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[Mark]:
+        """The marks of what came behind `entry`, kept up to the last whole line."""
+        now = replace(entry, offset=part.offset, guard=part.guard, memory=part.memory)
+        self.index.put(now, part.marks, is_new=is_new, encoded=part.encoded)
+        self.done.new_bytes += part.offset - entry.offset
+        self.done.skipped += part.memory.skipped
+        return part.marks + part.loose
+
+
+def _note_damage(reading: _Reading, files: Files, found: Found) -> list[Mark]:
+    """The marks of a file; lines of it that cannot be read are noted with when it was last written."""
+    known = reading.done.skipped
+    marks = reading.read(files, found)
+    if reading.done.skipped > known:
+        log = look_at(f"{found.path}-wal")
+        written_ns = max(one.changed[0] for one in (found, log) if one is not None)
+        lines = reading.done.skipped - known
+        reading.done.damages.append(Damage(files.agent, lines, written_ns // 1_000_000))
+    return marks
+
+
+def _goes_on(before: Found, now: Found) -> bool:
+    if (before.device, before.inode) != (now.device, now.inode) or now.size < before.size:
+        return False
+    # Changed without having grown: something in it was replaced.
+    return now.size > before.size or now.changed == before.changed
+
+
+def _recall(index: UsageIndex, entry: Entry) -> list[Mark] | None:
+    try:
+        return index.read_marks(entry)
+    except (sqlite3.Error, msgspec.DecodeError):
+        return None
