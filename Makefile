@@ -15,7 +15,7 @@ AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist workste
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
-.PHONY: help check format lint types floors fast test real coverage bench demo wheel docs clean
+.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real coverage bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -51,16 +51,21 @@ fast: $(VENV)/.dev ## the tests that take seconds
 
 test: $(VENV)/.dev ## everything; installs what it needs
 	.ci/system-packages
+	$(MAKE) --no-print-directory --jobs=2 agents-installed nothing-wrong
+	$(PYTEST) $(AT_ONCE) -m 'not real and not bench'
+	$(PYTEST) $(REAL_AT_ONCE) -m real
+
+# Installing waits for the network, and looking computes: beside each other they take as long as one.
+agents-installed: $(VENV)/.dev
 	$(BIN)/python tests/support/install_clis.py
+
+nothing-wrong: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) $(AT_ONCE) -m 'not real and not bench'
-	$(PYTEST) $(REAL_AT_ONCE) -m real
 
-real: $(VENV)/.dev ## the tests that drive the four real CLIs
-	$(BIN)/python tests/support/install_clis.py
+real: $(VENV)/.dev agents-installed ## the tests that drive the four real CLIs
 	$(PYTEST) $(REAL_AT_ONCE) -m real
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
