@@ -8,7 +8,12 @@ import select
 import sys
 import time
 
-from agent_relay.client.connection import Connection, NobodyListensError, find_daemon_pid
+from agent_relay.client.connection import (
+    Connection,
+    DaemonStoppingError,
+    NobodyListensError,
+    find_daemon_pid,
+)
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
 from agent_relay.domain.wire import parse_line, parse_refusal
 
@@ -29,19 +34,25 @@ _LOOK = "See: agent-relay daemon logs"
 
 
 def connect_or_start(
-    folders: "Folders", *, limit_s: float = START_LIMIT_S, command: "Sequence[str] | None" = None
+    folders: "Folders",
+    *,
+    limit_s: float = START_LIMIT_S,
+    command: "Sequence[str] | None" = None,
+    unless_stopped: bool = False,
 ) -> Connection:
     """A greeted connection to the user's one daemon, started where none runs.
 
-    `command` replaces what is started, for other applications of the same daemon. Raises
-    DaemonUnreachableError where it cannot be started or does not get ready within `limit_s`, and its own
-    error where it says why not.
+    `command` replaces what is started, for other applications of the same daemon. With `unless_stopped` none
+    is where one answers that it was stopped: DaemonStoppingError then. Raises DaemonUnreachableError where it
+    cannot be started or does not get ready within `limit_s`, and its own error where it says why not.
     """
     deadline = time.monotonic() + limit_s
     for _ in range(_ATTEMPTS):
         try:
             return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
-        except NobodyListensError:
+        except NobodyListensError as error:
+            if unless_stopped and isinstance(error, DaemonStoppingError):
+                raise
             start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()))
     return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
 

@@ -39,6 +39,10 @@ class NobodyListensError(DaemonUnreachableError):
     """No daemon runs, or the one that did is on its way out; starting one may help."""
 
 
+class DaemonStoppingError(NobodyListensError):
+    """The daemon answered that it was stopped, which one that was killed cannot."""
+
+
 class Connection:
     """One greeted connection. `daemon` is its version, `pid` its process. Not for several threads.
 
@@ -61,8 +65,9 @@ class Connection:
     def open(cls, folders: "Folders", *, limit_s: float = HELLO_LIMIT_S) -> "Self":
         """A connection that said hello.
 
-        Raises NobodyListensError where no daemon runs, DaemonUnreachableError where it does not answer
-        within `limit_s` or speaks another protocol, ConfigurationError where its folder is not private.
+        Raises NobodyListensError where no daemon runs, DaemonStoppingError where it is on its way out,
+        DaemonUnreachableError where it does not answer within `limit_s` or speaks another protocol,
+        ConfigurationError where its folder is not private.
         """
         deadline = time.monotonic() + limit_s
         try:
@@ -152,7 +157,8 @@ class Connection:
         self._send(render_line(build_hello(__version__)), deadline)
         answer = self._next(deadline, "the daemon did not say hello")
         if answer.get("notice") == NOTICE_STOPPING:
-            raise self._gone()
+            self.close()
+            raise DaemonStoppingError("the daemon is stopping", hint="Try again.")
         if answer.get("ok") is not True:
             raise parse_refusal(answer)
         version, pid = answer.get("daemon"), answer.get("pid")

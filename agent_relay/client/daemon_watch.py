@@ -6,7 +6,7 @@ import signal
 import time
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.client.connection import Connection
+from agent_relay.client.connection import Connection, DaemonStoppingError
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def watch_daemon(folders: "Folders") -> None:
 
 def _watch(folders: "Folders") -> None:
     try:
-        keep(lambda: connect_or_start(folders), lambda: Connection.open(folders))
+        keep(lambda: connect_or_start(folders, unless_stopped=True), lambda: Connection.open(folders))
     except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
         from datetime import UTC, datetime
 
@@ -69,6 +69,8 @@ def keep(
                 # How long one was missed says nothing about how long the next one lasts.
                 delay_s = FIRST_S
             is_stopped = _is_stopped(connection)
+        except DaemonStoppingError:
+            is_stopped = True
         except (RelayError, OSError):
             is_stopped = connect is find  # it could not be started or spoken to, which may pass
         connect = find if is_stopped else start

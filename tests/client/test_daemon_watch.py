@@ -2,16 +2,20 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
 
+from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.client.daemon_watch import keep
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.folders import Folders
+from agent_relay.domain.wire import NOTICE_STOPPING, render_line
+from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.processes import born, wait_for_end
-from tests.support.tiny_client import start
+from agent_relay.system.sockets import listen
+from tests.support.tiny_client import COMMAND
 
 
 class _EnoughError(Exception):
@@ -29,7 +33,7 @@ class _Daemon:
     def start(self) -> Connection:
         """A daemon, started where none runs."""
         self.asked.append("start")
-        return start(self.folders)
+        return connect_or_start(self.folders, command=COMMAND, unless_stopped=True)
 
     def find(self) -> Connection:
         """A daemon, where one runs."""
@@ -82,6 +86,28 @@ def test_a_daemon_stopped_on_purpose_is_not_started_again(folders: Folders) -> N
     _watch(daemon, iter([signal.SIGTERM]))
     assert daemon.asked == ["start", "find", "find", "find"]
     assert find_daemon_pid(folders) is None
+
+
+def test_a_daemon_stopped_while_it_is_greeted_is_not_started_again(folders: Folders) -> None:
+    """A terminal that comes in that moment knows as well as any other that it was stopped on purpose."""
+    ensure_private(folders.runtime)
+    greeted: list[bytes] = []
+
+    def stop() -> None:
+        with listening, listening.accept()[0] as peer:
+            greeted.append(peer.recv(4096))
+            os.unlink(folders.daemon_socket)
+            peer.sendall(render_line({"notice": NOTICE_STOPPING}))
+
+    daemon = _Daemon(folders)
+    with listen(folders.daemon_socket) as listening:
+        listening.setblocking(True)
+        stopping = threading.Thread(target=stop)
+        stopping.start()
+        _watch(daemon, iter([signal.SIGKILL] * 4))
+        stopping.join(60)
+    assert daemon.asked == ["start", "find", "find", "find"]
+    assert (len(greeted), find_daemon_pid(folders)) == (1, None)
 
 
 def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> None:
