@@ -1,8 +1,9 @@
-"""Runs a cold command's functions through typer, which is only loaded here; its usage errors become ours."""
+"""Runs a cold command's functions through typer, where words need it; its usage errors become ours."""
 
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 
 import typer
 
@@ -11,6 +12,8 @@ from agent_relay.domain.loading import leave_out_plugins
 
 Function = Callable[..., int | None]
 """A command; what it returns is its exit status, nothing means done."""
+_AS_THEY_ARE = (str, int, float, bool)
+"""Defaults of these kinds reach a function unchanged."""
 leave_out_plugins()
 _WrongWords: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 """What every usage error of typer's is; of its names for them only the one below it is public."""
@@ -39,6 +42,9 @@ class LateFunctions(Mapping[str, Function]):
 
 def run_one(function: Function, words: list[str], *, name: str) -> int:
     """The exit status of a command that is one function."""
+    said = read_plain(function, words)
+    if said is not None:
+        return _call(function, said)
     app = _create_app(name)
     app.command(name)(function)
     return _run(app, words, name)
@@ -46,6 +52,9 @@ def run_one(function: Function, words: list[str], *, name: str) -> int:
 
 def run_group(functions: Mapping[str, Function], words: list[str], *, name: str, about: str) -> int:
     """The exit status of a command with sub-commands."""
+    said = read_plain(functions[words[0]], words[1:]) if words and words[0] in functions else None
+    if said is not None:
+        return _call(functions[words[0]], said)
     app = _create_app(name)
     app.callback(help=about)(lambda: None)
     # Each may be dear to load; where the first word is one of them, no other can be meant.
@@ -53,6 +62,35 @@ def run_group(functions: Mapping[str, Function], words: list[str], *, name: str,
     for word in meant:
         app.command(word)(functions[word])
     return _run(app, words, name)
+
+
+def read_plain(function: Function, words: list[str]) -> dict[str, object] | None:
+    """What typer would give the function, where the words are none or `--json`; `None` for all else.
+
+    Most commands are said so, and typer makes itself ready with pydantic, as dear as all the rest of them.
+    """
+    assert isinstance(function, FunctionType)  # noqa: S101 - whose defaults are looked at
+    named = function.__kwdefaults__ or {}
+    said: dict[str, object] = (
+        {"as_json": True} if words == ["--json"] and named.get("as_json") is False else {}
+    )
+    defaults = [*(function.__defaults__ or ()), *named.values()]
+    taken = function.__code__.co_argcount + function.__code__.co_kwonlyargcount
+    is_plain = len(defaults) == taken and all(type(value) in _AS_THEY_ARE for value in defaults)
+    return said if is_plain and len(words) == len(said) else None
+
+
+def _call(function: Function, said: Mapping[str, object]) -> int:
+    """The exit status of the function, whatever it ends with, as typer tells it."""
+    try:
+        end = function(**said)
+    except typer.Exit as way_out:
+        end = way_out.exit_code
+    except EOFError:
+        sys.stderr.write("\n")
+        return ExitCode.INTERRUPTED
+    sys.stdout.flush()
+    return ExitCode.DONE if end is None else end
 
 
 def _create_app(name: str) -> typer.Typer:
