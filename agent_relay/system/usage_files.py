@@ -93,9 +93,9 @@ def look_at(path: str) -> Found | None:
         return None
     if not stat.S_ISREG(known.st_mode):
         return None
-    changed = tuple(
-        max(-_LATEST_NS, min(moment, _LATEST_NS)) for moment in (known.st_mtime_ns, known.st_ctime_ns)
-    )
+    changed: tuple[int, ...] = known.st_mtime_ns, known.st_ctime_ns
+    if not -_LATEST_NS <= min(changed) <= max(changed) <= _LATEST_NS:
+        changed = tuple(max(-_LATEST_NS, min(moment, _LATEST_NS)) for moment in changed)
     return Found(path, known.st_dev, known.st_ino, known.st_size, changed)
 
 

@@ -9,7 +9,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -100,7 +100,7 @@ class UsageIndex:
                 return
             if is_new and entry.found.path in self._entries:
                 database.execute("DELETE FROM marks WHERE path = ?", (name,))
-            kept = _seal(name, 0, _render_entry(replace(entry, parts=parts)))
+            kept = _seal(name, 0, _render_entry(entry, parts))
             database.execute("INSERT OR REPLACE INTO files VALUES(?, ?)", (name, kept))
             if marks:
                 piece = _seal(name, parts, encoded or msgspec.msgpack.encode(marks))
@@ -141,12 +141,10 @@ class UsageIndex:
             _remove(self._path)
 
 
-def _render_entry(entry: Entry) -> bytes:
+def _render_entry(entry: Entry, parts: int) -> bytes:
     found = entry.found
     state = found.device, found.inode, found.size, found.changed
-    return msgspec.msgpack.encode(
-        _Kept(state, entry.reader, entry.offset, entry.guard, entry.memory, entry.parts)
-    )
+    return msgspec.msgpack.encode(_Kept(state, entry.reader, entry.offset, entry.guard, entry.memory, parts))
 
 
 def _parse_entry(name: bytes, data: bytes) -> Entry:

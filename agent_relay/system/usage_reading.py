@@ -110,7 +110,7 @@ class _Reading:
 
     def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[Mark]:
         """The marks of what came behind `entry`, kept up to the last whole line."""
-        now = replace(entry, offset=part.offset, guard=part.guard, memory=part.memory)
+        now = Entry(entry.found, entry.reader, part.offset, part.guard, part.memory, entry.parts)
         self.index.put(now, part.marks, is_new=is_new, encoded=part.encoded)
         self.done.new_bytes += part.offset - entry.offset
         self.done.skipped += part.memory.skipped
