@@ -3,6 +3,7 @@
 import asyncio
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.threads import OwnThread
 from agent_relay.domain.race_event import RaceBody
 from agent_relay.system.pause import pause_at
 from agent_relay.system.race_journal import RaceJournal
@@ -17,6 +18,8 @@ class Scribe:
         self.folder = journal.folder
         self._ground, self._journal = ground, journal
         self._turn = asyncio.Lock()
+        # What is done in a race's worktrees may hang for minutes, in as many threads as there are.
+        self._thread = OwnThread("race-journal")
         self._lines: set[asyncio.Task[None]] = set()
 
     async def write(self, body: RaceBody) -> None:
@@ -39,6 +42,6 @@ class Scribe:
         async with self._turn:
             pause_at(f"before {body.name}")
             at = self._ground.clock.now()
-            self.race = await asyncio.to_thread(self._journal.append, body, at=at)
+            self.race = await self._thread.run(self._journal.append, body, at=at)
             pause_at(f"after {body.name}")
         self._ground.teller.tell(self.race.id)
