@@ -93,8 +93,8 @@ class Bill:
             self.unpriced[name] = self.unpriced.get(name, 0) + new + cached + written + output
 
     def _pay(self, rate: Rate, counts: Sequence[int]) -> None:
-        known = self.paid.get(rate)
-        self.paid[rate] = list(counts) if known is None else list(map(add, known, counts))
+        known = self.paid.setdefault(rate, [0] * len(counts))
+        known[:] = map(add, known, counts)
 
     def merge(self, bill: "Bill") -> None:
         """Take all of another bill in."""
