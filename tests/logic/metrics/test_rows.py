@@ -223,6 +223,15 @@ def test_time_of_ones_own_is_from_the_first_to_the_last_mark() -> None:
     assert (row.wall_ms, row.first, row.last) == (8000, 1000, 9000)
 
 
+def test_lines_changed_before_the_moment_asked_from_do_not_count() -> None:
+    """A file edited last week is no work of today's, whoever goes on with it."""
+    native = Native("one", "n1")
+    native.changes = [Changed("c1", HOUR, "n1", 3, 1), Changed("c2", 3 * HOUR, "n1", 5, 2)]
+    (row,), total = sum_rows([], [native], _ask("session", since=2 * HOUR))
+    assert (row.added, row.removed, row.first) == (5, 2, 3 * HOUR)
+    assert (total.added, total.removed) == (5, 2)
+
+
 def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
     """Work before the first prompt is nobody's turn."""
     native = Native("one", "n1")
