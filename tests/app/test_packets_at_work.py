@@ -8,7 +8,7 @@ import pytest
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.event import PacketSaved
-from agent_relay.domain.session import State
+from agent_relay.domain.session import Leg, State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 
@@ -37,21 +37,27 @@ def test_a_packet_can_be_had_without_launching_anybody(world: RelayWorld) -> Non
         assert json.load(file)["turn_count"] == 2
 
 
-def test_a_record_that_cannot_be_read_is_told_of(world: RelayWorld) -> None:
-    """A successor that knows nothing of what was done would take it for nothing."""
+def _leave_record(world: RelayWorld) -> tuple[str, Leg]:
+    """A session that has ended after one turn, and its leg, whose agent's record of that stands."""
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
     world.ask("session.stop", session=session)
     found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
     assert found.leg is not None
-    os.rename(found.leg.transcript, f"{found.leg.transcript}.away")
-    os.mkdir(found.leg.transcript)
+    return session, found.leg
+
+
+def test_a_record_that_cannot_be_read_is_told_of(world: RelayWorld) -> None:
+    """A successor that knows nothing of what was done would take it for nothing."""
+    session, leg = _leave_record(world)
+    os.rename(leg.transcript, f"{leg.transcript}.away")
+    os.mkdir(leg.transcript)
     world.open("understudy", session=session, no_launch=True)
     folder = f"{world.project}/.agent-relay/sessions/{session}/resume"
     with open(f"{folder}/0001-understudy.md", encoding="utf-8") as file:
         text = file.read()
-    why = f"there is no session {found.leg.native_id} in {found.leg.transcript}"
+    why = f"there is no session {leg.native_id} in {leg.transcript}"
     assert f"its own record could not be read ({why})." in text
     with open(f"{folder}/0001-understudy.json", encoding="utf-8") as file:
         assert json.load(file)["unread"] == why
@@ -59,14 +65,9 @@ def test_a_record_that_cannot_be_read_is_told_of(world: RelayWorld) -> None:
 
 def test_a_record_that_was_moved_and_cannot_be_read_is_told_of(world: RelayWorld) -> None:
     """It is found by its name; passed over, it would be as if nothing had been done."""
-    session = begin(world)
-    say(world, session, "paint the shed")
-    finish_turn(world, session)
-    world.ask("session.stop", session=session)
-    found = world.wait_for(session, lambda now: now.state is State.ENDED, "the session has ended")
-    assert found.leg is not None
-    folder, name = os.path.split(found.leg.transcript)
-    os.rename(found.leg.transcript, f"{folder}/away")
+    session, leg = _leave_record(world)
+    folder, name = os.path.split(leg.transcript)
+    os.rename(leg.transcript, f"{folder}/away")
     os.mkdir(f"{folder}/moved-{name}")
     world.open("understudy", session=session, no_launch=True)
     packet = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.json"
