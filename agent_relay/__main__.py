@@ -11,10 +11,10 @@ def main() -> int:
 
         sys.stdout.write(f"agent-relay {__version__}\n")
         return 0
-    from agent_relay.faces.cli.dispatch import guard, run
+    from agent_relay.faces.cli.dispatch import guard, leave, run
 
     if words:
-        return run(words)
+        return leave(words, run(words))
     from agent_relay.faces.shell.opening import open_shell
 
     return guard(open_shell, words)

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -7,6 +9,7 @@ from agent_relay.faces.cli.dispatch import report_bug
 from agent_relay.faces.cli.plain_log import PlainLog
 from agent_relay.faces.cli.printing import plain, render_table
 from agent_relay.faces.cli.wish_words import parse_words
+from tests.house import tree
 
 
 def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
@@ -45,6 +48,33 @@ def test_a_bug_is_70_and_its_report_holds_no_contents(
 
 def _break() -> None:
     raise ValueError("the user's secret words")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "out", "err"),
+    [
+        (("--all", "--json"), 0, '"rows": []', ""),
+        (("--nope",), 2, "", "--nope"),
+        (("--all", "--csv"), 0, "wall_s", ""),
+    ],
+)
+def test_a_command_that_ends_at_once_has_said_everything(
+    tmp_path: os.PathLike[str], words: tuple[str, ...], status: int, out: str, err: str
+) -> None:
+    """A report that was cut short by the end of its process would pass for a whole one."""
+    done = subprocess.run(
+        [sys.executable, "-m", "agent_relay", "metrics", *words],
+        cwd=tmp_path,
+        env={"HOME": f"{tmp_path}", "PATH": os.defpath, "PYTHONPATH": tree.CHECKOUT},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert out in done.stdout
+    assert err in done.stderr
+    assert done.stdout == "" or done.stdout.endswith("\n")
 
 
 def test_names_are_shown_harmlessly() -> None:

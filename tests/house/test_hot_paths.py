@@ -19,7 +19,9 @@ HEAVY = ("typer", "click", "rich", "pydantic", "asyncio", "jinja2", "msgspec", "
 # Of Python's own: together as much again as Python itself, so the hottest do without.
 SLOW = ("json", "re", "typing")
 PROBE = """
+import os
 import sys
+os._exit = sys.exit  # else nothing could be said after a command that ends at once
 sys.argv = ["agent-relay", *sys.argv[1:]]
 from agent_relay.__main__ import main
 try:
