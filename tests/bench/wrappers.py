@@ -44,7 +44,10 @@ class World:
         self._sessions: list[Session] = []
         self._watchers: list[subprocess.Popen[bytes]] = []
         os.mkdir(self.env["SCREENDIR"], 0o700)
-        self._write("tmux.conf", "set -g status off\nset -s escape-time 0\nset -g history-limit 2000\n")
+        self._write(
+            "tmux.conf",
+            "set -g status off\nset -s exit-empty off\nset -s escape-time 0\nset -g history-limit 2000\n",
+        )
         self._write("screenrc", "startup_message off\nautodetach on\ndefscrollback 2000\n")
 
     def _write(self, name: str, text: str) -> str:
