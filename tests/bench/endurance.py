@@ -11,6 +11,7 @@ from tests.bench.measure import Effort, write_recorded
 from tests.bench.programs import END
 from tests.bench.session import COLS, ROWS, Session
 from tests.bench.wrappers import PROGRAMS, World, open_world
+from tests.support.peak import read_peak_mb
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUIET_S = 0.5
@@ -83,7 +84,7 @@ def _flood(world: World, effort: Effort, others: int) -> tuple[float, bool, floa
     if lazy:
         os.kill(lazy[0].pid, signal.SIGCONT)
     same = all(_read_screen(session) == screen.text() for session in lazy)
-    return spent_s, same, _read_peak_mb(holder.holder_pid)
+    return spent_s, same, read_peak_mb(holder.holder_pid)
 
 
 def _read_screen(session: Session) -> list[str]:
@@ -92,10 +93,6 @@ def _read_screen(session: Session) -> list[str]:
     while data := session.read(_QUIET_S):
         screen.feed(data)
     return screen.text()
-
-
-def _read_peak_mb(pid: int) -> float:
-    return _read_field(f"/proc/{pid}/status", "VmHWM:") / 1024
 
 
 def _read_field(path: str, name: str) -> int:

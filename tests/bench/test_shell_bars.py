@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.bench.shell_keys import KEYS, open_peer, open_shell, pick, prefer, preferred
+from tests.support.peak import read_peak_mb
 
 QUIET_LOAD = 0.5
 BAR_MS = 16.0
@@ -17,11 +18,6 @@ def _read_ticks(pid: int) -> int:
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-def _read_peak_mb(pid: int) -> float:
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 
 
 def _tell(what: str, times: list[float]) -> None:
@@ -48,7 +44,7 @@ def test_keys_are_painted_at_once_while_an_agent_floods() -> None:
         begin = time.monotonic()
         flooded = shell.press(KEYS)
         rate = (shell.received - before) / (time.monotonic() - begin) / 1e6
-        peak = _read_peak_mb(shell.pid)
+        peak = read_peak_mb(shell.pid)
     with open_peer(is_flooded=True) as peer, preferred():
         prefer(peer.pid)
         peer.drain(1.0)

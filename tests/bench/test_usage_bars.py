@@ -66,8 +66,8 @@ def test_memory_does_not_grow_with_the_logs(tmp_path: os.PathLike[str]) -> None:
     """What is kept of a log is its marks: some 200 bytes an answer, not its text."""
     home = f"{tmp_path}"
     code = (
-        "import sys; from tests.bench.test_usage_bars import _look; import resource; "
-        "_look(sys.argv[1], 'claude'); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "import sys; from tests.bench.test_usage_bars import _look; "
+        "from tests.support.peak import read_peak_mb; _look(sys.argv[1], 'claude'); print(read_peak_mb())"
     )
     peaks = []
     for megabytes in (1, MEGABYTES):
@@ -76,6 +76,6 @@ def test_memory_does_not_grow_with_the_logs(tmp_path: os.PathLike[str]) -> None:
         done = subprocess.run(
             [sys.executable, "-c", code, folder], cwd=ROOT, capture_output=True, text=True, check=True
         )
-        peaks.append(int(done.stdout) / 1024)
+        peaks.append(float(done.stdout))
     sys.stdout.write(f"peak {peaks[0]:.0f} MB for 1 MB, {peaks[1]:.0f} MB for {MEGABYTES} MB\n")
     assert peaks[1] - peaks[0] <= 40

@@ -68,7 +68,8 @@ def test_ten_thousand_lines_cost_little_more_than_laid_out_at_once(what: str) ->
 def test_memory_does_not_grow_with_what_an_agent_says() -> None:
     """A block and a quarter of a megabyte on its way to the terminal, whatever comes."""
     code = (
-        "import sys, resource\n"
+        "import sys\n"
+        "from tests.support.peak import read_peak_mb\n"
         "from tests.bench.test_view_bars import CODE, PROSE\n"
         "from agent_relay.faces.rendering.turn_view import open_turn_view\n"
         "view = open_turn_view(lambda _: None, columns=lambda: 100, is_colour=True)\n"
@@ -78,13 +79,13 @@ def test_memory_does_not_grow_with_what_an_agent_says() -> None:
         "    view.show({'type': 'thought', 'text': 'hm ' * 100})\n"
         "    view.show({'type': 'text', 'text': 'word ' * 3000, 'more': True})\n"
         "view.end()\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+        "print(read_peak_mb())\n"
     )
     peaks = []
     for times in (50, 1000):
         done = subprocess.run(
             [sys.executable, "-c", code, str(times)], cwd=ROOT, capture_output=True, text=True, check=True
         )
-        peaks.append(int(done.stdout) / 1024)
+        peaks.append(float(done.stdout))
     sys.stdout.write(f"peak {peaks[0]:.0f} MB for 1 MB of events, {peaks[1]:.0f} MB for 20 MB\n")
     assert peaks[1] - peaks[0] <= 8
