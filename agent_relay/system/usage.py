@@ -43,8 +43,8 @@ def read_usage(
             if files.agent not in done.gaps:
                 index.forget_others([one.path for one in files.found], files.name)
         if crew is None:
-            tasks = list_tasks(plan, done, lambda path, reader: index.get(path, reader) is None)
-            crew = stack.enter_context(start_crew(tasks if hands > 1 else (), hands))
+            tasks = list_tasks(plan, done, lambda path, reader: hands > 1 and index.get(path, reader) is None)
+            crew = stack.enter_context(start_crew(tasks, hands))
         meanwhile()
         read_planned(plan, index, crew, done)
     return done
