@@ -7,10 +7,10 @@ themselves where their parent was killed. Whatever becomes of one, its parent re
 import contextlib
 import gc
 import os
+import resource
 import signal
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 import msgspec
@@ -18,7 +18,7 @@ import msgspec
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.usage.marks import Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader
-from agent_relay.system.usage_part import Part, decode_part, read_part
+from agent_relay.system.usage_part import Part, decode_part, read_whole
 
 LEAST_BYTES = 32 << 20
 """Less than this is read sooner than others are asked."""
@@ -30,8 +30,7 @@ _LARGE = 64
 """A task is large if it is more than such a part of all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A file to be read from its beginning on; `size` in bytes."""
 
     reader: UsageReader
@@ -147,6 +146,8 @@ def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[byte
         gc.disable()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)
+        # A file that shrinks while it is read ends a reader, which is to leave nothing in anybody's folder.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         while place := os.read(waiting, _NUMBER_BYTES):
             task = int.from_bytes(place)
             size = told.write(msgspec.msgpack.encode(_read(tasks[task])))
@@ -159,6 +160,6 @@ def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[byte
 
 def _read(task: Task) -> Part | None:
     try:
-        return read_part(task.reader, task.path, 0, b"", task.memory)
+        return read_whole(task.reader, task.path, task.memory)
     except RelayError:
         return None

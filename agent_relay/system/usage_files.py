@@ -1,18 +1,22 @@
 """Finds every file that tells what an agent has used, and reads new bytes of one with bounded memory."""
 
+import mmap
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+import msgspec
+
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.limits import LINE_BYTES
+from agent_relay.logic.transcripts.usage.spans import Block
 from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path
 from agent_relay.system.transcript_files import cannot_read
 
 BLOCK_BYTES = 4 << 20
+_MAPPED_BYTES = 16 << 20
 # Deeper than any agent nests; a bound for folders somebody made to hurt.
 _DEPTH = 12
 _GUARD_BYTES = 256
@@ -40,8 +44,7 @@ class UsageSpec(Protocol):
         """The patterns of the records, where they are others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A file and the state of it that tells whether it has changed.
 
     `changed` holds the moments (epoch in ns) at which its contents and anything of it changed last: the
@@ -55,12 +58,11 @@ class Found:
     changed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Walked:
+class Walked(msgspec.Struct, frozen=True):
     """`folders` were looked into, or would have been; `closed` are sentences about those that cannot be."""
 
-    folders: list[str] = field(default_factory=list)
-    closed: list[str] = field(default_factory=list)
+    folders: list[str] = msgspec.field(default_factory=list)
+    closed: list[str] = msgspec.field(default_factory=list)
 
 
 def find_usage_files(
@@ -132,8 +134,35 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
+def read_mapped(path: str, read: Callable[[Block], None]) -> tuple[int, bytes] | None:
+    """Hands all of a file of whole lines to `read` where the kernel has it: a copy takes half as long again.
+
+    Returns its size and the guard of it; `None`, with nothing read, for a file of another kind, or a large
+    one. The process that asks for it is ended by SIGBUS where the file loses bytes meanwhile: it has to be
+    one that may. Raises RelayError where it cannot be read.
+    """
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", 0) as file:
+            handle, state = file.fileno(), os.fstat(file.fileno())
+            size = state.st_size
+            if not stat.S_ISREG(state.st_mode) or not 0 < size <= _MAPPED_BYTES:
+                return None
+            if os.pread(handle, 1, size - 1) != b"\n":
+                return None
+            try:
+                whole = mmap.mmap(handle, size, access=mmap.ACCESS_READ)
+            except ValueError:
+                # It has lost bytes since its size was asked for.
+                return None
+            with whole:
+                read(whole)
+            return size, _make_guard(handle, size)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
 def read_blocks(
-    path: str, offset: int, guard: bytes, read: Callable[[bytes], None]
+    path: str, offset: int, guard: bytes, read: Callable[[Block], None]
 ) -> tuple[int, bytes, bytes] | None:
     """Hands every block of whole lines from `offset` on to `read`.
 
@@ -162,7 +191,7 @@ def _make_guard(handle: int, offset: int) -> bytes:
     return os.pread(handle, size, 0) + os.pread(handle, size, offset - size)
 
 
-def _read_lines(handle: int, offset: int, read: Callable[[bytes], None]) -> tuple[int, bytes]:
+def _read_lines(handle: int, offset: int, read: Callable[[Block], None]) -> tuple[int, bytes]:
     end = os.fstat(handle).st_size
     rest, is_skipping = b"", False
     done = position = offset

@@ -4,7 +4,7 @@ import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader
-from agent_relay.system.usage_files import read_blocks
+from agent_relay.system.usage_files import read_blocks, read_mapped
 
 
 class Part(msgspec.Struct, array_like=True):
@@ -60,3 +60,10 @@ def read_part(reader: UsageReader, path: str, offset: int, guard: bytes, memory:
     if rest:
         loose.extend(read(rest, msgspec.structs.replace(memory)))
     return Part(offset, guard, memory, marks, loose)
+
+
+def read_whole(reader: UsageReader, path: str, memory: Memory) -> Part | None:
+    """The part of `path` that is all of it, for a process that may end at once: see `read_mapped`."""
+    read, marks = reader.read, list[Mark]()
+    result = read and read_mapped(path, lambda block: marks.extend(read(block, memory)))
+    return Part(*result, memory, marks, []) if result else read_part(reader, path, 0, b"", memory)

@@ -1,7 +1,9 @@
 """Much that is new is read by several processes; whatever becomes of them, the figures are the same."""
 
+import faulthandler
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +13,8 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.logic.transcripts.usage.marks import Memory, Used
-from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
+from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader
+from agent_relay.logic.transcripts.usage.spans import Block
 from agent_relay.system.processes import children
 from agent_relay.system.usage import UsageRead, read_usage
 from agent_relay.system.usage_crew import LEAST_BYTES, Task, start_crew
@@ -32,8 +35,8 @@ print(sum(used.output for native in read.natives for used in native.used), read.
 """
 
 
-def _fill(home: Path) -> None:
-    """Nine files, with a little more than is worth several readers, and outputs of 1 to 9 tokens twice."""
+def _fill(home: Path, *, end: str = "") -> None:
+    """Nine files that end in `end`, worth several readers just so, and outputs of 1 to 9 tokens twice."""
     padding = "x" * (LEAST_BYTES // FILES)
     for number in range(1, FILES + 1):
         lines = []
@@ -47,7 +50,7 @@ def _fill(home: Path) -> None:
         path = home / f"p/{number}.jsonl"
         path.parent.mkdir(exist_ok=True)
         # The last line without its end counts, too.
-        path.write_text("\n".join(lines))
+        path.write_text("\n".join(lines) + end)
 
 
 def _read(home: Path, name: str, hands: int) -> UsageRead:
@@ -66,6 +69,46 @@ def test_several_readers_find_what_one_does(tmp_path: Path) -> None:
     assert sum(used.output for native in together.natives for used in native.used) == 90
     again = _read(tmp_path, "together", 3)
     assert (again.new_bytes, again.natives) == (0, alone.natives)
+
+
+def test_files_of_whole_lines_are_read_where_they_lie(tmp_path: Path) -> None:
+    """Readers search the kernel's own pages of such files, this process a copy: both find the same."""
+    _fill(tmp_path, end="\n")
+    alone, together = _read(tmp_path, "alone", 1), _read(tmp_path, "together", 3)
+    assert together == alone
+    assert sum(used.output for native in together.natives for used in native.used) == 90
+    with (tmp_path / "p/1.jsonl").open("a") as file:
+        file.write((tmp_path / "p/2.jsonl").read_text().splitlines()[1].replace("m2.1", "new") + "\n")
+    again = _read(tmp_path, "together", 3)
+    assert sum(used.output for native in again.natives for used in native.used) == 92
+    assert again.natives == _read(tmp_path, "anew", 3).natives
+
+
+def test_a_file_that_loses_bytes_while_it_is_read_costs_only_time(tmp_path: Path) -> None:
+    """Its pages are gone, which ends the reader: without a core file, and the others read on."""
+    paths = [str(tmp_path / name) for name in ("lost", "kept")]
+    for path in paths:
+        Path(path).write_text(f"{path[-4:]}\n" * 10_000)
+
+    def read(block: Block, _memory: Memory) -> list[Used]:
+        if block[:4] == b"lost":
+            faulthandler.disable()
+            os.truncate(paths[0], 0)
+        limit, _ = resource.getrlimit(resource.RLIMIT_CORE)
+        return [Used(str(block.rfind(block[:4])), 1, "s", output=limit)]
+
+    tasks = [Task(UsageReader(read), path, LEAST_BYTES, Memory()) for path in paths]
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        with start_crew(tasks, 2) as crew:
+            part, lost = crew.take(paths[1]), crew.take(paths[0])
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    assert lost is None
+    assert part is not None
+    assert part.marks == [Used("49995", 1, "s", output=0)]
+    assert sorted(os.listdir(tmp_path)) == ["kept", "lost"]
 
 
 def test_a_file_that_cannot_be_read_is_told_of_once(tmp_path: Path) -> None:

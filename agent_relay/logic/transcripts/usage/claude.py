@@ -17,13 +17,15 @@ from agent_relay.logic.transcripts.usage.marks import (
     Failed,
     Mark,
     Memory,
+    Moment,
     Opened,
     Prompted,
     Used,
     get_tokens,
+    keep_moment,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import Span, has_near_ends, iterate_spans
+from agent_relay.logic.transcripts.usage.spans import Block, Span, has_near_ends, iterate_spans
 
 # A row's own fields stand before and after its message: 700 and 1,500 bytes hold them with long folder names.
 _HEAD, _TAIL = 700, 1500
@@ -93,7 +95,7 @@ class _Answer(msgspec.Struct, rename="camel", gc=False):
     type: Literal["assistant"]
     message: _Said
     session_id: str
-    timestamp: str
+    timestamp: Moment
     cwd: str = ""
     is_api_error_message: bool = False
 
@@ -103,7 +105,7 @@ _answers = msgspec.json.Decoder(_Answer)
 _edits = msgspec.json.Decoder(_Edit)
 
 
-def read_claude_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
+def read_claude_usage(data: Block, memory: Memory) -> Iterator[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
     for span in iterate_spans(data):
         kind = _find_kind(data, span)
@@ -138,7 +140,7 @@ def _read_plain_answer(line: bytes, memory: Memory) -> Used | None:
     usage, memory.session = said.usage, row.session_id
     return Used(
         said.id,
-        note_moment(memory, row.timestamp),
+        keep_moment(memory, row.timestamp),
         row.session_id,
         said.model,
         usage.input_tokens,
@@ -150,7 +152,7 @@ def _read_plain_answer(line: bytes, memory: Memory) -> Used | None:
     )
 
 
-def _find_kind(data: bytes, span: Span) -> str:
+def _find_kind(data: Block, span: Span) -> str:
     """What a line may hold, by literals near its ends; most lines are tools' output and hold nothing."""
     if has_near_ends(data, span, _ASSISTANT, head=_HEAD, tail=_TAIL):
         return "answer"

@@ -31,7 +31,7 @@ from agent_relay.logic.transcripts.usage.marks import (
     get_tokens,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import iterate_spans
+from agent_relay.logic.transcripts.usage.spans import Block, iterate_spans
 
 # The line's and the payload's types stand first, behind the time and the ordinal.
 _HEAD = 300
@@ -40,11 +40,15 @@ _TYPE = b'"type":"'
 _EVENT, _ITEM, _COUNT, _RECORD = b"event_msg", b"item_comp", b"token_cou", b"token_usa"
 _TOLD = frozenset({b"session_m", b"turn_cont", _RECORD})
 _EVENTS = frozenset({_COUNT, _ITEM, b"task_comp", b"turn_comp", b"user_mess"})
-# How the types of a line are written where nothing stands between them, and those of what is not read.
+# One that is looked into whole, and one that is not read.
+_WHOLE, _UNTOLD = b"", b"-"
+# How the types of a line are written where nothing stands between them, and those of most that are not read.
 _BETWEEN = b'","payload":{'
-_USUAL = {_TYPE + _EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS}
 _USUAL_BYTES = len(_TYPE + _EVENT + _BETWEEN + _TYPE + _COUNT)
-_ANSWER_ITEM = _TYPE + b"response_item" + _BETWEEN
+_ITEMS = (b'message"', b"function_call", b'reasoning"', b"custom_tool_call")
+_USUAL = {_TYPE + _EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS} | {
+    (_TYPE + b"response_item" + _BETWEEN + _TYPE + item)[:_USUAL_BYTES]: _UNTOLD for item in _ITEMS
+}
 _SECOND = len(_TYPE + _EVENT + _BETWEEN)
 _PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
 _PLAIN: Mapping[bytes, Callable[[bytes, Memory], Mark | None]] = {
@@ -72,12 +76,24 @@ class _Line(msgspec.Struct):
 _lines = msgspec.json.Decoder(_Line)
 
 
-def read_codex_usage(data: bytes, memory: Memory) -> list[Mark]:
+def read_codex_usage(data: Block, memory: Memory) -> list[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
+    find, usual, place = data.find, _USUAL.get, 0
     marks, told = list[Mark](), _NOTHING
-    for kind, at, start, end in _iterate_told(data):
+    for start, end in iterate_spans(data):
+        # Most types stand where the line's before did, and are told apart by a slice and a look at once.
+        at = start + place
+        kind = usual(data[at : at + _USUAL_BYTES]) if at < end else None
+        if kind is None:
+            at = find(_TYPE, start, start + _HEAD)
+            place = max(0, at - start)
+            kind, at = _find_kind(data, at, start + _HEAD, end)
+        else:
+            at += _SECOND
+        if kind == _UNTOLD or (kind == _ITEM and not _is_read(data, at)):
+            continue
         # Most counts are sent twice or repeat a record, with nothing but another time.
-        if kind == _COUNT and data.startswith(told, at, end) and data.endswith(_END, at, end):
+        if kind == _COUNT and data[at : at + len(told)] == told and data[end - 2 : end] == _END:
             continue
         text = data[start:end]
         try:
@@ -89,10 +105,30 @@ def read_codex_usage(data: bytes, memory: Memory) -> list[Mark]:
         if mark is not None:
             marks.append(mark)
         if kind == _COUNT:
-            told = data[at:end] if data.startswith(COUNT_HEAD, at) else _NOTHING
+            told = text[at - start :] if text.startswith(COUNT_HEAD, at - start) else _NOTHING
         elif kind == _RECORD:
             told = find_repeat(text) or _NOTHING
     return marks
+
+
+def _find_kind(data: Block, at: int, near: int, end: int) -> tuple[bytes, int]:
+    """What the types of a line say of it, and where: the first is at `at`, the second before `near`.
+
+    One without types there is looked into whole.
+    """
+    kind, told = data[at + 8 : at + 17], _TOLD
+    if kind == _EVENT and 0 <= at < end:
+        at = data.find(_TYPE, at + 8, near)
+        kind, told = data[at + 8 : at + 17], _EVENTS
+    if not 0 <= at < end:
+        return _WHOLE, at
+    return kind if kind in told else _UNTOLD, at
+
+
+def _is_read(data: Block, at: int) -> bool:
+    """Whether the finished item whose type is told at `at` may be one of those that are read."""
+    near = at + _HEAD
+    return data.find(_PROMPT_TYPE, at, near) >= 0 or data.find(_CHANGE_TYPE, at, near) >= 0
 
 
 def _read_odd(text: bytes, memory: Memory) -> Iterable[Mark]:
@@ -103,41 +139,6 @@ def _read_odd(text: bytes, memory: Memory) -> Iterable[Mark]:
         memory.skipped += 1
         return ()
     return _read_line(line.type, line.payload or {}, note_moment(memory, line.timestamp), memory)
-
-
-def _iterate_told(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
-    """What the types of each line that we read say of it, where they do, and where it is.
-
-    Types stand first in a line; one where none is found is looked into whole.
-    """
-    find, usual, place = data.find, _USUAL.get, 0
-    for start, end in iterate_spans(data):
-        # Most types stand where the line's before did, and are told apart by a slice and a look at once.
-        at, told = start + place, _EVENTS
-        kind = usual(data[at : at + _USUAL_BYTES]) if at < end else None
-        if kind is None:
-            if data.startswith(_ANSWER_ITEM, at, end):
-                continue
-            near = start + _HEAD
-            at = find(_TYPE, start, near)
-            place = max(0, at - start)
-            kind = usual(data[at : at + _USUAL_BYTES])
-        if kind is not None:
-            at += _SECOND
-        else:
-            kind, told = data[at + 8 : at + 17], _TOLD
-            if kind == _EVENT and 0 <= at < end:
-                at = find(_TYPE, at + 8, near)
-                kind, told = data[at + 8 : at + 17], _EVENTS
-        if not 0 <= at < end:
-            yield b"", at, start, end
-            continue
-        if kind == _ITEM and told is _EVENTS:
-            near = at + _HEAD
-            if find(_PROMPT_TYPE, at, near) < 0 and find(_CHANGE_TYPE, at, near) < 0:
-                continue
-        if kind in told:
-            yield kind, at, start, end
 
 
 def _read_line(kind: str, payload: Mapping[str, object], at: int, memory: Memory) -> Iterator[Mark]:

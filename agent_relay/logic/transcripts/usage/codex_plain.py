@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from agent_relay.logic.transcripts.usage.marks import MOST_TOKENS, Memory, Prompted, Used, note_moment
+from agent_relay.logic.transcripts.usage.marks import MOST_TOKENS, Memory, Moment, Prompted, Used, keep_moment
 
 COUNT_HEAD = b'"type":"token_count","info":{"total_token_usage":'
 """How the payload of an ordinary count begins, up to its running total."""
@@ -36,7 +36,7 @@ class _Told(msgspec.Struct, gc=False):
 
 class _CountLine(msgspec.Struct, gc=False):
     type: Literal["event_msg"]
-    timestamp: str
+    timestamp: Moment
     payload: _Told
 
 
@@ -48,7 +48,7 @@ class _Response(msgspec.Struct, gc=False):
 
 class _RecordLine(msgspec.Struct, gc=False):
     type: Literal["token_usage_record"]
-    timestamp: str
+    timestamp: Moment
     payload: _Response
 
 
@@ -58,7 +58,7 @@ class _Context(msgspec.Struct, gc=False):
 
 class _ContextLine(msgspec.Struct, gc=False):
     type: Literal["turn_context"]
-    timestamp: str
+    timestamp: Moment
     payload: _Context
 
 
@@ -70,7 +70,7 @@ class _Message(msgspec.Struct, gc=False):
 
 class _MessageLine(msgspec.Struct, gc=False):
     type: Literal["event_msg"]
-    timestamp: str
+    timestamp: Moment
     payload: _Message
 
 
@@ -83,7 +83,7 @@ _messages = msgspec.json.Decoder(_MessageLine)
 def read_plain_count(text: bytes, memory: Memory) -> Used | None:
     """The answer of an ordinary count, `None` where it was told before. Raises as decoding does."""
     line = _counts.decode(text)
-    info, at = line.payload.info, note_moment(memory, line.timestamp)
+    info, at = line.payload.info, keep_moment(memory, line.timestamp)
     chain = _render_chain(info.total_token_usage)
     if chain == memory.total:
         return None
@@ -96,7 +96,7 @@ def read_plain_record(text: bytes, memory: Memory) -> Used | None:
     line = _records.decode(text)
     told = line.payload
     memory.total = chain = _render_chain(told.thread_token_usage)
-    return _build_plain(told.usage, told.response_id, chain, note_moment(memory, line.timestamp), memory)
+    return _build_plain(told.usage, told.response_id, chain, keep_moment(memory, line.timestamp), memory)
 
 
 def refuse_plain(_text: bytes, _memory: Memory) -> None:
@@ -114,14 +114,14 @@ def find_repeat(text: bytes) -> bytes:
 def read_plain_context(text: bytes, memory: Memory) -> None:
     """The model at work is known afterwards. Raises as decoding does."""
     line = _contexts.decode(text)
-    note_moment(memory, line.timestamp)
+    keep_moment(memory, line.timestamp)
     memory.model = line.payload.model or memory.model
 
 
 def read_plain_message(text: bytes, memory: Memory) -> Prompted | None:
     """The prompt of an ordinary message; `None` where that is told elsewhere. Raises as decoding does."""
     line = _messages.decode(text)
-    at = note_moment(memory, line.timestamp)
+    at = keep_moment(memory, line.timestamp)
     if at <= memory.replays_until or memory.has_items or memory.is_side:
         return None
     return Prompted(line.payload.turn_id or f"{memory.session}/{at}", at, memory.session)

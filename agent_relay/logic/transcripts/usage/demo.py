@@ -16,12 +16,12 @@ from agent_relay.logic.transcripts.usage.marks import (
     get_tokens,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import iterate_spans
+from agent_relay.logic.transcripts.usage.spans import Block, iterate_spans
 
 _rows = msgspec.json.Decoder(dict[str, object])
 
 
-def read_demo_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
+def read_demo_usage(data: Block, memory: Memory) -> Iterator[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
     for start, end in iterate_spans(data):
         try:

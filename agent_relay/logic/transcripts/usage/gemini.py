@@ -21,7 +21,7 @@ from agent_relay.logic.transcripts.usage.marks import (
     get_tokens,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import iterate_spans
+from agent_relay.logic.transcripts.usage.spans import Block, iterate_spans
 
 # Sent by the program itself, not by the user.
 _EDITS = ("replace", "write_file")
@@ -44,10 +44,10 @@ class _Record(msgspec.Struct, rename="camel"):
 _records = msgspec.json.Decoder(_Record)
 
 
-def read_gemini_usage(data: bytes, memory: Memory) -> Iterator[Mark]:
+def read_gemini_usage(data: Block, memory: Memory) -> Iterator[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
     for start, end in iterate_spans(data):
-        if data.startswith(b'{"$', start):
+        if data[start : start + 3] == b'{"$':
             continue
         try:
             record = decode_mended(data[start:end], _records.decode)

@@ -4,6 +4,8 @@ They are msgspec structs because hundreds of thousands of them are written to an
 """
 
 from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -11,6 +13,8 @@ from agent_relay.logic.transcripts.lines import parse_moment
 
 MOST_TOKENS = 10**12
 """No request is this large; a record that says so is damaged, and would not fit the index's integers."""
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A moment that can be read while its record is; one without a zone is not."""
 # The year 2286; days far beyond it cannot be named.
 _LATEST_MS = 10**13
 
@@ -110,7 +114,12 @@ class Memory(msgspec.Struct):
 def note_moment(memory: Memory, value: object) -> int:
     """The record's moment in epoch ms; the last one known where it has none that can be."""
     moment = parse_moment(value)
-    at = 0 if moment is None else int(moment.timestamp() * 1000)
+    return memory.at if moment is None else keep_moment(memory, moment)
+
+
+def keep_moment(memory: Memory, moment: datetime) -> int:
+    """As above, of a moment that was read already."""
+    at = int(moment.timestamp() * 1000)
     if 0 < at < _LATEST_MS:
         memory.at = at
     return memory.at

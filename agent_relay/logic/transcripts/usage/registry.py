@@ -1,7 +1,8 @@
 """The one table of usage readers, under the names adapters give in `transcript.reader`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from agent_relay.logic.transcripts.usage.claude import read_claude_usage
 from agent_relay.logic.transcripts.usage.codex import read_codex_usage
@@ -14,10 +15,10 @@ from agent_relay.logic.transcripts.usage.opencode import (
     read_opencode_message,
     read_opencode_session,
 )
+from agent_relay.logic.transcripts.usage.spans import Block
 
 
-@dataclass(frozen=True, slots=True)
-class UsageTables:
+class UsageTables(msgspec.Struct, frozen=True):
     """How usage is read from a database: queries for sessions and messages, and what a row of each means."""
 
     sessions: str
@@ -26,15 +27,14 @@ class UsageTables:
     read_message: Callable[[Mapping[str, object], Memory], Iterator[Mark]]
 
 
-@dataclass(frozen=True, slots=True)
-class UsageReader:
+class UsageReader(msgspec.Struct, frozen=True):
     """One native format: either files of lines, or a database.
 
     `root_mark` is a file in a folder above that holds the working folder. `sessions_folder` is the name of
     the folder main sessions lie in; a file deeper down is a subagent's, in a folder called like its parent.
     """
 
-    read: Callable[[bytes, Memory], Iterable[Mark]] | None = None
+    read: Callable[[Block, Memory], Iterable[Mark]] | None = None
     tables: UsageTables | None = None
     root_mark: str = ""
     sessions_folder: str = ""

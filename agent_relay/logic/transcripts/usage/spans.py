@@ -1,13 +1,30 @@
 """Cuts a block of bytes into lines and looks at their ends only, so that tools' output is not decoded."""
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from agent_relay.logic.transcripts.limits import LINE_BYTES
 
 Span = tuple[int, int]
 
 
-def iterate_spans(data: bytes) -> Iterator[Span]:
+class Block(Protocol):
+    """Bytes of a file that can be searched where they are: `bytes`, or a mapping of the file itself."""
+
+    def find(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
+        """Where `literal` stands first; -1 for nowhere."""
+
+    def rfind(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
+        """Where `literal` stands last; -1 for nowhere."""
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        """A copy of a part."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+
+def iterate_spans(data: Block) -> Iterator[Span]:
     """Start and end (without the line feed) of every line that is not too long to be a record."""
     find = data.find
     start, size = 0, len(data)
@@ -20,7 +37,7 @@ def iterate_spans(data: bytes) -> Iterator[Span]:
         start = end + 1
 
 
-def has_near_ends(data: bytes, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
+def has_near_ends(data: Block, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
     """Whether `literal` stands in the first `head` or the last `tail` bytes of the line."""
     start, end = span
     # Most often it stands near the end: what is looked for from there is found at once.
