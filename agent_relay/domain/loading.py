@@ -62,6 +62,32 @@ class KeptOut:
             del sys.modules[self._name]
 
 
+class Absent:
+    """While its block runs nobody can import the module `name`, as where it is not installed.
+
+    For what a library takes from it where it can, and from Python where it cannot. Where it is loaded already
+    it stays.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_out = False
+
+    def __enter__(self) -> None:
+        self._is_out = self._name not in sys.modules
+        if self._is_out:
+            sys.modules[self._name] = None  # type: ignore[assignment]
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: "TracebackType | None",
+    ) -> None:
+        if self._is_out:
+            del sys.modules[self._name]
+
+
 def leave_out_plugins() -> None:
     """From now on pydantic looks for no plugins of other packages, which it does before its first check.
 

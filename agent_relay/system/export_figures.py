@@ -5,7 +5,8 @@ from datetime import datetime
 
 from agent_relay.logic.exporting.figures import Figure, build_figures
 from agent_relay.logic.metrics.by import By
-from agent_relay.logic.metrics.rows import Question, Row, sum_rows
+from agent_relay.logic.metrics.row import Row
+from agent_relay.logic.metrics.rows import Question, sum_rows
 from agent_relay.logic.watching.view import View
 from agent_relay.system.folders import Folders
 from agent_relay.system.metrics import Gathered, Wanted, gather_metrics

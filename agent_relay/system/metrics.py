@@ -5,8 +5,9 @@ It imports what finding the records needs; the rest is loaded while others read 
 
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+import msgspec
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.system.folders import Folders
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from agent_relay.logic.metrics.pool import Native
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which work is asked about: one `session`, all on this machine, or else this repository's.
 
     With `is_chain` also the sessions that one goes back to or went on in; without a name, the newest one's.
@@ -33,8 +33,7 @@ class Wanted:
     is_all: bool = False
 
 
-@dataclass(slots=True)
-class Gathered:
+class Gathered(msgspec.Struct):
     """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
 
     It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes,
@@ -45,9 +44,9 @@ class Gathered:
     natives: "list[Native]"
     read: UsageRead
     is_ours_only: bool = False
-    problems: list[str] = field(default_factory=list)
-    looked: list[str] = field(default_factory=list)
-    places: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = msgspec.field(default_factory=list)
+    looked: list[str] = msgspec.field(default_factory=list)
+    places: dict[str, str] = msgspec.field(default_factory=dict)
     is_lasting: bool = False
 
 
@@ -70,7 +69,7 @@ def gather_metrics(
     if wanted.is_chain and not wanted.session:
         if not places:
             raise WrongUseError("there is no session here", hint="See: agent-relay metrics --all")
-        wanted = replace(wanted, session=places[0][0])
+        wanted = msgspec.structs.replace(wanted, session=places[0][0])
     index = list_index(folders.sessions)
     known = set(places)
     everywhere = places + [one for one in index if one not in known]

@@ -11,7 +11,7 @@ from agent_relay.domain.facts import NativeSession
 from agent_relay.logic.transcripts.lines import parse_moment
 from agent_relay.logic.transcripts.shape import Peek, Reader
 from agent_relay.system.sources.place import LegPlace, expand_path
-from agent_relay.system.transcript_files import list_rows
+from agent_relay.system.transcript_databases import list_rows
 from agent_relay.system.transcripts import (
     PEEKED_FILES,
     get_reader,

@@ -13,14 +13,8 @@ from agent_relay.domain.facts import Facts
 from agent_relay.logic.packet.quotable import trim_facts
 from agent_relay.logic.transcripts.registry import READERS
 from agent_relay.logic.transcripts.shape import Ancestor, Fork, Peek, Reader, Source
-from agent_relay.system.transcript_files import (
-    cannot_read,
-    is_database,
-    iterate_lines,
-    read_beginning,
-    read_small,
-    read_tables,
-)
+from agent_relay.system.transcript_databases import is_database, read_tables
+from agent_relay.system.transcript_files import cannot_read, iterate_lines, read_beginning, read_small
 
 # Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
 PEEKED_FILES = 500

@@ -9,7 +9,6 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import msgspec
 
@@ -31,8 +30,7 @@ _SEAL_BYTES = 4
 _marks = msgspec.msgpack.Decoder(list[Mark])
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """How far a file has been read: up to `offset`, in the state `found`; `guard` tells it from another.
 
     `parts` is in how many pieces its marks are kept.

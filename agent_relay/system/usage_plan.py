@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Memory
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader
@@ -19,8 +20,7 @@ _MARK_BYTES = 64 << 10
 _MARK_LEVELS = 4
 
 
-@dataclass(slots=True)
-class UsageRead:
+class UsageRead(msgspec.Struct):
     """The native sessions found, and how the reading went.
 
     `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
@@ -29,19 +29,18 @@ class UsageRead:
     `roots` are the working folders that files beside them name, by the folder they are in.
     """
 
-    natives: "list[Native]" = field(default_factory=list)
+    natives: "list[Native]" = msgspec.field(default_factory=list)
     files: int = 0
     new_bytes: int = 0
     skipped: int = 0
-    damages: "list[Damage]" = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    gaps: dict[str, str] = field(default_factory=dict)
-    looked: list[str] = field(default_factory=list)
-    roots: dict[str, str] = field(default_factory=dict)
+    damages: "list[Damage]" = msgspec.field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
+    gaps: dict[str, str] = msgspec.field(default_factory=dict)
+    looked: list[str] = msgspec.field(default_factory=list)
+    roots: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(msgspec.Struct, frozen=True):
     """The files of one agent, and how the index calls what `reader` makes of them."""
 
     agent: str

@@ -3,7 +3,6 @@
 import sqlite3
 import time
 from contextlib import closing
-from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -13,7 +12,7 @@ from agent_relay.logic.metrics.pool import pool_marks
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader, UsageTables
 from agent_relay.system.kept_reports import YOUNG_NS
-from agent_relay.system.transcript_files import query_database
+from agent_relay.system.transcript_databases import query_database
 from agent_relay.system.usage_crew import Crew
 from agent_relay.system.usage_files import Found, look_at
 from agent_relay.system.usage_index import Entry, UsageIndex
@@ -32,8 +31,7 @@ def read_planned(plan: list[Files], index: UsageIndex, crew: Crew, done: UsageRe
             done.gaps[files.agent] = done.problems[known]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(msgspec.Struct, frozen=True):
     """Reads files one by one: what the index has of them, what others have read, and the rest itself."""
 
     index: UsageIndex
@@ -58,7 +56,7 @@ class _Reading:
         began_ns = time.time_ns()
         # SQLite itself touches a log's inode by looking at it: only its contents' moment tells anything.
         size, changed = (log.size, log.changed[:1]) if log is not None else (0, ())
-        state = replace(found, size=found.size + size, changed=found.changed + changed)
+        state = msgspec.structs.replace(found, size=found.size + size, changed=found.changed + changed)
         entry = self.index.get(found.path, name)
         if entry is not None and entry.found == state:
             marks = _recall(self.index, entry)
@@ -78,7 +76,7 @@ class _Reading:
         marks = query_database(found.path, read)
         if max(state.changed) >= began_ns - YOUNG_NS:
             # It may change again without looking changed: what is kept has to be of no state it will be in.
-            state = replace(state, changed=())
+            state = msgspec.structs.replace(state, changed=())
         self.index.put(Entry(state, name, 0, b"", memory), marks, is_new=True)
         self.done.new_bytes += state.size
         self.done.skipped += memory.skipped
@@ -101,7 +99,7 @@ class _Reading:
         part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory)
         if part is None:
             return self._read_anew(reader, name, found)
-        return kept + self._keep(part, replace(entry, found=found), is_new=False)
+        return kept + self._keep(part, msgspec.structs.replace(entry, found=found), is_new=False)
 
     def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
         memory = begin_memory(reader, found.path, self.done)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.loading import Calmly, KeptOut, leave_out_plugins
+from agent_relay.domain.loading import Absent, Calmly, KeptOut, leave_out_plugins
 from tests.house import tree
 
 
@@ -68,6 +68,43 @@ def test_a_likeness_is_a_module_without_a_place() -> None:
         assert isinstance(likeness.Anything, type)
         with pytest.raises(AttributeError):
             likeness.__path__  # noqa: B018 - asking is the test
+
+
+@pytest.mark.usefixtures("_client")
+def test_what_is_absent_cannot_be_imported_until_the_block_ends() -> None:
+    """A library that can do without it does; who wants it afterwards gets it."""
+    with pytest.raises(ImportError, match="some_client"), Absent("some_client"):
+        importlib.import_module("some_library")
+    assert importlib.import_module("some_library").ask() is None
+    with Absent("some_client"):
+        assert importlib.import_module("some_client").Answer() is not None
+
+
+def test_our_json_library_is_whole_without_the_back_ports_it_looks_for() -> None:
+    """Python has all it takes from them; loading them takes as long as loading it."""
+    code = (
+        "import sys\n"
+        "from agent_relay.domain.loading import Absent\n"
+        "with Absent('typing_extensions'):\n"
+        "    from agent_relay.logic.transcripts.usage.codex_plain import read_plain_context\n"
+        "    from agent_relay.logic.transcripts.usage import claude, codex, gemini\n"
+        "from agent_relay.logic.transcripts.usage.marks import Memory\n"
+        'line = b\'{"timestamp":"2026-11-20T10:00:00Z","type":"turn_context","payload":{"model":"m"}}\'\n'
+        "memory = Memory()\n"
+        "read_plain_context(line, memory)\n"
+        "print(memory.model, memory.at, 'typing_extensions' in sys.modules, 'inspect' in sys.modules)\n"
+        "import typing_extensions\n"
+        "print(typing_extensions.Annotated[int, 1] is not None)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tree.CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "m 1795168800000 False False\nTrue\n"
 
 
 def test_garbage_is_looked_for_again_whatever_happens() -> None:

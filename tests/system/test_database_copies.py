@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.database_copies import copy_database
-from agent_relay.system.transcript_files import query_database
+from agent_relay.system.transcript_databases import query_database
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Literal
 from agent_relay.domain.session import State
 from agent_relay.logic.exporting.names import OTHER, label, shorten_path
 from agent_relay.logic.metrics.rates import Bill
-from agent_relay.logic.metrics.rows import Row
+from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.watching.view import View
 
 MOST_AGENTS = 32

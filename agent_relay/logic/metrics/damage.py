@@ -1,11 +1,11 @@
 """Lines of agents' records that cannot be read: a count without them may be too low."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(msgspec.Struct, frozen=True):
     """So many `lines` of one of the agent's files, last written at `at` (epoch in ms), cannot be read.
 
     A last line without its end is none of them: it may be being written.

@@ -1,8 +1,9 @@
 """The work of a session of ours: its legs, its waiting and its handoffs, as spans of time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from agent_relay.domain.state import State
 
@@ -14,8 +15,7 @@ LATE_MS = 10_000
 """What an agent wrote while it was being ended is still the leg's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """The session was in `state` from `begin` to `end`, with the leg `leg`, epoch in ms."""
 
     state: State
@@ -24,8 +24,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(msgspec.Struct, frozen=True):
     """A handoff that was done: begun by a limit or not, from what called for it to the successor at work."""
 
     from_leg: str
@@ -35,8 +34,7 @@ class Passing:
     is_failover: bool
 
 
-@dataclass(slots=True)
-class LegWork:
+class LegWork(msgspec.Struct):
     """One leg's time, epoch in ms, and the native sessions it has been at.
 
     `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
@@ -47,12 +45,11 @@ class LegWork:
     agent: str
     begin: int
     end: int
-    natives: list[str] = field(default_factory=list)
-    limits: list[int] = field(default_factory=list)
+    natives: list[str] = msgspec.field(default_factory=list)
+    limits: list[int] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class SessionWork:
+class SessionWork(msgspec.Struct):
     """One session of ours as its journal tells it; one that `is_under_way` changes as time passes."""
 
     session: str

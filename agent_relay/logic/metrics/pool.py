@@ -1,7 +1,6 @@
 """Puts the marks of all transcripts of one agent together, so that what several of them tell counts once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
@@ -13,18 +12,17 @@ _DEPTH = 64
 _get_moment, _get_session = attrgetter("at"), attrgetter("session")
 
 
-@dataclass(slots=True)
-class Native:
+class Native(msgspec.Struct):
     """One native session of an agent with its subagents, each of its marks once and in order of time."""
 
     agent: str
     session: str
     cwd: str = ""
     parent: str = ""
-    used: list[Used] = field(default_factory=list)
-    prompts: list[Prompted] = field(default_factory=list)
-    failures: list[Failed] = field(default_factory=list)
-    changes: list[Changed] = field(default_factory=list)
+    used: list[Used] = msgspec.field(default_factory=list)
+    prompts: list[Prompted] = msgspec.field(default_factory=list)
+    failures: list[Failed] = msgspec.field(default_factory=list)
+    changes: list[Changed] = msgspec.field(default_factory=list)
 
 
 def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native]:

@@ -2,15 +2,15 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import add
+
+import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Used
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(msgspec.Struct, frozen=True):
     """US dollars for one token, in requests whose whole input is larger than `above` tokens."""
 
     above: int
@@ -32,8 +32,7 @@ They are the same all through a quarter of an hour.
 """
 
 
-@dataclass(slots=True)
-class Bill:
+class Bill(msgspec.Struct):
     """Tokens added up, and their cost.
 
     `unpriced` are the models without a known price, with the tokens they used; `cost` leaves those out.
@@ -46,8 +45,8 @@ class Bill:
     output: int = 0
     reasoning: int = 0
     answers: int = 0
-    unpriced: dict[str, int] = field(default_factory=dict)
-    paid: dict[Rate, list[int]] = field(default_factory=dict)
+    unpriced: dict[str, int] = msgspec.field(default_factory=dict)
+    paid: dict[Rate, list[int]] = msgspec.field(default_factory=dict)
 
     def add(self, used: Used, rates: Rates) -> None:
         """Take one answer in."""

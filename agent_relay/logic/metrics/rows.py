@@ -3,15 +3,17 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TypeVar
+
+import msgspec
 
 from agent_relay.domain.state import State
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Bill, Rates
+from agent_relay.logic.metrics.rates import Rates
+from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.metrics.turns import Turn, cut_turns
 from agent_relay.logic.transcripts.usage.marks import Used
 
@@ -22,8 +24,7 @@ QUARTER_MS = 900_000
 """Days in every zone, and prices, begin with a quarter of an hour."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True):
     """Whose work something was: a `session` and `leg` of ours, or `agent:native-id` for a user's own."""
 
     session: str
@@ -31,33 +32,7 @@ class Owner:
     agent: str
 
 
-@dataclass(slots=True)
-class Row:
-    """What one key of the table has come to; times in ms, `None` where nothing tells them.
-
-    `untold` counts legs that left no transcript we can read: what they used is not known.
-    """
-
-    key: str
-    bill: Bill = field(default_factory=Bill)
-    agents: list[str] = field(default_factory=list)
-    first: int = 0
-    last: int = 0
-    turns: int = 0
-    failed: int = 0
-    wall_ms: int | None = None
-    active_ms: int | None = None
-    waiting_ms: int | None = None
-    handoffs: int = 0
-    limits: int = 0
-    failovers_ms: list[int] = field(default_factory=list)
-    added: int = 0
-    removed: int = 0
-    untold: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What is asked: rows `by` what, since when (epoch in ms), of which agent (empty for all).
 
     `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
@@ -80,8 +55,8 @@ def sum_rows(
     table.add_works(works, {native.session for native in natives})
     for native in natives:
         table.add_native(native)
-    rows = sorted(table.rows.values(), key=lambda row: (row.first, row.key))
-    return rows, table.total
+    rows = sorted((row for row in table.rows.values() if row.key), key=lambda row: (row.first, row.key))
+    return rows, table.sum_up()
 
 
 class _Finder:
@@ -100,14 +75,21 @@ class _Finder:
 
 
 class _Table:
-    """Rows by key, and their total."""
+    """Rows by key; the one without a key is of what has no place in such rows."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
         self._legs: dict[str, list[tuple[Owner, LegWork]]] = {}
-        self._found: dict[tuple[str, bool, str], Sequence[Row]] = {}
+        self._found: dict[tuple[str, bool, str], Row | None] = {}
+        self._agents = list[str]()
         self.rows: dict[str, Row] = {}
-        self.total = Row("total")
+
+    def sum_up(self) -> Row:
+        """The row of everything."""
+        total = Row("total", agents=self._agents)
+        for row in self.rows.values():
+            total.merge(row)
+        return total
 
     def add_works(self, works: Sequence[SessionWork], told: AbstractSet[str]) -> None:
         """Take in what journals tell: time, limits, handoffs; `told` are the native sessions there are."""
@@ -124,17 +106,20 @@ class _Table:
                     self._legs.setdefault(native, []).append((owner, leg))
             for passing in work.passings:
                 owner = Owner(work.session, passing.leg, agents.get(passing.leg, ""))
-                for row in self._at(owner, passing.at):
+                row = self._at(owner, passing.at)
+                if row is not None:
                     row.handoffs += 1
                     if passing.is_failover:
                         row.failovers_ms.append(passing.took_ms)
 
     def _add_leg(self, owner: Owner, leg: LegWork, told: AbstractSet[str]) -> None:
         for at in leg.limits:
-            for row in self._at(owner, at):
+            row = self._at(owner, at)
+            if row is not None:
                 row.limits += 1
         if not any(native in told for native in leg.natives):
-            for row in self._at(owner, leg.end):
+            row = self._at(owner, leg.end)
+            if row is not None:
                 row.untold += 1
 
     def add_native(self, native: Native) -> None:
@@ -146,29 +131,32 @@ class _Table:
         turns = self._cut_runs(cut_turns(native, limits), find)
         self._add_answers(answers)
         for change in native.changes:
-            for row in self._at(find(change.at), change.at):
+            row = self._at(find(change.at), change.at)
+            if row is not None:
                 row.added += change.added
                 row.removed += change.removed
         self._add_turns(turns, find.own)
         times = [(run[0].at, run[-1].at) for owner, run in answers if owner is find.own]
         times += [(run[0].at, run[-1].at) for owner, run in turns if owner is find.own]
         for begin, end in self._find_own_time(native, find, times):
-            for row in self._at(find.own, begin):
+            row = self._at(find.own, begin)
+            if row is not None:
                 row.wall_ms = (row.wall_ms or 0) + end - begin
 
     def _add_answers(self, runs: Sequence[tuple[Owner, Sequence[Used]]]) -> None:
         by_model = self._question.by == "model"
         for owner, answers in runs:
-            bill, first, model = Bill(), answers[0].at, answers[0].model
-            bill.add_all(answers, self._question.rates(model, first))
-            for row in self._at(owner, first, last=answers[-1].at, model=model if by_model else ""):
-                row.bill.merge(bill)
+            first, model = answers[0].at, answers[0].model
+            row = self._at(owner, first, last=answers[-1].at, model=model if by_model else "")
+            if row is not None:
+                row.bill.add_all(answers, self._question.rates(model, first))
 
     def _add_turns(self, runs: Sequence[tuple[Owner, Sequence[Turn]]], own: Owner) -> None:
         by_model = self._question.by == "model"
         for owner, turns in runs:
             first, model = turns[0].at, turns[0].model
-            for row in self._at(owner, first, last=turns[-1].at, model=model if by_model else ""):
+            row = self._at(owner, first, last=turns[-1].at, model=model if by_model else "")
+            if row is not None:
                 row.turns += len(turns)
                 row.failed += sum(turn.is_failed for turn in turns)
                 if owner is own:
@@ -177,7 +165,8 @@ class _Table:
     def _add_span(self, work: SessionWork, agent: str, span: Span) -> None:
         owner = Owner(work.session, span.leg, agent)
         for begin, end in self._split(max(span.begin, self._question.since), span.end):
-            for row in self._at(owner, begin):
+            row = self._at(owner, begin)
+            if row is not None:
                 length = end - begin
                 row.wall_ms = (row.wall_ms or 0) + length
                 row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
@@ -232,35 +221,33 @@ class _Table:
             begin = high
         yield begin, end
 
-    def _at(self, owner: Owner, at: int, *, last: int = 0, model: str = "") -> Sequence[Row]:
-        """The row something belongs to, and the total; none where it was not asked for.
+    def _at(self, owner: Owner, at: int, *, last: int = 0, model: str = "") -> Row | None:
+        """The row something belongs to; none where it was not asked for.
 
         What goes on until `last` does so within a quarter of an hour; what nothing dates, at 0, moves no
         row's moments.
         """
         if at < self._question.since:
-            return ()
+            return None
         key = self._name(owner, at, model)
         known = owner.agent, owner.session == owner.leg, key
-        rows = self._found.get(known)
-        if rows is None:
-            rows = self._found[known] = self._find(owner, key)
-        last = last or at
-        for row in rows:
+        row = self._found[known] if known in self._found else self._find(known)
+        if row is not None:
             if at and (not row.first or at < row.first):
                 row.first = at
-            row.last = max(row.last, last)
-        return rows
+            row.last = max(row.last, last or at)
+        return row
 
-    def _find(self, owner: Owner, key: str) -> Sequence[Row]:
-        is_own = owner.session == owner.leg
-        if self._question.agent not in ("", owner.agent) or (is_own and self._question.is_ours_only):
-            return ()
-        rows = [self.total, self.rows.setdefault(key, Row(key))] if key else [self.total]
-        for row in rows:
-            if owner.agent and owner.agent not in row.agents:
-                row.agents.append(owner.agent)
-        return rows
+    def _find(self, known: tuple[str, bool, str]) -> Row | None:
+        agent, is_own, key = known
+        row = None
+        if self._question.agent in ("", agent) and not (is_own and self._question.is_ours_only):
+            row = self.rows.setdefault(key, Row(key))
+            for agents in (self._agents, row.agents):
+                if agent and agent not in agents:
+                    agents.append(agent)
+        self._found[known] = row
+        return row
 
     def _name(self, owner: Owner, at: int, model: str) -> str:
         """The key of the row; empty for what has no place in such rows."""

@@ -5,8 +5,9 @@ import glob
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+import msgspec
 
 from agent_relay.domain.errors import ConfigurationError
 
@@ -18,18 +19,16 @@ _FORM = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LegPlace:
+class LegPlace(msgspec.Struct, frozen=True):
     """One leg as its sources need it: `values` by placeholder name, `environ` as the agent sees it."""
 
     leg_id: str
     started_at: datetime
     values: Mapping[str, str]
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PathPattern:
+class PathPattern(msgspec.Struct, frozen=True):
     """An absolute path, or a glob in which only the adapter's own stars are wild."""
 
     text: str

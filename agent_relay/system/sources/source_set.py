@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+
+import msgspec
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
@@ -82,7 +84,7 @@ class SourceSet:
         leg = self._legs.get(leg_id)
         if leg is None:
             return
-        leg.place = replace(leg.place, values={**leg.place.values, **values})
+        leg.place = msgspec.structs.replace(leg.place, values={**leg.place.values, **values})
         for reader in leg.readers:
             reader.update(leg.place)
         for stream in leg.streams:

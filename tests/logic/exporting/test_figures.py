@@ -6,7 +6,7 @@ from decimal import Decimal
 from agent_relay.domain.watch_event import Rest, WindowUsed
 from agent_relay.logic.exporting.figures import Figure, build_figures
 from agent_relay.logic.metrics.rates import Bill, Rate
-from agent_relay.logic.metrics.rows import Row
+from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.transcripts.usage.marks import Used
 from agent_relay.logic.watching.live import Live
 from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view

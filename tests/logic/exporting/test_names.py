@@ -10,7 +10,7 @@ from agent_relay.logic.exporting.figures import build_figures
 from agent_relay.logic.exporting.hook_event import build_hook_event
 from agent_relay.logic.exporting.names import label, shorten_path
 from agent_relay.logic.metrics.rates import Bill
-from agent_relay.logic.metrics.rows import Row
+from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.transcripts.usage.marks import Used
 from agent_relay.logic.watching.live import Live
 from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view

@@ -10,7 +10,8 @@ from agent_relay.logic.metrics.chain import find_chain
 from agent_relay.logic.metrics.legs import LegWork, Passing, SessionWork, Span
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Rate
-from agent_relay.logic.metrics.rows import Question, Row, sum_rows
+from agent_relay.logic.metrics.row import Row
+from agent_relay.logic.metrics.rows import Question, sum_rows
 from agent_relay.logic.metrics.turns import Turn, cut_turns
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Prompted, Used
 

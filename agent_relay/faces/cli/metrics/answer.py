@@ -12,11 +12,12 @@ from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.logic.metrics.by import KNOWN, By
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import keep_report
-from agent_relay.system.metrics import Wanted, gather_metrics
+from agent_relay.system.metrics import Gathered, Wanted, gather_metrics
 from agent_relay.system.metrics_looked import Looked
 from agent_relay.system.usage_crew import count_hands
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
+_answered: list[Gathered] = []
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
 
@@ -35,6 +36,8 @@ def answer(asked: Asked, words: list[str]) -> None:
         get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
         cwd=os.getcwd(), environ=environ, now=now, hands=count_hands(), meanwhile=_load,
     )  # fmt: skip
+    # It goes with the process, at once: taking hundreds of thousands of marks apart takes a while.
+    _answered.append(gathered)
     from agent_relay.faces.cli.metrics.report import tell
 
     text = tell(asked, gathered, by, since_ms, now)

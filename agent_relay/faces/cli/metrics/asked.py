@@ -1,13 +1,12 @@
 """What is asked of `agent-relay metrics`, in the words nearly everybody says it with; loads no library."""
 
-from dataclasses import dataclass
+import msgspec
 
 _FLAGS = ("--chain", "--all", "--json", "--csv")
 _VALUES = ("--by", "--since", "--agent")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What was asked; each word under the name the command's function has for it."""
 
     session: str = ""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.domain.loading import Calmly
+from agent_relay.domain.loading import Absent, Calmly
 from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import find_report
@@ -21,7 +21,8 @@ def run(words: list[str]) -> int:
 
 def _answer_anew(words: list[str]) -> int:
     """The exit status. Words understood here need no typer, which is as dear as all the answer needs."""
-    with Calmly():
+    # msgspec takes from it what Python has, too, and it is as dear to load as all of msgspec.
+    with Calmly(), Absent("typing_extensions"):
         from agent_relay.faces.cli.metrics.answer import answer
         from agent_relay.faces.cli.metrics.asked import parse_plain
     asked = parse_plain(words)

@@ -2,23 +2,23 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
+
+import msgspec
 
 from agent_relay.faces.cli.metrics.table import drop_empty, get_width, is_plain_output, render_tables
 from agent_relay.faces.cli.metrics.view import COLUMNS, HEADERS, build_row, list_cells
 from agent_relay.faces.cli.printing import print_lines
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_count
-from agent_relay.logic.metrics.rows import Row
+from agent_relay.logic.metrics.row import Row
 from agent_relay.system.metrics import Gathered
 
 _BAR_WIDTH = 30
 _SHOWN_PROBLEMS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """Rows with their labels by key, their total, what they were made of, and where prices are from.
 
     With `is_all` they are about this machine, else about where the command runs, or about one session.

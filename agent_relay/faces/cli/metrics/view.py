@@ -7,7 +7,7 @@ from agent_relay.faces.cli.metrics.table import NOTHING
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.figures import render_cost, render_count, render_span
 from agent_relay.logic.metrics.legs import SessionWork
-from agent_relay.logic.metrics.rows import Row
+from agent_relay.logic.metrics.row import Row
 
 COLUMNS = (
     "key", "label", "agents", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
