@@ -26,15 +26,13 @@ class Block(Protocol):
 
 def iterate_spans(data: Block) -> Iterator[Span]:
     """Start and end (without the line feed) of every line that is not too long to be a record."""
-    find = data.find
-    start, size = 0, len(data)
-    while start < size:
-        end = find(b"\n", start)
-        if end < 0:
-            end = size
+    find, start = data.find, 0
+    while (end := find(b"\n", start)) >= 0:
         if start < end <= start + LINE_BYTES:
             yield start, end
         start = end + 1
+    if start < len(data) <= start + LINE_BYTES:
+        yield start, len(data)
 
 
 def has_near_ends(data: Block, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
