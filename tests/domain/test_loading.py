@@ -99,6 +99,7 @@ def test_our_json_library_is_whole_without_the_back_ports_it_looks_for() -> None
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tree.CHECKOUT,
+        env={},
         capture_output=True,
         text=True,
         timeout=60,

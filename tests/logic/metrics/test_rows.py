@@ -204,6 +204,8 @@ def test_a_leg_without_a_transcript_is_not_free() -> None:
     rows, total = sum_rows([_work()], _natives()[:1], _ask("leg"))
     assert {row.key: row.untold for row in rows} == {"one:n1": 0, "a": 0, "b": 1}
     assert total.untold == 1
+    _, total = sum_rows([_work()], _natives()[:1], _ask("leg", agent="one"))
+    assert total.untold == 0
 
 
 def test_a_turn_is_of_the_first_model_that_is_named() -> None:
@@ -259,3 +261,12 @@ def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -
     works, found = find_chain([work], natives, *begins)
     assert len(works) == expected
     assert found == ([later, fork, parent] if expected else [other])
+
+
+def test_of_one_agent_only_what_was_handed_to_it_counts() -> None:
+    """The failover was to the other one, and the limit this one's."""
+    rows, total = _rows("leg", agent="one")
+    assert [(row.key, row.handoffs, row.failovers_ms) for row in rows] == [("one:n1", 0, []), ("a", 1, [])]
+    assert (total.handoffs, total.failovers_ms, total.agents) == (1, [], ["one"])
+    _, total = _rows("leg", agent="two")
+    assert (total.handoffs, total.failovers_ms, total.limits) == (1, [6000], 0)
