@@ -9,6 +9,9 @@ import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Used
 
+UNNAMED = "unknown"
+"""What a model is called that no record names."""
+
 
 class Rate(msgspec.Struct, frozen=True):
     """US dollars for one token, in requests whose whole input is larger than `above` tokens."""
@@ -88,7 +91,7 @@ class Bill(msgspec.Struct):
         if rate is not None:
             self._pay(rate, [new, cached, written - long, long, output])
         else:
-            name = answers[0].model or "unknown"
+            name = answers[0].model or UNNAMED
             self.unpriced[name] = self.unpriced.get(name, 0) + new + cached + written + output
 
     def _pay(self, rate: Rate, counts: Sequence[int]) -> None:

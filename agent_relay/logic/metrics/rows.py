@@ -12,7 +12,7 @@ from agent_relay.domain.state import State
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Rates
+from agent_relay.logic.metrics.rates import UNNAMED, Rates
 from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.metrics.turns import Turn, cut_turns
 from agent_relay.logic.transcripts.usage.marks import Used
@@ -147,7 +147,8 @@ class _Table:
         by_model = self._question.by == "model"
         for owner, answers in runs:
             first, model = answers[0].at, answers[0].model
-            row = self._at(owner, first, last=answers[-1].at, model=model if by_model else "")
+            named = (model or UNNAMED) if by_model else ""
+            row = self._at(owner, first, last=answers[-1].at, model=named)
             if row is not None:
                 row.bill.add_all(answers, self._question.rates(model, first))
 

@@ -105,6 +105,15 @@ def test_rows_by_model_hold_answers_and_turns_only() -> None:
     assert total.handoffs == 2
 
 
+def test_answers_of_a_model_nobody_names_have_a_row_of_their_own() -> None:
+    """What the total has and no row has looks lost: 10 of m and 7 of nobody knows what are 17."""
+    native = Native("one", "n1", "/w")
+    native.used = [Used("u1", HOUR, "n1", "m", input=10), Used("u2", HOUR + 1, "n1", "", input=7)]
+    rows, total = sum_rows([], [native], _ask("model"))
+    assert {row.key: (row.bill.tokens, row.bill.answers) for row in rows} == {"m": (10, 1), "unknown": (7, 1)}
+    assert total.bill.tokens == 17
+
+
 def test_answers_of_one_quarter_of_an_hour_are_each_their_models_and_their_legs() -> None:
     """They are priced together, by model, owner and size: no row has another one's tokens or moments.
 
