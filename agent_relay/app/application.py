@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from agent_relay.app.chatting import build_chat_handlers
 from agent_relay.app.evidence import Evidence
-from agent_relay.app.ground import Ground, find_local_zone
+from agent_relay.app.ground import Ground
 from agent_relay.app.handlers import build_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
@@ -21,6 +21,7 @@ from agent_relay.system.clock import Clock
 from agent_relay.system.folders import Folders
 from agent_relay.system.followed_config import FollowedConfig
 from agent_relay.system.legs import sweep_unmade
+from agent_relay.system.local_zone import LocalZone
 from agent_relay.system.removing import sweep_unfinished
 
 
@@ -67,7 +68,7 @@ def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:
         teller=teller,
         adapters=load_adapters(folders),
         read_config=FollowedConfig(folders.config).get,
-        zone=find_local_zone(clock.now()),
+        zone=LocalZone(),
         evidence=Evidence(_report),
         report=_report,
     )

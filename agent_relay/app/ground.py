@@ -5,7 +5,7 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -139,8 +139,3 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         scope=rest.scope if rest else "",
         capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
     )
-
-
-def find_local_zone(now: datetime) -> tzinfo:
-    """The machine's zone."""
-    return now.astimezone().tzinfo or now.tzinfo or ZoneInfo("UTC")

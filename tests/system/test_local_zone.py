@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.logic.metrics.spent import find_day
+from agent_relay.logic.resets import find_reset
 from agent_relay.system.local_zone import LocalZone
 
 
@@ -54,3 +55,21 @@ def test_a_moment_goes_into_the_zone_and_back_also_in_the_hour_that_comes_twice(
     ]  # fmt: skip
     assert [one.astimezone(UTC) for one in local] == moments
     assert (zone.utcoffset(None), zone.tzname(None)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "expected"),
+    [
+        ("resets 3pm", "2026-10-27T12:00", "2026-10-27T14:00"),
+        ("resets Oct 27, 3pm", "2026-10-24T12:00", "2026-10-27T14:00"),
+        ("resets 3pm", "2026-10-24T12:00", "2026-10-24T13:00"),
+    ],
+)
+def test_a_clock_time_of_a_reset_is_read_with_the_offset_of_its_own_day(
+    text: str, said: str, expected: str
+) -> None:
+    """A limit of a week told in summer ends in winter; an agent must not rest an hour too short."""
+    at = datetime.fromisoformat(said).replace(tzinfo=UTC)
+    found = find_reset(text, ("date-clock", "clock"), at=at, zone=LocalZone())
+    assert found is not None
+    assert found.astimezone(UTC) == datetime.fromisoformat(expected).replace(tzinfo=UTC)

@@ -21,6 +21,7 @@ from agent_relay.logic.playback import Timing, keep_best, play
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.evidence import read_evidence
+from agent_relay.system.local_zone import LocalZone
 from agent_relay.system.recording import read_recording
 from agent_relay.system.rules import load_rules
 
@@ -188,7 +189,7 @@ def _parse_moment(text: str) -> datetime:
 
 def _parse_zone(name: str) -> tzinfo:
     if not name:
-        return datetime.now().astimezone().tzinfo or UTC
+        return LocalZone()
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -6,7 +6,6 @@ import os
 import select
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Annotated, NoReturn
 
 import typer
@@ -24,6 +23,7 @@ from agent_relay.faces.cli.watch.lines import LineLog, is_fancy_terminal, print_
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+from agent_relay.system.local_zone import LocalZone
 
 
 def run(words: list[str]) -> int:
@@ -55,7 +55,7 @@ def watch(
         return 0
     if (session and everything) or (web and (as_json or not follow)) or (port and not web):
         raise WrongUseError("watch: these options do not go together", hint="See: agent-relay watch --help")
-    zone = datetime.now(UTC).astimezone().tzinfo or UTC
+    zone = LocalZone()
     watched = _choose(session, is_all=everything)
     watcher = Watcher(get_folders(), watched, zone=zone)
     loop = WatchLoop(get_folders(), watcher, watched, environ=os.environ)
