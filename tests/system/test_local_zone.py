@@ -73,3 +73,19 @@ def test_a_clock_time_of_a_reset_is_read_with_the_offset_of_its_own_day(
     found = find_reset(text, ("date-clock", "clock"), at=at, zone=LocalZone())
     assert found is not None
     assert found.astimezone(UTC) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+def test_a_day_that_begins_at_one_o_clock_takes_no_hour_of_the_day_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where clocks go forward at midnight there is no 00:00: Saturday ends when Sunday's 01:00 begins.
+
+    In the last hour of that Saturday a budget of the day would have ended already, and count nothing more.
+    """
+    monkeypatch.setenv("TZ", "<-04>4<-03>,M9.1.6/24,M4.1.6/24")
+    time.tzset()
+    saturday = find_day(datetime(2026, 9, 6, 3, 30, tzinfo=UTC), LocalZone())
+    sunday = find_day(datetime(2026, 9, 6, 4, 30, tzinfo=UTC), LocalZone())
+    change = datetime(2026, 9, 6, 4, tzinfo=UTC)
+    assert (saturday.name, saturday.end.astimezone(UTC)) == ("2026-09-05", change)
+    assert (sunday.name, sunday.begin.astimezone(UTC)) == ("2026-09-06", change)

@@ -143,6 +143,20 @@ def test_rows_by_day_since_and_agent_choose(world: World) -> None:
     assert "Nothing was used here." in world.run("metrics", "--since", "0h").out
 
 
+def test_since_a_day_without_a_midnight_leaves_out_the_hour_before_it(tmp_path: os.PathLike[str]) -> None:
+    """Where clocks go from Saturday's 24:00 to Sunday's 01:00, Sunday begins at 04:00 UTC, not at 03:00."""
+    world = create_world(f"{tmp_path}")
+    moments = ["2026-09-06T03:30:00Z", "2026-09-06T04:00:00Z"]
+    rows = [_answer(f"m{number}", at, "own", "/w") for number, at in enumerate(moments)]
+    _write(f"{world.home}/.claude/projects/w/own.jsonl", *rows)
+    zone = {"TZ": "<-04>4<-03>,M9.1.6/24,M4.1.6/24"}
+    words = ("metrics", "--all", "--by", "day", "--json")
+    days = _rows(json.loads(world.run_with(zone, *words).out))
+    assert {key: row["answers"] for key, row in days.items()} == {"2026-09-05": 1, "2026-09-06": 1}
+    late = _rows(json.loads(world.run_with(zone, *words, "--since", "2026-09-06").out))
+    assert {key: row["answers"] for key, row in late.items()} == {"2026-09-06": 1}
+
+
 def test_csv_has_the_fields_of_the_json(world: World) -> None:
     """One line a row under names that stay; a cell that a spreadsheet would compute is text."""
     _write(

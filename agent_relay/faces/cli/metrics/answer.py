@@ -73,7 +73,8 @@ def _parse_since(text: str, now: datetime) -> int:
     match = _SINCE.fullmatch(text)
     try:
         at = now - int(match[1]) * _UNITS[match[2]] if match else datetime.fromisoformat(text)
-        return to_ms(at if at.tzinfo else at.astimezone())
+        # One without a zone is local: unlike `astimezone`, its timestamp is right where midnight is skipped.
+        return to_ms(at)
     except (ValueError, OverflowError, OSError):
         raise WrongUseError(
             f"{text[:30]!r} is no time since when", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
