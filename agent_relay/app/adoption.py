@@ -2,11 +2,11 @@
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.wishes import OpenWish, is_on_its_way
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
-from agent_relay.system.native_sessions import find_native_sessions
+from agent_relay.system.native_sessions import Found, find_native_sessions
 
 _LOOKED_AT = 500
 """How many of an agent's sessions a name is looked for among, newest first."""
@@ -15,21 +15,29 @@ _LOOKED_AT = 500
 def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
     """The native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
 
-    Raises WrongUseError where it has none, or not exactly one of that name.
+    Raises WrongUseError where it has none, or not exactly one of that name; RelayError where one that might
+    be the newest cannot be read.
     """
     agent, wanted = wish.source, wish.native
     spec = ground.get_adapter(agent).adapter.transcript
-    found: list[NativeSession] = []
+    found = Found((), ())
     if spec is not None:
         home = wish.environ.get("HOME", "")
         limit = _LOOKED_AT if wanted else 1
         found = find_native_sessions(spec, cwd=wish.cwd, home=home, environ=wish.environ, limit=limit)
-    if not found:
+    if found.unread and not found.sessions:
+        raise found.unread[0]
+    if found.unread and not wanted:
+        raise RelayError(
+            f"{agent}'s newest session in {wish.cwd} cannot be told: {found.unread[0].sentence}",
+            hint=f"Name one, --from {agent}:ID; see: agent-relay sessions --native",
+        )
+    if not found.sessions:
         raise WrongUseError(
             f"{agent} has no session of its own in {wish.cwd}", hint="Leave out --from to start one"
         )
-    exact = [native for native in found if wanted and native.native_id == wanted]
-    named = exact or [native for native in found if _is_named(native.native_id, wanted)]
+    exact = [native for native in found.sessions if wanted and native.native_id == wanted]
+    named = exact or [native for native in found.sessions if _is_named(native.native_id, wanted)]
     if len(named) != 1:
         what = f"{len(named)} sessions" if named else "no session"
         raise WrongUseError(

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 
 from agent_relay.domain.adapter import Transcript
-from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.logic.transcripts.lines import parse_moment
 from agent_relay.logic.transcripts.shape import Peek, Reader
@@ -26,6 +27,14 @@ _ROUNDING_S = 1.0
 _TITLE_LENGTH = 200
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`sessions`, newest first; `unread` says why others that might stand among them cannot be read."""
+
+    sessions: tuple[NativeSession, ...]
+    unread: tuple[RelayError, ...]
+
+
 def find_transcript(
     spec: Transcript,
     *,
@@ -39,46 +48,42 @@ def find_transcript(
 
     Raises RelayError where there is none, and one that it might be cannot be read.
     """
-    found = _iterate_sessions(spec, native_id, cwd=cwd, since=since, home=home, environ=environ)
-    try:
-        session = next(found, None)
-    except RelayError:
-        session = _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
-        if session is None:
-            raise
-    return session or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+    closed = list[RelayError]()
+    found = _iterate_sessions(spec, native_id, closed, cwd=cwd, since=since, home=home, environ=environ)
+    session = next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+    if session is None and closed:
+        raise closed[0]
+    return session
 
 
 def find_native_sessions(
     spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
-) -> list[NativeSession]:
-    """The newest sessions of `cwd`, newest first.
-
-    Raises RelayError where there is none, and one that it might be cannot be read.
-    """
-    found = _iterate_sessions(spec, "", cwd=cwd, since=None, home=home, environ=environ)
-    return list(islice(found, limit))
+) -> Found:
+    """The newest sessions of `cwd`, and what could not be read while they were looked for."""
+    closed = list[RelayError]()
+    found = _iterate_sessions(spec, "", closed, cwd=cwd, since=None, home=home, environ=environ)
+    return Found(tuple(islice(found, limit)), tuple(closed))
 
 
 def _iterate_sessions(
     spec: Transcript,
     native_id: str,
+    closed: list[RelayError],
     *,
     cwd: str,
     since: datetime | None,
     home: str,
     environ: Mapping[str, str],
 ) -> Iterator[NativeSession]:
+    """The sessions asked for, newest first; why one before them cannot be read is added to `closed`."""
     reader = get_reader(spec.reader)
     place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
     pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
     paths = [] if pattern is None else list(pattern.find())
-    closed = list[RelayError]()
     if reader.tables is not None:
         found = _iterate_rows(reader, paths, closed)
     else:
         found = _iterate_files(reader, paths, native_id, cwd, closed)
-    is_empty = True
     for session in found:
         if native_id and session.native_id != native_id:
             continue
@@ -88,10 +93,7 @@ def _iterate_sessions(
             if native_id:
                 continue
             break  # they come newest first
-        is_empty = False
         yield session
-    if is_empty and closed:
-        raise closed[0]
 
 
 def _find_deleted(
@@ -140,10 +142,8 @@ def _iterate_rows(reader: Reader, paths: list[str], closed: list[RelayError]) ->
     for _, path in list_newest(paths, PEEKED_FILES):
         try:
             rows = list_rows(path, reader.tables)
-        except UntrustedDataError:
-            continue  # a database of another kind
         except RelayError as error:
-            closed.append(error)
+            closed += [] if _is_of_another_kind(error) else [error]
             continue
         for row in rows:
             changed_at = parse_moment(row.get(columns["updated"]))
@@ -154,6 +154,14 @@ def _iterate_rows(reader: Reader, paths: list[str], closed: list[RelayError]) ->
             cwd = str(row.get(columns["cwd"]) or "")
             if changed_at is not None:
                 yield _build_session(peek, path, cwd, changed_at)
+
+
+def _is_of_another_kind(error: RelayError) -> bool:
+    """Whether a database is whole, and holds no sessions: what was asked of it is not in there."""
+    import sqlite3
+
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode == sqlite3.SQLITE_ERROR
 
 
 def _build_session(peek: Peek, path: str, cwd: str, changed_at: datetime) -> NativeSession:

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import PacketSaved
 from agent_relay.domain.session import Leg, State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
@@ -111,6 +111,29 @@ def test_an_adopted_session_of_last_week_is_read(world: RelayWorld) -> None:
     text = f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].text_path}"
     with open(text, encoding="utf-8") as file:
         assert "paint the shed" in file.read()
+
+
+def test_older_work_is_not_taken_for_the_newest_where_that_cannot_be_read(world: RelayWorld) -> None:
+    """A successor would go on with what was done last week; whoever means that names it."""
+    session = begin(world)
+    say(world, session, "paint the shed")
+    finish_turn(world, session)
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    kept = f"{world.home}/.demo-agent/demo"
+    (name,) = os.listdir(kept)
+    os.utime(f"{kept}/{name}", (1_700_000_000, 1_700_000_000))
+    os.makedirs(f"{kept}/newer.jsonl")
+    with pytest.raises(RelayError) as refused:
+        world.open("understudy", **{"from": "demo", "new": True})
+    assert refused.value.sentence == (
+        f"demo's newest session in {world.project} cannot be told: "
+        f"cannot read the transcript {kept}/newer.jsonl: Is a directory"
+    )
+    assert refused.value.hint == "Name one, --from demo:ID; see: agent-relay sessions --native"
+    chosen = f"demo:{os.path.splitext(name)[0]}"
+    adopted = str(world.open("understudy", **{"from": chosen, "new": True})["session"])
+    world.wait_for(adopted, has_taken_over, "the understudy took over")
 
 
 def test_an_adopted_session_its_own_agent_goes_on_with_keeps_its_past(world: RelayWorld) -> None:

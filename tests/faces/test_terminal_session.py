@@ -182,6 +182,18 @@ def test_a_session_of_the_agents_own_is_offered(terminals: Terminals) -> None:
     child.expect_exact("understudy goes on")
 
 
+def test_what_cannot_be_read_is_told_of_beside_what_is_offered(terminals: Terminals) -> None:
+    """Yes to what is shown would be yes to older work."""
+    _work_without_relay(terminals)
+    closed = f"{terminals.world.home}/agents/demo/newer.jsonl"
+    os.makedirs(closed)
+    child = terminals.open("understudy")
+    child.expect_exact(
+        f"a session of demo's is left out: cannot read the transcript {closed}: Is a directory"
+    )
+    child.expect_exact("demo has a session of its own here")
+
+
 def test_an_offer_that_is_not_taken_starts_a_new_session(terminals: Terminals) -> None:
     """Enter alone must not adopt anything."""
     _work_without_relay(terminals)

@@ -9,7 +9,7 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.native_sessions import find_native_sessions
+from agent_relay.system.native_sessions import Found, find_native_sessions
 from agent_relay.system.transcripts import read_facts
 
 _OPENCODE = Transcript(
@@ -44,12 +44,12 @@ def test_sessions_in_a_database_are_found_and_read(tmp_path: object) -> None:
     home = str(tmp_path)
     path = f"{home}/.local/share/opencode/opencode.db"
     _build_database(path)
-    sessions = find_native_sessions(_OPENCODE, cwd="/p", home=home, environ={})
+    sessions = find_native_sessions(_OPENCODE, cwd="/p", home=home, environ={}).sessions
     assert [(one.native_id, one.title) for one in sessions] == [
         ("ses_new", "title of ses_new"),
         ("ses_old", "title of ses_old"),
     ]
-    assert find_native_sessions(_OPENCODE, cwd="/q", home=home, environ={}) == []
+    assert find_native_sessions(_OPENCODE, cwd="/q", home=home, environ={}) == Found((), ())
     facts = read_facts("opencode-db", path, native_id="ses_old")
     assert [one.text for one in facts.conversation] == ["prompt of ses_old"]
     newest = read_facts("opencode-db", path)
@@ -122,6 +122,19 @@ def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
     database.close()
     with pytest.raises(UntrustedDataError, match="no such table"):
         read_facts("opencode-db", path)
-    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == []
+    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
     with pytest.raises(RelayError, match="cannot read the transcript"):
         read_facts("opencode-db", f"{tmp_path}/none.db")
+
+
+def test_a_database_that_is_torn_is_told_of(tmp_path: object) -> None:
+    """It held sessions once: who asks for them must not hear that there never were any."""
+    path = f"{tmp_path}/.local/share/opencode/opencode.db"
+    _build_database(path)
+    with open(path, "r+b") as file:
+        file.seek(16)
+        file.write(b"\xff" * 4096)
+    found = find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={})
+    assert found.sessions == ()
+    (error,) = found.unread
+    assert error.sentence.startswith(f"cannot read sessions from {path}: ")

@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.domain.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.system.native_sessions import find_native_sessions, find_transcript
+from agent_relay.system.native_sessions import Found, find_native_sessions, find_transcript
 from agent_relay.system.transcript_files import read_beginning
 from agent_relay.system.transcripts import read_facts
 
@@ -64,7 +64,7 @@ def test_the_newest_session_of_the_folder_is_found(tmp_path: object) -> None:
     _write(f"{folder}/-q/other.jsonl", _claude_row("other", "/q", "other"), at=1_800_000_900)
     _write(f"{folder}/-p/empty.jsonl", {"type": "mode"}, at=1_800_000_950)
     environ = {"CLAUDE_CONFIG_DIR": f"{home}/conf"}
-    sessions = find_native_sessions(_CLAUDE, cwd="/p", home=home, environ=environ)
+    sessions = find_native_sessions(_CLAUDE, cwd="/p", home=home, environ=environ).sessions
     assert [one.native_id for one in sessions] == ["new", "old"]
     assert sessions[0].changed_at == datetime.fromtimestamp(1_800_000_500, UTC)
     since = datetime.fromtimestamp(1_800_000_300, UTC)
@@ -86,8 +86,8 @@ def test_a_folder_reached_through_a_link_is_the_same_folder(tmp_path: object) ->
 
 def test_no_session_is_no_error(tmp_path: object) -> None:
     """An agent that never ran here has no folder at all."""
-    assert find_native_sessions(_CLAUDE, cwd="/p", home=str(tmp_path), environ={}) == []
-    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == []
+    assert find_native_sessions(_CLAUDE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
+    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
 
 
 def test_a_working_folder_may_stand_in_a_file_beside_the_sessions(tmp_path: object) -> None:
@@ -98,9 +98,9 @@ def test_a_working_folder_may_stand_in_a_file_beside_the_sessions(tmp_path: obje
     _write(f"{home}/.gemini/tmp/proj/chats/session-1-12345678.jsonl", header, prompt)
     with open(f"{home}/.gemini/tmp/proj/.project_root", "w", encoding="utf-8") as file:
         file.write("/p")
-    [session] = find_native_sessions(_GEMINI, cwd="/p", home=home, environ={})
+    [session] = find_native_sessions(_GEMINI, cwd="/p", home=home, environ={}).sessions
     assert (session.native_id, session.cwd, session.title) == ("12345678-x", "/p", "hello")
-    assert find_native_sessions(_GEMINI, cwd="/q", home=home, environ={}) == []
+    assert find_native_sessions(_GEMINI, cwd="/q", home=home, environ={}) == Found((), ())
     found = find_transcript(_GEMINI, native_id="12345678-x", cwd="/p", home=home, environ={})
     assert found is not None
     assert read_facts("gemini-jsonl", found.path).cwd == "/p"
@@ -245,11 +245,18 @@ def test_a_session_that_is_there_and_cannot_be_read_is_not_taken_for_none(tmp_pa
     why = rf"cannot read the transcript {folder}/aaa.jsonl: Is a directory"
     with pytest.raises(RelayError, match=why):
         find_transcript(_CLAUDE, native_id="aaa", cwd="/p", home=home, environ={})
-    with pytest.raises(RelayError, match=why):
-        find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={})
+    found = find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={})
+    assert found.sessions == ()
+    assert [error.sentence for error in found.unread] == [why]
     assert find_transcript(_CLAUDE, native_id="zzz", cwd="/p", home=home, environ={}) is None
-    path = _write(f"{folder}/bbb.jsonl", _claude_row("bbb", "/p", "other"))
-    assert [one.path for one in find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={})] == [path]
+    os.utime(f"{folder}/aaa.jsonl", (1_700_000_001, 1_700_000_001))
+    path = _write(f"{folder}/bbb.jsonl", _claude_row("bbb", "/p", "other"), at=1_700_000_000)
+    found = find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={}, limit=1)
+    assert [one.path for one in found.sessions] == [path]
+    assert [error.sentence for error in found.unread] == [why]
+    os.utime(path, (1_700_000_002, 1_700_000_002))
+    found = find_native_sessions(_CLAUDE, cwd="/p", home=home, environ={}, limit=1)
+    assert ([one.path for one in found.sessions], found.unread) == ([path], ())
 
 
 def test_a_session_whose_file_cannot_be_read_is_found_in_the_log_of_prompts(tmp_path: object) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.ids import AgentName
+from agent_relay.faces.cli.printing import warn
 from agent_relay.faces.cli.sessions_native import Native, list_natives, render_age
 from agent_relay.logic.launch import chooses_session
 from agent_relay.system.adapters import load_adapters
@@ -25,9 +26,12 @@ def offer(agent: str, words: Sequence[str], cwd: str, environ: Mapping[str, str]
     if asked is not None and chooses_session(asked.adapter.launch, words):
         return ""
     now = datetime.now(UTC)
-    recent = [native for native in list_natives(cwd, environ) if now - native.changed_at < RECENT]
+    found, unread = list_natives(cwd, environ)
+    recent = [native for native in found if now - native.changed_at < RECENT]
     if not recent:
         return ""
+    for one in unread:
+        warn(f"a session of {one.agent}'s is left out: {one.why}")
     chosen = _ask_for_one(recent[0], now) if len(recent) == 1 else _ask_for_any(recent[:_OFFERED], now)
     return chosen.word if chosen is not None else ""
 

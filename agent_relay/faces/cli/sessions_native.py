@@ -38,26 +38,37 @@ class Native:
         return f"{self.agent}:{self.native_id}"
 
 
-def list_natives(cwd: str, environ: Mapping[str, str]) -> list[Native]:
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What might be one of an agent's sessions here and cannot be read, with `why` in one sentence."""
+
+    agent: str
+    why: str
+
+
+def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[Native], list[Unread]]:
     """The native sessions of every agent in `cwd` that are no leg of a session of ours, newest first.
 
-    An agent whose sessions cannot be read is left out.
+    Beside them what cannot be read, and might be one of them.
     """
     root = find_near_root(cwd)
     known = _read_own_ids(root)
     found: list[Native] = []
+    unread: list[Unread] = []
     for name, loaded in load_adapters(get_folders(environ), root=root).items():
         spec = loaded.adapter.transcript
         if spec is None:
             continue
         try:
-            sessions = find_native_sessions(
+            own = find_native_sessions(
                 spec, cwd=cwd, home=environ.get("HOME", ""), environ=environ, limit=MOST
             )
-        except RelayError:
+        except RelayError as error:
+            unread.append(Unread(name, error.sentence))
             continue
-        found += [_build(name, native) for native in sessions if native.native_id not in known]
-    return sorted(found, key=lambda native: native.changed_at, reverse=True)
+        found += [_build(name, native) for native in own.sessions if native.native_id not in known]
+        unread += [Unread(name, error.sentence) for error in own.unread]
+    return sorted(found, key=lambda native: native.changed_at, reverse=True), unread
 
 
 def render_age(changed_at: datetime, now: datetime) -> str:
@@ -67,6 +78,11 @@ def render_age(changed_at: datetime, now: datetime) -> str:
         return f"{minutes} min"
     hours = minutes // 60
     return f"{hours} h" if hours < 48 else f"{hours // 24} days"  # noqa: PLR2004 - two days
+
+
+def build_unread_view(unread: list[Unread]) -> list[dict[str, object]]:
+    """One row each: agent, why."""
+    return [{"agent": one.agent, "why": plain(one.why)} for one in unread]
 
 
 def build_view(natives: list[Native], now: datetime) -> list[dict[str, object]]:

@@ -144,6 +144,24 @@ def test_nothing_to_list_is_said(world: World) -> None:
     assert _list(world) == []
 
 
+def test_a_session_that_cannot_be_read_is_told_of(world: World) -> None:
+    """Left out in silence it would look lost, and older work would be taken for the newest."""
+    _plant_claude(world, "aaa", "paint it", at=1_780_000_001)
+    closed = f"{world.home}/.claude/projects/-p/bbb.jsonl"
+    os.makedirs(closed)
+    done = world.run("sessions", "--native")
+    assert (done.status, len(done.out.splitlines())) == (0, 2)
+    why = f"cannot read the transcript {closed}: Is a directory"
+    assert done.err == f"agent-relay: a session of claude's is left out: {why}\n"
+    view = json.loads(world.run("sessions", "--native", "--json").out)
+    assert [row["from"] for row in view["sessions"]] == ["claude:aaa"]
+    assert view["unread"] == [{"agent": "claude", "why": why}]
+    os.unlink(f"{world.home}/.claude/projects/-p/aaa.jsonl")
+    assert world.run("sessions", "--native").out == (
+        "No agent has a session of its own here that can be read.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("age", "shown"),
     [
