@@ -43,8 +43,8 @@ def connect_or_start(
     """A greeted connection to the user's one daemon, started where none runs.
 
     `command` replaces what is started, for other applications of the same daemon. With `unless_stopped` none
-    is where one answers that it was stopped: DaemonStoppingError then. Raises DaemonUnreachableError where it
-    cannot be started or does not get ready within `limit_s`, and its own error where it says why not.
+    is where the last one was stopped on purpose: DaemonStoppingError then. Raises DaemonUnreachableError
+    where it cannot be started or does not get ready within `limit_s`, and its own error where it says why.
     """
     deadline = time.monotonic() + limit_s
     for _ in range(_ATTEMPTS):
@@ -53,6 +53,8 @@ def connect_or_start(
         except NobodyListensError as error:
             if unless_stopped and isinstance(error, DaemonStoppingError):
                 raise
+            if unless_stopped and os.path.lexists(folders.stopped_mark):
+                raise DaemonStoppingError("the daemon was stopped", hint=error.hint) from None
             start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()))
     return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
 

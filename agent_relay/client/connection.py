@@ -40,7 +40,7 @@ class NobodyListensError(DaemonUnreachableError):
 
 
 class DaemonStoppingError(NobodyListensError):
-    """The daemon answered that it was stopped, which one that was killed cannot."""
+    """The daemon answers, or left a mark, that it was stopped; one that was killed can do neither."""
 
 
 class Connection:

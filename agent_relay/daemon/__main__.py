@@ -141,6 +141,8 @@ def _own(folders: Folders) -> tuple[socket.socket, int] | None:
             lock = take_lock(folders.daemon_lock, limit_s=START_LIMIT_S)
         if lock is None:
             raise _busy("the daemon before this one does not end")
+        with contextlib.suppress(OSError):
+            os.unlink(folders.stopped_mark)
         try:
             return listen(folders.daemon_socket), lock
         except OSError as error:

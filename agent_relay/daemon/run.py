@@ -50,15 +50,16 @@ async def run(
     loop.set_exception_handler(partial(_report_task, report))
     loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="work"))
     asked = asyncio.Event()
+    end = partial(_end, asked, folders, named)
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+        loop.add_signal_handler(number, end)
     notices = Notices()
     try:
         app = open_app(folders, clock, notices)
         if not await _start(app, asked):
             _log.info("stopped-while-starting pid=%d", os.getpid())
             return
-        server = _build_server(folders, clock, app=app, notices=notices, report=report, stop=asked.set)
+        server = _build_server(folders, clock, app=app, notices=notices, report=report, stop=end)
         await server.start(listening)
         ready()
         _log.info("started pid=%d version=%s", os.getpid(), __version__)
@@ -118,6 +119,20 @@ async def _start(app: App, asked: asyncio.Event) -> bool:
         starting.cancel()
         await asyncio.gather(starting, asking, return_exceptions=True)
     return True
+
+
+def _end(asked: asyncio.Event, folders: Folders, named: tuple[int, int] | None) -> None:
+    """The end begins, and who comes when nobody listens any more sees that it was wished.
+
+    Without a mark it looks like a kill.
+    """
+    asked.set()
+    if _identity(folders.daemon_socket) != named:
+        return  # another daemon stands there
+    try:
+        os.close(os.open(folders.stopped_mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        _log.warning("stop-unmarked errno=%s", error.errno)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -44,6 +44,11 @@ class Folders:
         return f"{self.runtime}/start.lock"
 
     @property
+    def stopped_mark(self) -> str:
+        """Stands from a daemon's end on purpose until the next one begins; one that is killed leaves none."""
+        return f"{self.runtime}/stopped"
+
+    @property
     def legs(self) -> str:
         """Holds one folder per leg."""
         return f"{self.runtime}/legs"

@@ -30,8 +30,13 @@ class _Daemon:
         self.asked: list[str] = []
         self.pauses: list[float] = []
 
+    def begin(self) -> Connection:
+        """A daemon, as the user's own commands start it."""
+        self.asked.append("begin")
+        return connect_or_start(self.folders, command=COMMAND)
+
     def start(self) -> Connection:
-        """A daemon, started where none runs."""
+        """A daemon, started where none runs, unless it was stopped."""
         self.asked.append("start")
         return connect_or_start(self.folders, command=COMMAND, unless_stopped=True)
 
@@ -110,10 +115,31 @@ def test_a_daemon_stopped_while_it_is_greeted_is_not_started_again(folders: Fold
     assert (len(greeted), find_daemon_pid(folders)) == (1, None)
 
 
+def test_a_daemon_stopped_before_it_is_looked_for_is_not_started_again(folders: Folders) -> None:
+    """A terminal that comes a moment later, when the socket is gone, knows as well that it was not killed."""
+    daemon = _Daemon(folders)
+    daemon.begin().close()
+    _end(folders, signal.SIGTERM)
+    _watch(daemon, iter([signal.SIGKILL] * 4))
+    assert daemon.asked == ["begin", "start", "find", "find", "find"]
+    assert find_daemon_pid(folders) is None
+
+
+def test_a_daemon_killed_before_it_is_looked_for_is_started_again(folders: Folders) -> None:
+    """That the one before it was stopped on purpose says nothing about its own end."""
+    daemon = _Daemon(folders)
+    daemon.begin().close()
+    _end(folders, signal.SIGTERM)
+    daemon.begin().close()
+    _end(folders, signal.SIGKILL)
+    _watch(daemon, iter([signal.SIGKILL] * 4))
+    assert daemon.asked == ["begin", "begin", "start", "start", "start", "start"]
+
+
 def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> None:
     """`agent-relay daemon restart` must not end the watch: the new one may be killed like any other."""
     daemon = _Daemon(folders)
-    daemon.start().close()
+    daemon.begin().close()
     _end(folders, signal.SIGTERM)
     asked = 0
 
@@ -121,9 +147,10 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
         nonlocal asked
         asked += 1
         if asked == 1:
+            daemon.begin().close()
             connection = daemon.start()
             _end(folders, signal.SIGTERM)
-            daemon.start().close()
+            daemon.begin().close()
             return connection
         raise _EnoughError
 
@@ -134,7 +161,7 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
 
     with pytest.raises(_EnoughError):
         keep(begin, find, pause=daemon.pauses.append)
-    assert daemon.asked == ["start", "start", "start", "find"]
+    assert daemon.asked == ["begin", "begin", "start", "begin", "find"]
 
 
 def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(folders: Folders) -> None:
@@ -150,7 +177,7 @@ def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(fold
 
     def find() -> Connection:
         if len(daemon.pauses) == 4:
-            daemon.start().close()
+            daemon.begin().close()
         connection = daemon.find()
         _end(folders, signal.SIGKILL)
         return connection
