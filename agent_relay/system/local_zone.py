@@ -8,7 +8,11 @@ class LocalZone(tzinfo):
 
     def utcoffset(self, dt: datetime | None, /) -> timedelta | None:
         """The machine's offset at the local moment."""
-        return None if dt is None else dt.replace(tzinfo=None).astimezone().utcoffset()
+        if dt is None:
+            return None
+        # `astimezone` takes the other side of an hour that is skipped from Python 3.12 on.
+        local = dt.replace(tzinfo=None, microsecond=0)
+        return timedelta(seconds=local.replace(tzinfo=UTC).timestamp() - local.timestamp())
 
     def dst(self, dt: datetime | None, /) -> timedelta | None:
         """Not known, and not needed."""
