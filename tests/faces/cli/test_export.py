@@ -114,7 +114,7 @@ def port(terminals: Terminals, receiver: Receiver) -> Iterator[int]:
     base = f"http://127.0.0.1:{receiver.port}"
     words = ["--prometheus", str(found), "--otlp", base, "--webhook", f"{base}/hook", "--interval", "1"]
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "agent_relay", "export", *words],
+        [sys.executable, "-m", "agent_relay", "export", *words],
         cwd=terminals.world.cwd,
         env=terminals.environ() | measured(),
         stdin=subprocess.DEVNULL,

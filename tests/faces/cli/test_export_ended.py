@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
 def export(world: World, *words: str) -> Iterator["subprocess.Popen[str]"]:
     """`agent-relay export` with these words."""
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "agent_relay", "export", *words],
+        [sys.executable, "-m", "agent_relay", "export", *words],
         cwd=world.cwd,
         env=world.environ() | measured(),
         stdin=subprocess.DEVNULL,

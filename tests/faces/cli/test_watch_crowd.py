@@ -62,7 +62,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The page of a user without sessions."""
     world = create_world(f"{tmp_path_factory.mktemp('crowd')}")
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "agent_relay", "watch", "--web"],
+        [sys.executable, "-m", "agent_relay", "watch", "--web"],
         cwd=world.cwd,
         env=world.environ() | measured(),
         stdin=subprocess.DEVNULL,

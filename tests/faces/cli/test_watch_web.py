@@ -65,7 +65,7 @@ def terminals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminals]:
 def serve(terminals: Terminals) -> Iterator[Site]:
     """The page of that user's sessions."""
     process = subprocess.Popen(
-        [sys.executable, "-u", "-m", "agent_relay", "watch", "--web"],
+        [sys.executable, "-m", "agent_relay", "watch", "--web"],
         cwd=terminals.world.cwd,
         env=terminals.environ() | measured(),
         stdin=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from datetime import UTC
 from functools import partial
@@ -106,6 +107,7 @@ def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
         hook.start()
         print_lines(f"Webhook: {wanted.webhook.partition('?')[0]}")
     print_lines("Ctrl-C ends it.")
+    sys.stdout.flush()
 
     def tell(event: EventTold) -> None:
         body = build_hook_event(event)

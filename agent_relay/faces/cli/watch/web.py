@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from http import HTTPStatus
 
@@ -55,6 +56,8 @@ def serve(loop: WatchLoop, port: int) -> int:
     token = secrets.token_urlsafe(24)
     # Behind the `#` it is sent to nobody: not in a request, a log, or the address another page sees.
     print_lines(f"Watching at http://{HOST}:{port}/#{token}", "Ctrl-C ends it.")
+    # Nobody finds the page without its token, also who reads the address from a log or a pipe.
+    sys.stdout.flush()
     crowd = Crowd()
     app = build_app(loop.start(), token, port, crowd)
     server = uvicorn.Server(
