@@ -50,7 +50,10 @@ class KeptOut:
     def __enter__(self) -> None:
         self._is_out = self._name not in sys.modules
         if self._is_out:
-            sys.modules[self._name] = _Likeness(self._name, self._kind)
+            sys.modules[self._name] = self._make()  # type: ignore[assignment]  # none is how Python marks it
+
+    def _make(self) -> "ModuleType | None":
+        return _Likeness(self._name, self._kind)
 
     def __exit__(
         self,
@@ -62,30 +65,15 @@ class KeptOut:
             del sys.modules[self._name]
 
 
-class Absent:
+class Absent(KeptOut):
     """While its block runs nobody can import the module `name`, as where it is not installed.
 
     For what a library takes from it where it can, and from Python where it cannot. Where it is loaded already
     it stays.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._is_out = False
-
-    def __enter__(self) -> None:
-        self._is_out = self._name not in sys.modules
-        if self._is_out:
-            sys.modules[self._name] = None  # type: ignore[assignment]
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: "TracebackType | None",
-    ) -> None:
-        if self._is_out:
-            del sys.modules[self._name]
+    def _make(self) -> "ModuleType | None":
+        return None
 
 
 def leave_out_plugins() -> None:
