@@ -56,6 +56,9 @@ class _Work:
         elif (before.state, _leg(before)) != (session.state, _leg(session)):
             self._spans.append(Span(before.state, _leg(before), self._since, max(at, self._since)))
             self._since = at
+        if session.state is State.BUSY:
+            # Who works is under no limit any more: what is handed over next is so for something else.
+            self._limited_at = 0
         match event.body:
             case LegStarting(leg, native_id=native) | LegNamed(leg, native_id=native):
                 names = self._names.setdefault(leg, [])

@@ -88,6 +88,25 @@ def test_a_failover_is_told_in_spans_limits_and_its_latency() -> None:
     ]
 
 
+def test_a_handover_for_a_budget_is_not_measured_from_a_limit_of_long_before() -> None:
+    """It is a failover without a limit of its own: from its beginning at 100 s to work at 105 s are 5 s."""
+    work = fold(
+        *FAILOVER[:14],
+        (100, HandoffBegun("i", "b", "two", "one", "rate_limit")),
+        (101, LegEnded("b", "stopped", 0)),
+        (101, PredecessorStopped("i", "b")),
+        (102, LegStarting("c", "one", 3, native_id="", handoff="i")),
+        (103, LegStarted("c", 1, 2, 3)),
+        (104, LegReady("c")),
+        (105, LegBusy("c")),
+        (105, HandoffConfirmed("i", "c")),
+    )
+    assert work is not None
+    assert [(one.from_leg, one.leg, one.took_ms) for one in work.passings] == [
+        ("a", "b", 6000), ("b", "c", 5000)
+    ]  # fmt: skip
+
+
 def test_what_is_under_way_lasts_until_now_and_what_failed_is_no_handoff() -> None:
     """A living session's time grows while one looks; a handoff by hand is no failover."""
     failed = fold(
