@@ -245,6 +245,25 @@ def test_a_damaged_journal_and_a_bad_database_are_told_of_below_the_figures(worl
     assert "cannot read sessions from" in done.out
 
 
+def test_nothing_used_is_not_said_of_what_cannot_be_read(tmp_path: os.PathLike[str]) -> None:
+    """The only database there is may hold a month's work: without a word of it the figures look whole."""
+    world = create_world(f"{tmp_path}")
+    os.makedirs(f"{world.home}/.local/share/opencode")
+    with open(f"{world.home}/.local/share/opencode/opencode.db", "w", encoding="utf-8") as file:
+        file.write("no database")
+    _write(f"{world.home}/.claude/projects/w/own.jsonl", {"type": "assistant", "message": 1}, {})
+    unread = [
+        "Lines that could not be read: 1.",
+        f"cannot read sessions from {world.home}/.local/share/opencode/opencode.db: file is not a database",
+    ]
+    shown = world.run("metrics", "--all").out.splitlines()
+    assert shown == ["Nothing was used on this machine, as far as it could be read.", "", *unread]
+    for _ in range(2):
+        as_csv = world.run("metrics", "--all", "--csv")
+        assert (as_csv.status, as_csv.out.count("\n")) == (0, 1)
+        assert as_csv.err.splitlines() == [f"agent-relay: {line}" for line in unread]
+
+
 def test_nothing_is_written_but_the_cache(world: World) -> None:
     """Reading is all it does: no journal, no transcript and no folder of the user's changes."""
     before = {path: os.stat(path).st_mtime_ns for path in _list(world)}

@@ -41,8 +41,9 @@ def answer(asked: Asked, words: list[str]) -> None:
     from agent_relay.faces.cli.metrics.report import tell
 
     text = tell(asked, gathered, by, since_ms, now)
-    # Since so long ago is another moment next time.
-    if gathered.is_lasting and not _SINCE.fullmatch(asked.since):
+    # Since so long ago is another moment next time, and what is told beside a report is not kept with it.
+    is_whole = not (asked.as_csv and gathered.read.skipped)
+    if gathered.is_lasting and is_whole and not _SINCE.fullmatch(asked.since):
         keep_report(
             get_folders().reports, build_question(words), text, paths=gathered.looked, names=environ.names,
             began_ns=began_ns, places=gathered.places,

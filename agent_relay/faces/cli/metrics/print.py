@@ -8,7 +8,7 @@ import msgspec
 
 from agent_relay.faces.cli.metrics.table import drop_empty, get_width, is_plain_output, render_tables
 from agent_relay.faces.cli.metrics.view import COLUMNS, HEADERS, build_row, list_cells
-from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.printing import print_lines, warn
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_count
 from agent_relay.logic.metrics.row import Row
@@ -46,7 +46,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def print_csv(report: Report) -> None:
-    """The rows as CSV on standard output."""
+    """The rows as CSV on standard output; what could not be read is told on standard error."""
     import csv
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
@@ -54,6 +54,8 @@ def print_csv(report: Report) -> None:
     for row in report.rows:
         view = build_row(row, report.labels[row.key])
         writer.writerow([_flatten(view[column]) for column in COLUMNS])
+    for line in _tell_unread(report.gathered):
+        warn(line)
 
 
 def _flatten(value: object) -> object:
@@ -71,10 +73,11 @@ def print_report(report: Report) -> None:
     """Tables, a picture, and what the figures leave out."""
     rows, labels, by = report.rows, report.labels, report.by
     if not rows:
-        if report.is_all:
-            print_lines("Nothing was used on this machine.")
-        else:
-            print_lines("Nothing was used here.", "All of this machine's: agent-relay metrics --all")
+        unread = _tell_unread(report.gathered)
+        far = ", as far as it could be read" if unread else ""
+        more = [] if report.is_all else ["All of this machine's: agent-relay metrics --all"]
+        print_lines(f"Nothing was used {'on this machine' if report.is_all else 'here'}{far}.", *more)
+        print_lines(*(["", *unread] if unread else []))
         return
     cells = [[labels[row.key], *list_cells(row)] for row in rows]
     headers, cells = drop_empty((by, *HEADERS), cells, ["total", *list_cells(report.total)])
@@ -95,7 +98,7 @@ def print_report(report: Report) -> None:
 
 def _print_notes(report: Report) -> None:
     """What the figures leave out, in a line each."""
-    gathered, unpriced = report.gathered, report.total.bill.unpriced
+    unpriced = report.total.bill.unpriced
     notes = [
         f"Money: list prices by {report.source}" + (f", newest of {report.newest}." if report.newest else ".")
     ]
@@ -106,8 +109,12 @@ def _print_notes(report: Report) -> None:
         notes.append(
             f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."
         )
-    if gathered.read.skipped:
-        notes.append(f"Lines that could not be read: {gathered.read.skipped}.")
-    problems = gathered.problems[:_SHOWN_PROBLEMS]
+    print_lines("", *notes, *_tell_unread(report.gathered))
+
+
+def _tell_unread(gathered: Gathered) -> list[str]:
+    """What could not be read, in a line each."""
+    skipped, problems = gathered.read.skipped, gathered.problems[:_SHOWN_PROBLEMS]
+    lines = [f"Lines that could not be read: {skipped}."] if skipped else []
     rest = len(gathered.problems) - len(problems)
-    print_lines("", *notes, *problems, *([f"And {rest} more that could not be read."] if rest else []))
+    return [*lines, *problems, *([f"And {rest} more that could not be read."] if rest else [])]
