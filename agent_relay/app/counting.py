@@ -10,7 +10,7 @@ from typing import Protocol
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
 from agent_relay.app.mistakes import Mistakes
-from agent_relay.app.threads import OwnThread
+from agent_relay.app.threads import HomeThreads
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
 from agent_relay.domain.errors import RelayError
@@ -61,7 +61,7 @@ def build_counter(ground: Ground) -> Counter | None:
 class Counting:
     """The budgets of one daemon's user, counted for the legs of one session.
 
-    `thread` is the one that all sessions count in.
+    `threads` are those that all sessions count in.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Counting:
         counter: Counts | None,
         clock: Clock,
         report: Callable[[BaseException], None],
-        thread: OwnThread,
+        threads: HomeThreads,
         *,
         settle_s: float = _SETTLE_S,
     ) -> None:
         self._counter = counter
         self._clock = clock
-        self._thread = thread
+        self._threads = threads
         self._settle_s = settle_s
         self._mistakes = Mistakes(report)
 
@@ -125,7 +125,8 @@ class Counting:
 
         async def count() -> None:
             environ = live.luggage.environ
-            say(await self._thread.run(counter.count, get_session(), now=now, zone=zone, environ=environ))
+            thread = self._threads.find(environ)
+            say(await thread.run(counter.count, get_session(), now=now, zone=zone, environ=environ))
 
         async def tell_uncounted() -> None:
             say(counter.tell_uncounted(why, now=now, zone=zone))

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.last_windows import LastWindows
-from agent_relay.app.threads import OwnThread
+from agent_relay.app.threads import HomeThreads
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 class Ground:
     """Shared by every session; nothing here belongs to one.
 
-    What was used is counted in the `counting` thread: every count waits for the same index.
+    What was used is counted in the `counting` threads: every count in one home waits for the same files.
     """
 
     folders: Folders
@@ -52,7 +52,7 @@ class Ground:
     evidence: Evidence
     report: Callable[[BaseException], None]
     windows: LastWindows = field(default_factory=LastWindows)
-    counting: OwnThread = field(default_factory=partial(OwnThread, "counting"))
+    counting: HomeThreads = field(default_factory=partial(HomeThreads, "counting"))
 
     @property
     def config(self) -> UserConfig:

@@ -20,6 +20,7 @@ from agent_relay.app.publishing import publish
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
 from agent_relay.app.stopping import dismiss_holder, stop_leg
+from agent_relay.app.threads import OwnThread
 from agent_relay.app.waking import sleep_until
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
@@ -64,6 +65,8 @@ class Stage:
         self._task = ""
         self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
+        # What is decided waits for this session's own folders only.
+        self._deciding = OwnThread("deciding")
         self._packets = Packets(partial(publish, ground))
         self._handing = Handing(ground, self._following.live)
         self._relief = Relief(narrating, self._following.live)
@@ -109,9 +112,9 @@ class Stage:
     async def build_world(self, session: Session) -> World:
         """What the machine may know now."""
         ground, luggage = self._ground, self._luggage
-        availability = await asyncio.to_thread(ground.read_availability, luggage.environ)
+        availability = await self._deciding.run(ground.read_availability, luggage.environ)
         if self._secrets[0] is not luggage:
-            known = await asyncio.to_thread(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
+            known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
             self._secrets = (luggage, known)
         return World(
             ground.clock.now(),
@@ -203,6 +206,7 @@ class Stage:
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
         await self._following.close()
+        self._deciding.close()
 
     def _take_over(self, live: LiveLeg) -> None:
         self._luggage = live.luggage

@@ -12,7 +12,7 @@ import pytest
 from agent_relay.app.counting import Counting
 from agent_relay.app.legs import LiveLeg, Luggage
 from agent_relay.app.senses import Senses
-from agent_relay.app.threads import OwnThread
+from agent_relay.app.threads import HomeThreads
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.effect import Happened
 from agent_relay.domain.errors import RelayError
@@ -59,19 +59,24 @@ class Scene:
     """A leg at work whose budget is counted by `counter`; `told` and `reports` are what came of it."""
 
     def __init__(
-        self, counter: Counter, *, native_id: str = "known", thread: OwnThread | None = None
+        self,
+        counter: Counter,
+        *,
+        native_id: str = "known",
+        threads: HomeThreads | None = None,
+        home: str = "/h",
     ) -> None:
         loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
         senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
         self.watch = LegWatch(leg, senses, clock=SystemClock(), poke=self._find_nothing)
-        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, Luggage({}), self.watch)
+        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, Luggage({"HOME": home}), self.watch)
         self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
         self.counter = counter
         self.told: list[tuple[Mark, str]] = []
         self.reports: list[BaseException] = []
         self.named = 0
-        own = thread or OwnThread("counting")
+        own = threads or HomeThreads("counting")
         self.counting = Counting(counter, SystemClock(), self.reports.append, own, settle_s=0)
 
     async def _find_nothing(self) -> None:
@@ -188,8 +193,8 @@ class Held(Counter):
 
 def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> None:
     """Six that waited for the index held back every session's journal, for up to 20 s."""
-    counter, thread = Held(), OwnThread("counting")
-    scenes = [Scene(counter, thread=thread) for _ in range(3)]
+    counter, threads = Held(), HomeThreads("counting")
+    scenes = [Scene(counter, threads=threads) for _ in range(3)]
 
     async def main() -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
@@ -211,3 +216,30 @@ def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> 
 
     asyncio.run(main())
     assert [one.told for one in scenes] == [[(Mark.OPEN, "open")]] * 3
+
+
+def test_a_home_that_hangs_keeps_no_count_from_sessions_of_another() -> None:
+    """A network that is down would leave every session's budgets unwatched, told by nobody."""
+    threads, dead = HomeThreads("counting"), Held()
+    hung = Scene(dead, threads=threads, home="/net/ann")
+    well = Scene(Counter(Mark.OPEN, Mark.WARN), threads=threads, home="/home/bob")
+
+    async def main() -> None:
+        task = asyncio.create_task(
+            hung.counting.follow(hung.live, lambda: hung.session, hung.tell, hung.name)  # type: ignore[arg-type]
+        )
+        await until(lambda: dead.waiting > 0)
+        other = asyncio.create_task(
+            well.counting.follow(well.live, lambda: well.session, well.tell, well.name)  # type: ignore[arg-type]
+        )
+        try:
+            await until(lambda: well.told)
+            assert hung.told == []
+        finally:
+            dead.may.set()
+            await hung.watch.end()
+            await well.watch.end()
+            await asyncio.wait_for(asyncio.gather(task, other), 60)
+
+    asyncio.run(main())
+    assert well.told[0] == (Mark.OPEN, "open")

@@ -251,7 +251,8 @@ class Driver:
         """What the runner's agents have used is in the journal, where their records can be read."""
         folders, now = self._ground.folders, self._ground.clock.now()
         try:
-            used = await self._ground.counting.run(read_used, folders, runner.tree, self._environ, now)
+            thread = self._ground.counting.find(self._environ)
+            used = await thread.run(read_used, folders, runner.tree, self._environ, now)
         except RelayError:
             return
         tokens = -1 if used.tokens is None else used.tokens

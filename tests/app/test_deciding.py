@@ -1,0 +1,93 @@
+"""What one session's decisions wait for keeps nobody else from anything."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.app.evidence import Evidence
+from agent_relay.app.ground import Ground
+from agent_relay.app.legs import Luggage
+from agent_relay.app.narrating import Narrating
+from agent_relay.app.stage import Stage
+from agent_relay.daemon.notices import Notices
+from agent_relay.domain.config import UserConfig
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session
+from agent_relay.logic.policy import Availability
+from agent_relay.system.clock import SystemClock
+from agent_relay.system.folders import Folders
+from tests.support.heard import until
+
+NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
+SESSION = Session("S", "/nowhere", "/nowhere", NOW, NOW)
+DEAD, WELL = Luggage({"HOME": "/net/ann"}), Luggage({"HOME": "/home/bob"})
+
+
+@dataclass(frozen=True, slots=True)
+class Net(Ground):
+    """A machine on which ann's home is a network that is down."""
+
+    may: threading.Event = field(default_factory=threading.Event)
+    waiting: list[str] = field(default_factory=list)
+
+    def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
+        """Waits for what never answers; bob's home answers at once."""
+        if environ["HOME"] == "/net/ann":
+            self.waiting.append("ann")
+            assert self.may.wait(60)
+        return {}
+
+
+def build_ground(folder: object) -> Net:
+    """A machine without agents; to be asked for within the loop."""
+    folders = Folders(f"{folder}/run", f"{folder}/state", f"{folder}/config")
+    evidence = Evidence(lambda _: None)
+    return Net(folders, SystemClock(), Notices(), {}, UserConfig, UTC, evidence, lambda _: None)
+
+
+def build_stage(ground: Ground, luggage: Luggage) -> Stage:
+    """The stage of a session whose terminal brought `luggage`."""
+    stage = Stage(ground, Narrating(ground), lambda: None)
+    stage.take(luggage)
+    return stage
+
+
+def test_a_home_that_hangs_keeps_no_other_session_from_its_decisions(tmp_path: object) -> None:
+    """Its decisions used to take the threads all sessions share, one after another."""
+
+    async def main() -> None:
+        ground = build_ground(tmp_path)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        hung, well = build_stage(ground, DEAD), build_stage(ground, WELL)
+        deciding = asyncio.create_task(hung.build_world(SESSION))
+        try:
+            await until(lambda: ground.waiting)
+            world = await asyncio.wait_for(well.build_world(SESSION), 20)
+            assert world.availability == {}
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: "done"), 20) == "done"
+            assert not deciding.done()
+        finally:
+            ground.may.set()
+        await deciding
+        await hung.close()
+        await well.close()
+
+    asyncio.run(main())
+
+
+def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object) -> None:
+    """Who asks in the moment it is let go of hears that, instead of a mistake of ours."""
+
+    async def main() -> None:
+        ground = build_ground(tmp_path)
+        stage = build_stage(ground, WELL)
+        await stage.close()
+        with pytest.raises(RelayError, match="is not at work any more"):
+            await stage.build_world(SESSION)
+
+    asyncio.run(main())
