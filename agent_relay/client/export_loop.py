@@ -72,7 +72,8 @@ class News:
 class ExportLoop:
     """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen.
 
-    `warn` is given a line for people where figures stand still, because they cannot be read any more.
+    `warn` is given a line for people where figures stand still, because they cannot be read any more, and
+    where they leave something out that cannot be.
     """
 
     def __init__(
@@ -85,10 +86,14 @@ class ExportLoop:
         self._interval_s = interval_s
         self._is_over = threading.Event()
         self._failure: BaseException | None = None
+        self._unread = ""
 
     def read(self) -> None:
         """The newest figures are of now. Raises RelayError where they cannot be read."""
         self.newest.put(self._reader.read(self._watcher.read(), datetime.now(UTC)))
+        before, self._unread = self._unread, self._reader.unread
+        if self._unread not in ("", before):
+            self._warn(f"the figures leave out what cannot be read: {self._unread}")
 
     def run(self, tell: Callable[[EventTold], None]) -> None:
         """Never returns; what was before it began is not told. Raises what a thread of it stumbled over."""

@@ -111,3 +111,25 @@ def test_figures_that_stand_still_are_said_to(world: World) -> None:
         assert f"{broken}/adapter.toml is not TOML" in told
         process.send_signal(signal.SIGINT)
         assert process.wait(_LIMIT_S) == 130
+
+
+def test_figures_that_leave_out_what_cannot_be_read_are_said_to(world: World) -> None:
+    """A counter that falls because a database cannot be read looks like an agent that used less."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with export(world, "--prometheus", str(port), "--interval", "1") as process:
+        assert process.stdout is not None
+        while "Ctrl-C" not in process.stdout.readline():
+            assert process.poll() is None
+        folder = Path(world.home) / ".local" / "share" / "opencode"
+        folder.mkdir(parents=True)
+        (folder / "opencode.db").write_text("no database")
+        assert read_line(process) == (
+            "agent-relay: the figures leave out what cannot be read: "
+            f"cannot read sessions from {folder}/opencode.db: file is not a database\n"
+        )
+        process.send_signal(signal.SIGINT)
+        assert process.wait(_LIMIT_S) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
