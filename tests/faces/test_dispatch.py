@@ -9,6 +9,7 @@ from agent_relay.faces.cli.dispatch import report_bug
 from agent_relay.faces.cli.plain_log import PlainLog
 from agent_relay.faces.cli.printing import plain, render_table
 from agent_relay.faces.cli.wish_words import parse_words
+from tests.faces.cli_run import create_world
 from tests.house import tree
 
 
@@ -107,3 +108,27 @@ def test_a_plain_log_shows_rows_without_control_sequences() -> None:
         for start in range(0, len(text), cut):
             log.write(text[start : start + cut])
         assert lines == ["  | ! limit\n", "  | * said\n"]
+
+
+@pytest.mark.parametrize("words", [("sessions",), ("limits",), ("handoff", "list"), ("sessions", "--json")])
+def test_a_reader_that_has_left_is_told_by_the_status(
+    tmp_path: os.PathLike[str], words: tuple[str, ...]
+) -> None:
+    """As of a program that SIGPIPE ended, in silence; also of a command that is said without words."""
+    world = create_world(f"{tmp_path}")
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "agent_relay", *words],
+            check=False,
+            cwd=world.cwd,
+            env=world.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

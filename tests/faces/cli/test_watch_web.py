@@ -147,6 +147,20 @@ def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, terminal
     expect(page.locator("section pre")).to_be_visible(timeout=90_000)
 
 
+def test_a_ledger_that_cannot_be_read_is_said_on_the_page(page: Page, terminals: Terminals) -> None:
+    """Else the page says that nobody rests; once it can be read, nothing is said of it any more."""
+    expect(page.locator("section .state")).to_have_text("ready", timeout=90_000)
+    ledger = f"{terminals.world.home}/state/ledger.json"
+    expect(page.locator("#resting")).to_have_text("", timeout=90_000)
+    os.symlink("ledger.json", ledger)
+    try:
+        why = f"cannot read {ledger}: Too many levels of symbolic links"
+        expect(page.locator("#resting")).to_have_text(f"who rests is unknown: {why}", timeout=90_000)
+    finally:
+        os.unlink(ledger)
+    expect(page.locator("#resting")).to_have_text("", timeout=90_000)
+
+
 def test_a_wrong_token_is_shown_nothing(browser: Browser, site: Site) -> None:
     """Other users of the machine reach the port, too."""
     page = browser.new_page()
