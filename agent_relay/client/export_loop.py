@@ -11,6 +11,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.logic.exporting.delivering import build_delivery_figures
 from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.watching.figures_text import render_unknown_rests
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.export_figures import ExportReader
 
@@ -73,7 +74,7 @@ class ExportLoop:
     """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen.
 
     `warn` is given a line for people where figures stand still, because they cannot be read any more, and
-    where they leave something out that cannot be.
+    where they leave something out that cannot be, or it is not known who rests.
     """
 
     def __init__(
@@ -87,10 +88,15 @@ class ExportLoop:
         self._is_over = threading.Event()
         self._failure: BaseException | None = None
         self._unread = ""
+        self._unknown = ""
 
     def read(self) -> None:
         """The newest figures are of now. Raises RelayError where they cannot be read."""
-        self.newest.put(self._reader.read(self._watcher.read(), datetime.now(UTC)))
+        view = self._watcher.read()
+        unknown, self._unknown = self._unknown, view.rests_unknown
+        if self._unknown not in ("", unknown):
+            self._warn(render_unknown_rests(self._unknown))
+        self.newest.put(self._reader.read(view, datetime.now(UTC)))
         before, self._unread = self._unread, self._reader.unread
         if self._unread not in ("", before):
             self._warn(f"the figures leave out what cannot be read: {self._unread}")

@@ -108,6 +108,8 @@ def _build_now(view: View) -> Iterable[Figure]:
     yield Figure(
         "agents_resting", "gauge", "Limits that keep an agent from work now.", ("agent", "scope"), resting
     )
+    known = _add([((), float(not view.rests_unknown))])
+    yield Figure("resting_known", "gauge", "Whether it is known which agents rest.", (), known, "1")
     windows: dict[Labels, float] = {}
     for one in view.sessions:
         for window in one.now.windows:

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import signal
 import socket
 import subprocess
@@ -69,6 +70,27 @@ def test_a_collector_that_is_away_is_said_to_be_and_shown(world: World) -> None:
             assert 'agent_relay_deliveries_total{outcome="taken",to="otlp"} 0.0' in told.splitlines()
             process.send_signal(signal.SIGINT)
             assert process.wait(_LIMIT_S) == 130
+
+
+def test_a_ledger_that_cannot_be_read_is_said_and_shown(world: World) -> None:
+    """Figures without limits would be believed: once for people, and as a figure for programs."""
+    os.makedirs(f"{world.home}/state", mode=0o700)
+    ledger = f"{world.home}/state/ledger.json"
+    os.symlink("ledger.json", ledger)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+    with export(world, "--prometheus", str(port)) as process:
+        assert read_line(process) == (
+            f"agent-relay: who rests is unknown: cannot read {ledger}: Too many levels of symbolic links\n"
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"Prometheus: http://127.0.0.1:{port}/metrics\n"
+        asked = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        asked.request("GET", "/metrics")
+        told = asked.getresponse().read().decode()
+        asked.close()
+        assert "agent_relay_resting_known 0.0" in told.splitlines()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

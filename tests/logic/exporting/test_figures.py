@@ -93,6 +93,14 @@ def test_what_is_now_is_told_by_state_agent_and_window() -> None:
     assert found["agents_resting"].values == {("bob", "account"): 2}
     assert found["window_used_ratio"].values == {("ada", "five-hour"): 0.5}
     assert found["daemon_up"].values == {(): 1.0}
+    assert found["resting_known"].values == {(): 1.0}
+
+
+def test_that_nobody_knows_who_rests_is_a_figure() -> None:
+    """No limits at all would be read as: everybody may work."""
+    found = build([], view=View(rests_unknown="cannot read the ledger"))
+    assert found["resting_known"].values == {(): 0.0}
+    assert found["agents_resting"].values == {}
 
 
 def test_windows_are_bounded_too() -> None:
