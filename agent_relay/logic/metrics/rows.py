@@ -20,6 +20,8 @@ from agent_relay.logic.transcripts.usage.marks import Used
 _Told = TypeVar("_Told", Used, Turn)
 _get_moment = attrgetter("at")
 DAY_MS = 86_400_000
+_LONGEST_MS = 7 * DAY_MS
+"""No turn is longer: an answer that says so was dated by a wrong clock."""
 QUARTER_MS = 900_000
 """Days in every zone, and prices, begin with a quarter of an hour."""
 
@@ -135,8 +137,8 @@ class _Table:
             if row is not None:
                 row.added += change.added
                 row.removed += change.removed
-        self._add_turns(turns, find.own)
-        times = [(run[0].at, run[-1].at) for owner, run in answers if owner is find.own]
+        times = self._add_turns(turns, find.own)
+        times += [(run[0].at, run[-1].at) for owner, run in answers if owner is find.own]
         times += [(run[0].at, run[-1].at) for owner, run in turns if owner is find.own]
         for begin, end in self._find_own_time(native, find, times):
             row = self._at(find.own, begin)
@@ -152,16 +154,33 @@ class _Table:
             if row is not None:
                 row.bill.add_all(answers, self._question.rates(model, first))
 
-    def _add_turns(self, runs: Sequence[tuple[Owner, Sequence[Turn]]], own: Owner) -> None:
-        by_model = self._question.by == "model"
+    def _add_turns(self, runs: Sequence[tuple[Owner, Sequence[Turn]]], own: Owner) -> list[tuple[int, int]]:
+        """Take them in; those of `own` that went on over a midnight were at work at the times returned."""
+        by_model, nights = self._question.by == "model", list[tuple[int, int]]()
         for owner, turns in runs:
-            first, model = turns[0].at, turns[0].model
-            row = self._at(owner, first, last=turns[-1].at, model=model if by_model else "")
-            if row is not None:
-                row.turns += len(turns)
-                row.failed += sum(turn.is_failed for turn in turns)
-                if owner is own:
-                    row.active_ms = (row.active_ms or 0) + sum(turn.active_ms for turn in turns)
+            first, last, model = turns[0].at, turns[-1], turns[0].model
+            row = self._at(owner, first, last=last.at, model=model if by_model else "")
+            if row is None:
+                continue
+            row.turns += len(turns)
+            row.failed += sum(turn.is_failed for turn in turns)
+            if owner is own:
+                row.active_ms = (row.active_ms or 0) + sum(turn.active_ms for turn in turns)
+                # Only the last of a quarter of an hour can have gone on until after it.
+                nights += self._share(row, own, last)
+        return nights
+
+    def _share(self, row: Row, own: Owner, turn: Turn) -> list[tuple[int, int]]:
+        """Its time day by day, each day's in its own row; `row` had all of it."""
+        end, day_of = turn.at + turn.active_ms, self._question.day_of
+        if self._question.by != "day" or turn.active_ms > _LONGEST_MS or day_of(turn.at) == day_of(end):
+            return []
+        days = list(self._split(turn.at, end))
+        for begin, until in days[1:]:
+            row.active_ms = (row.active_ms or 0) - (until - begin)
+            later = self._at(own, begin) or row
+            later.active_ms = (later.active_ms or 0) + until - begin
+        return days
 
     def _add_span(self, work: SessionWork, agent: str, span: Span) -> None:
         owner = Owner(work.session, span.leg, agent)
@@ -194,7 +213,7 @@ class _Table:
     ) -> list[tuple[int, int]]:
         """From the first to the last of what was no leg's work, day by day where rows are days.
 
-        `times` are those of its answers and prompts.
+        `times` are those of its answers, its prompts and its nights.
         """
         since, by_day = self._question.since, self._question.by == "day"
         for listed in (native.failures, native.changes):
