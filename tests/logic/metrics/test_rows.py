@@ -279,24 +279,3 @@ def test_of_one_agent_only_what_was_handed_to_it_counts() -> None:
     assert (total.handoffs, total.failovers_ms, total.agents) == (1, [], ["one"])
     _, total = _rows("leg", agent="two")
     assert (total.handoffs, total.failovers_ms, total.limits) == (1, [6000], 0)
-
-
-def test_a_turn_that_goes_on_after_midnight_is_work_of_both_days() -> None:
-    """Ten minutes of the first day and twenty of the second; nobody worked longer than there was time."""
-    night = Native("one", "n", "/w")
-    night.prompts = [Prompted("p", DAY - 600_000, "n"), Prompted("q", 2 * DAY - HOUR, "n")]
-    night.used = [
-        Used("u1", DAY - 300_000, "n", "m", input=1),
-        Used("u2", DAY + 1_200_000, "n", "m", input=1),
-        Used("u3", 12 * DAY, "n", "m", input=1),
-    ]
-    rows, total = sum_rows([], [night], _ask("day"))
-    assert [(row.key, row.turns, row.active_ms, row.wall_ms) for row in rows] == [
-        ("day 0", 1, 600_000, 600_000),
-        # The second one's turn would have been longer than a week: nobody can say how long it was.
-        ("day 1", 1, 1_200_000 + 10 * DAY + HOUR, DAY - HOUR),
-        ("day 12", 0, None, 0),
-    ]
-    assert total.active_ms == 1_800_000 + 10 * DAY + HOUR
-    rows, _ = sum_rows([], [night], _ask("session"))
-    assert [row.active_ms for row in rows] == [total.active_ms]
