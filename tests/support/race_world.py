@@ -1,5 +1,6 @@
 """A relay world whose project is a repository in the middle of work, with three scripted agents that race."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -108,7 +109,8 @@ class RaceWorld(RelayWorld):
         told = [json.dumps(self.show(race), indent=1)]
         for runner in self.runners(race):
             path = f"{runner['tree']}/.agent-relay/sessions/{runner['session']}/journal.jsonl"
-            with open(path, encoding="utf-8") as file:
+            # One that hangs before its session begins has no journal to tell of.
+            with contextlib.suppress(FileNotFoundError), open(path, encoding="utf-8") as file:
                 told.append(file.read())
         return "\n".join(told)
 

@@ -9,6 +9,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.carrying import pack_changes
+from agent_relay.system.locks import lock_folder
 from agent_relay.system.race_git import check_version, count_lines, open_store, read_changes, write_snapshot
 from agent_relay.system.worktrees import check_repository, list_worktrees, remove_worktree
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
@@ -46,6 +47,20 @@ def test_a_runner_finds_what_the_user_has(root: Path, tmp_path: Path, git: Git) 
     assert git(tree, "branch", "--show-current") == "race-1-ann"
     assert luggage.notes == ("what git ignores is not in the runners' trees: ignored/, x.log",)
     assert luggage.files == 9
+
+
+def test_worktrees_are_changed_by_one_race_at_a_time(root: Path, tmp_path: Path, git: Git) -> None:
+    """Git that reads one half made gives up: one of two races at once was stopped by that now and then."""
+    _, (tree,), _ = place(root, tmp_path / "race", git, "1-ann")
+    before = look_from_outside(root, git)
+    with lock_folder(str(root / ".git"), "the test cannot"):
+        with pytest.raises(RelayError, match="another race is changing the worktrees"):
+            place(root, tmp_path / "other", git, "2-bob")
+        with pytest.raises(RelayError, match="another race is changing the worktrees"):
+            # From within another worktree it is the same repository.
+            remove_worktree(tree, str(tmp_path / "gone"), branch="race-9-gone")
+    assert look_from_outside(root, git) == before
+    place(root, tmp_path / "other", git, "2-bob")
 
 
 def test_afterwards_the_repository_is_as_it_was(root: Path, tmp_path: Path, git: Git) -> None:
