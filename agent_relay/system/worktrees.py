@@ -42,7 +42,7 @@ def _alone_in(root: str) -> AbstractContextManager[bool]:
     """While its block runs no other of us changes the repository's worktrees. Raises RelayError.
 
     Git reads the files of every worktree to list, add or remove one, and gives up ("failed to read
-    .../commondir") where another git is just making them: measured on 2.39.5, once in a hundred such commands
+    .../commondir") where another git is just making them: measured on 2.39.5, 45 times in 6,600 commands
     of three processes.
     """
     folder = os.path.join(root, read_line(root, "rev-parse", "--git-common-dir"))
