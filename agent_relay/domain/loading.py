@@ -4,10 +4,12 @@ Hot commands load this, so it imports nothing heavy.
 """
 
 import gc
+import importlib
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType, TracebackType
 else:
     ModuleType = type(sys)
@@ -74,6 +76,36 @@ class Absent(KeptOut):
 
     def _make(self) -> "ModuleType | None":
         return None
+
+
+class InItsPlace(KeptOut):
+    """While its block runs, whoever imports the module `name` gets the `other`, which has the same."""
+
+    def __init__(self, name: str, other: str) -> None:
+        super().__init__(name)
+        self._other = other
+
+    def _make(self) -> "ModuleType | None":
+        return importlib.import_module(self._other)
+
+
+def load_lean(library: str, try_out: "Callable[[], object]", *without: KeptOut) -> None:
+    """`library` is there afterwards: loaded by `try_out` and `without` these, or whole where it needs one."""
+    if library in sys.modules:
+        return
+    try:
+        for one in without:
+            one.__enter__()
+        try:
+            try_out()
+        finally:
+            for one in reversed(without):
+                one.__exit__(None, None, None)
+    except (AttributeError, TypeError, ImportError):
+        # A version that takes more of them than another.
+        for name in [one for one in sys.modules if one.partition(".")[0] == library]:
+            del sys.modules[name]
+        importlib.import_module(library)
 
 
 def leave_out_plugins() -> None:

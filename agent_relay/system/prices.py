@@ -1,14 +1,13 @@
 """What models cost by the price library's own data, which comes with it: nothing is fetched."""
 
 import contextlib
-import importlib
 import os
 import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from agent_relay.domain.loading import KeptOut
+from agent_relay.domain.loading import InItsPlace, KeptOut, load_lean
 from agent_relay.logic.metrics.rates import Rate
 
 TYPE_CHECKING = False
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 _HOUR_MS = 3_600_000
 _LIBRARY, _CHECKER, _TELLER = "genai_prices", "pydantic", "importlib.metadata"
-_FETCHER = f"{_LIBRARY}.update_prices"
+_FETCHER, _PARSER = f"{_LIBRARY}.update_prices", "urllib.parse"
 _TOLD = ".dist-info"
 # One token more than a threshold is the first that pays its price.
 _ABOVE = 1
@@ -26,19 +25,14 @@ _ABOVE = 1
 def load_prices() -> None:
     """The library is there afterwards; dear to load, and only what shows money needs it.
 
-    What would fetch newer prices is not loaded with it, nor what would check those, nor what would tell its
-    version: here they never do, and each is as dear as the rest.
+    What would fetch newer prices is not loaded with it, nor what would check those, tell its version, or take
+    apart a provider's address: here they never do, and together they are dearer than the rest. What it has
+    from Python's back ports Python has.
     """
-    if _LIBRARY in sys.modules:
-        return
-    try:
-        with KeptOut(_FETCHER), KeptOut(_CHECKER, is_mute=True), KeptOut(_TELLER, is_mute=True):
-            _try_out()
-    except (AttributeError, TypeError):
-        # A version that needs one of them for prices it has.
-        for name in [one for one in sys.modules if one.partition(".")[0] == _LIBRARY]:
-            del sys.modules[name]
-        importlib.import_module(_LIBRARY)
+    load_lean(
+        _LIBRARY, _try_out, KeptOut(_FETCHER), KeptOut(_PARSER), KeptOut(_CHECKER, is_mute=True),
+        KeptOut(_TELLER, is_mute=True), InItsPlace("typing_extensions", "typing"),
+    )  # fmt: skip
 
 
 def _try_out() -> None:

@@ -2,13 +2,15 @@
 
 import gc
 import importlib
+import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.loading import Absent, Calmly, KeptOut, leave_out_plugins
+from agent_relay.domain.loading import Absent, Calmly, InItsPlace, KeptOut, leave_out_plugins, load_lean
 from tests.house import tree
 
 
@@ -78,6 +80,39 @@ def test_what_is_absent_cannot_be_imported_until_the_block_ends() -> None:
     assert importlib.import_module("some_library").ask() is None
     with Absent("some_client"):
         assert importlib.import_module("some_client").Answer() is not None
+
+
+@pytest.mark.usefixtures("_client")
+def test_another_module_is_in_its_place_until_the_block_ends() -> None:
+    """What a library takes of one is taken of the other; whoever comes later gets what was asked for."""
+    with InItsPlace("some_client", "json"):
+        assert importlib.import_module("some_client") is json
+    assert importlib.import_module("some_client").Answer() is not None
+
+
+@pytest.mark.usefixtures("_client")
+def test_a_library_is_loaded_without_what_it_can_do_without() -> None:
+    """Once, and what it was loaded without can be loaded afterwards."""
+    tried = list[object]()
+    for _ in range(2):
+        load_lean(
+            "some_library",
+            lambda: tried.append(importlib.import_module("some_library").ask()),
+            KeptOut("some_client"),
+        )
+    assert tried == [None]
+    assert "some_client" not in sys.modules
+    assert importlib.import_module("some_client").Answer() is not None
+
+
+@pytest.mark.usefixtures("_client")
+@pytest.mark.parametrize("without", [Absent, KeptOut, lambda name: InItsPlace(name, "json")])
+def test_a_library_that_needs_it_gets_what_it_was_to_be_loaded_without(
+    without: Callable[[str], KeptOut],
+) -> None:
+    """Another version of it does: then it is loaded whole, and only time is lost."""
+    load_lean("other_library", lambda: importlib.import_module("other_library"), without("some_client"))
+    assert isinstance(sys.modules["other_library"].EMPTY, sys.modules["some_client"].Answer)
 
 
 def test_our_json_library_is_whole_without_the_back_ports_it_looks_for() -> None:

@@ -21,6 +21,7 @@ class Finder:
         # The index is the first thing that is loaded behind the readers' begin.
         if name == "agent_relay.system.usage_index":
             heavy = {"inspect", "dataclasses", "sqlite3", "typing_extensions", "ast", "json", "pydantic"}
+            heavy |= {"msgspec.inspect", "msgspec._json_schema", "platform"}
             print("LOADED", *sorted(heavy & set(sys.modules)), flush=True)
             os._exit(0)
 

@@ -1,13 +1,16 @@
 """The door of `agent-relay metrics`: a report that still holds is shown again, and nothing else is loaded."""
 
+import importlib
 import sys
 from collections.abc import Callable
 
 from agent_relay.domain.errors import ExitCode
-from agent_relay.domain.loading import Absent, Calmly
+from agent_relay.domain.loading import Absent, Calmly, KeptOut, load_lean
 from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import find_report
+
+_CODEC = "msgspec"
 
 
 def run(words: list[str]) -> int:
@@ -21,8 +24,8 @@ def run(words: list[str]) -> int:
 
 def _answer_anew(words: list[str]) -> int:
     """The exit status. Words understood here need no typer, which is as dear as all the answer needs."""
-    # msgspec takes from it what Python has, too, and it is as dear to load as all of msgspec.
-    with Calmly(), Absent("typing_extensions"):
+    with Calmly():
+        _load_codec()
         from agent_relay.faces.cli.metrics.answer import answer
         from agent_relay.faces.cli.metrics.asked import parse_plain
     asked = parse_plain(words)
@@ -32,6 +35,14 @@ def _answer_anew(words: list[str]) -> int:
         # Nearly all it makes lasts as long as it does.
         answer(asked, words)
     return ExitCode.DONE
+
+
+def _load_codec() -> None:
+    """What decodes records is there, without what is as dear: Python's back ports, what describes types."""
+    load_lean(
+        _CODEC, lambda: importlib.import_module(_CODEC), Absent("typing_extensions"),
+        KeptOut(f"{_CODEC}.inspect"), KeptOut(f"{_CODEC}._json_schema"), KeptOut("platform", is_mute=True),
+    )  # fmt: skip
 
 
 def _load_command() -> Callable[[list[str]], int]:
