@@ -1,7 +1,8 @@
 """Puts the marks of all transcripts of one agent together, so that what several of them tell counts once."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
@@ -35,7 +36,14 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
     told = [mark for file in files for mark in file.opened]
     # The first word counts: a subagent's file may name its session, too, and lies behind the session's own.
     opened = {mark.session: mark for mark in reversed(told)}
-    files.sort(key=lambda file: file.find_rank(opened))
+    ranks = [file.find_rank(opened) for file in files]
+    shared = {rank for rank, times in Counter(ranks).items() if times > 1}
+    # When it ended takes a look at all it tells, and sets those apart only that began at one time.
+    order = {
+        file: (*rank, file.find_last() if rank in shared else 0, file.session)
+        for file, rank in zip(files, ranks, strict=True)
+    }
+    files.sort(key=order.__getitem__)
     pool = _Pool(opened)
     for file in files:
         pool.take(file)
@@ -60,30 +68,25 @@ def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
 class _Transcript:
     """What one transcript tells, by kinds: done as each is read, when others are still at work."""
 
-    __slots__ = ("_first", "_last", "named", "opened", "others", "unnamed")
+    __slots__ = ("_first", "named", "opened", "others", "session", "unnamed")
 
     def __init__(self, marks: Sequence[Mark]) -> None:
-        self.opened: list[Opened] = []
-        self.named: list[Used] = []
-        self.unnamed: list[Used] = []
-        self.others: list[Prompted | Failed | Changed] = []
-        for mark in marks:
-            if isinstance(mark, Used):
-                (self.named if mark.key else self.unnamed).append(mark)
-            elif isinstance(mark, Opened):
-                self.opened.append(mark)
-            else:
-                self.others.append(mark)
+        used = [mark for mark in marks if isinstance(mark, Used)]
+        rest = [mark for mark in marks if not isinstance(mark, Used)]
+        self.named = [mark for mark in used if mark.key]
+        self.unnamed = [mark for mark in used if not mark.key] if len(self.named) < len(used) else []
+        self.opened = [mark for mark in rest if isinstance(mark, Opened)]
+        self.others = [mark for mark in rest if not isinstance(mark, Opened)]
         self._first = next((mark for mark in marks if not isinstance(mark, Opened)), None)
-        dated = (*self.named, *self.unnamed, *self.others)
-        self._last = max(map(_get_moment, dated), default=0)
+        self.session = self._first.session if self._first is not None else ""
 
-    def find_rank(self, opened: Mapping[str, Opened]) -> tuple[int, int, int, str]:
-        """Transcripts of a lower one were there first."""
-        if self._first is None:
-            return 0, 0, 0, ""
-        session = self._first.session
-        return len(_list_ancestors(session, opened)), self._first.at, self._last, session
+    def find_rank(self, opened: Mapping[str, Opened]) -> tuple[int, int]:
+        """Transcripts of a lower one were there first: how many theirs goes back to, and when it began."""
+        return (len(_list_ancestors(self.session, opened)), self._first.at) if self._first else (0, 0)
+
+    def find_last(self) -> int:
+        """When it ended."""
+        return max(map(_get_moment, (*self.named, *self.unnamed, *self.others)), default=0)
 
 
 class _Pool:
@@ -129,7 +132,8 @@ class _Pool:
                 native = places[session] = self._get(natives, agent, session)
             return native
 
-        for session, answers in groupby((*self._used.values(), *self._keep_unnamed()), _get_session):
+        named = itertools.groupby(self._used.values(), _get_session)
+        for session, answers in itertools.chain(named, self._keep_unnamed()):
             find(session).used.extend(answers)
         for mark in self._others.values():
             native = find(mark.session)
@@ -146,26 +150,23 @@ class _Pool:
                 marks.sort(key=_get_moment)
         return list(natives.values())
 
-    def _keep_unnamed(self) -> list[Used]:
-        """Answers known by their running total alone: those no session they go back to has told of."""
-        kept = []
+    def _keep_unnamed(self) -> Iterator[tuple[str, Iterable[Used]]]:
+        """Answers known by their running total alone, by session: those none they go back to has told of."""
         chains = self._chains
-        for session, answers in groupby(self._unnamed, _get_session):
+        for session, group in itertools.groupby(self._unnamed, _get_session):
             ancestors = _list_ancestors(session, self._opened)
             own = chains.setdefault(session, set())
             # Siblings of a parent that is gone would each tell its history.
             is_lost = bool(ancestors) and ancestors[-1] not in self._opened
-            lost = chains.setdefault(ancestors[-1], set()) if is_lost else own
-            told = [chains[one] for one in ancestors if one in chains]
-            for used in answers:
-                chain = used.chain
-                if chain in own or (told and any(chain in one for one in told)):
-                    continue
-                kept.append(used)
-                own.add(chain)
-                if is_lost:
-                    lost.add(chain)
-        return kept
+            # Of those with one total the first counts.
+            answers = {used.chain: used for used in reversed([*group])}
+            for told in (own, *(chains[one] for one in ancestors if one in chains)):
+                for chain in told & answers.keys():
+                    del answers[chain]
+            own.update(answers)
+            if is_lost:
+                chains.setdefault(ancestors[-1], set()).update(answers)
+            yield session, reversed(answers.values())
 
     def _is_side(self, session: str) -> bool:
         known = self._opened.get(session)
