@@ -221,6 +221,8 @@ def _connect(path: str) -> sqlite3.Connection:
     try:
         # What a failing machine leaves half written is seen by its check sums, and read again.
         database.execute("PRAGMA synchronous = OFF")
+        # Marks of a file take some KB: in pages of 4 KB nearly all of them would be cut into several.
+        database.execute("PRAGMA page_size = 65536")
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version != VERSION:
             for name in ("files", "marks"):
