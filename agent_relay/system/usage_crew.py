@@ -7,7 +7,6 @@ themselves where their parent was killed. Whatever becomes of one, its parent re
 import contextlib
 import gc
 import os
-import resource
 import signal
 import struct
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,8 @@ import msgspec
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.transcripts.usage.marks import Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader
-from agent_relay.system.usage_part import Part, decode_part, read_whole
+from agent_relay.system.usage_blocks import Room, make_room
+from agent_relay.system.usage_part import Part, decode_part, read_part
 
 LEAST_BYTES = 32 << 20
 """Less than this is read sooner than others are asked."""
@@ -146,11 +146,10 @@ def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[byte
         gc.disable()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(each, signal.SIG_DFL)
-        # A file that shrinks while it is read ends a reader, which is to leave nothing in anybody's folder.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        room = make_room()
         while place := os.read(waiting, _NUMBER_BYTES):
             task = int.from_bytes(place)
-            size = told.write(msgspec.msgpack.encode(_read(tasks[task])))
+            size = told.write(msgspec.msgpack.encode(_read(tasks[task], room)))
             told.flush()
             os.write(said, _TOLD.pack(number, task, size))
     finally:
@@ -158,8 +157,8 @@ def _fork_reader(number: int, tasks: Sequence[Task], waiting: int, told: IO[byte
         os._exit(0)
 
 
-def _read(task: Task) -> Part | None:
+def _read(task: Task, room: Room) -> Part | None:
     try:
-        return read_whole(task.reader, task.path, task.memory)
+        return read_part(task.reader, task.path, 0, b"", task.memory, room=room)
     except RelayError:
         return None

@@ -1,25 +1,17 @@
-"""Finds every file that tells what an agent has used, and reads new bytes of one with bounded memory."""
+"""Finds every file that tells what an agent has used."""
 
-import mmap
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
 import msgspec
 
-from agent_relay.domain.errors import RelayError
-from agent_relay.logic.transcripts.limits import LINE_BYTES
-from agent_relay.logic.transcripts.usage.spans import Block
 from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path
-from agent_relay.system.transcript_files import cannot_read
 
-BLOCK_BYTES = 4 << 20
-_MAPPED_BYTES = 16 << 20
 # Deeper than any agent nests; a bound for folders somebody made to hurt.
 _DEPTH = 12
-_GUARD_BYTES = 256
 # The year 2262; some file systems take dates that fit no 64 bits in ns.
 _LATEST_NS = 2**63 - 1
 
@@ -132,82 +124,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
-
-
-def read_mapped(path: str, read: Callable[[Block], None]) -> tuple[int, bytes] | None:
-    """Hands all of a file of whole lines to `read` where the kernel has it: a copy takes half as long again.
-
-    Returns its size and the guard of it; `None`, with nothing read, for a file of another kind, or a large
-    one. The process that asks for it is ended by SIGBUS where the file loses bytes meanwhile: it has to be
-    one that may. Raises RelayError where it cannot be read.
-    """
-    try:
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", 0) as file:
-            handle, state = file.fileno(), os.fstat(file.fileno())
-            size = state.st_size
-            if not stat.S_ISREG(state.st_mode) or not 0 < size <= _MAPPED_BYTES:
-                return None
-            if os.pread(handle, 1, size - 1) != b"\n":
-                return None
-            try:
-                whole = mmap.mmap(handle, size, access=mmap.ACCESS_READ)
-            except ValueError:
-                # It has lost bytes since its size was asked for.
-                return None
-            with whole:
-                read(whole)
-            return size, _make_guard(handle, size)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-
-
-def read_blocks(
-    path: str, offset: int, guard: bytes, read: Callable[[Block], None]
-) -> tuple[int, bytes, bytes] | None:
-    """Hands every block of whole lines from `offset` on to `read`.
-
-    Returns the offset behind the last whole line, the guard of what was read up to there, and the bytes of
-    an unfinished last line (empty where it is too long to be a record). `None`, with nothing read, where the
-    file is no longer the one `guard` was made of. Raises RelayError where it cannot be read.
-    """
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise RelayError(f"{path} is not a regular file")
-            if offset and _make_guard(handle, offset) != guard:
-                return None
-            offset, rest = _read_lines(handle, offset, read)
-            return offset, _make_guard(handle, offset), rest
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-
-
-def _make_guard(handle: int, offset: int) -> bytes:
-    """The first and last bytes before `offset`: another file in its place begins or goes on differently."""
-    size = min(offset, _GUARD_BYTES)
-    return os.pread(handle, size, 0) + os.pread(handle, size, offset - size)
-
-
-def _read_lines(handle: int, offset: int, read: Callable[[Block], None]) -> tuple[int, bytes]:
-    end = os.fstat(handle).st_size
-    rest, is_skipping = b"", False
-    done = position = offset
-    while position < end:
-        block = os.pread(handle, min(BLOCK_BYTES, end - position), position)
-        if not block:
-            break
-        position += len(block)
-        cut = block.rfind(b"\n") + 1
-        if not cut:
-            rest = b"" if is_skipping else rest + block
-            if len(rest) > LINE_BYTES:
-                rest, is_skipping = b"", True
-            continue
-        first = block.find(b"\n") + 1 if is_skipping else 0
-        read((b"" if is_skipping else rest) + block[first:cut])
-        rest, is_skipping = block[cut:], False
-        done = position - len(rest)
-    return done, rest

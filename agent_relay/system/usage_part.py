@@ -4,7 +4,7 @@ import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader
-from agent_relay.system.usage_files import read_blocks, read_mapped
+from agent_relay.system.usage_blocks import Room, read_blocks
 
 
 class Part(msgspec.Struct, array_like=True):
@@ -45,7 +45,9 @@ def decode_part(data: bytes) -> Part | None:
     return Part(told.offset, told.guard, told.memory, marks, told.loose, bytes(told.marks))
 
 
-def read_part(reader: UsageReader, path: str, offset: int, guard: bytes, memory: Memory) -> Part | None:
+def read_part(
+    reader: UsageReader, path: str, offset: int, guard: bytes, memory: Memory, *, room: Room
+) -> Part | None:
     """The part of `path` from `offset` on, where `memory` (changed by this) and `guard` belong to.
 
     `None` where the file is another than that. Raises RelayError where it cannot be read.
@@ -53,17 +55,10 @@ def read_part(reader: UsageReader, path: str, offset: int, guard: bytes, memory:
     read, marks, loose = reader.read, list[Mark](), list[Mark]()
     if read is None:
         return Part(offset, guard, memory, marks, loose)
-    result = read_blocks(path, offset, guard, lambda block: marks.extend(read(block, memory)))
+    result = read_blocks(path, offset, guard, lambda block: marks.extend(read(block, memory)), room)
     if result is None:
         return None
     offset, guard, rest = result
     if rest:
         loose.extend(read(rest, msgspec.structs.replace(memory)))
     return Part(offset, guard, memory, marks, loose)
-
-
-def read_whole(reader: UsageReader, path: str, memory: Memory) -> Part | None:
-    """The part of `path` that is all of it, for a process that may end at once: see `read_mapped`."""
-    read, marks = reader.read, list[Mark]()
-    result = read and read_mapped(path, lambda block: marks.extend(read(block, memory)))
-    return Part(*result, memory, marks, []) if result else read_part(reader, path, 0, b"", memory)

@@ -13,6 +13,7 @@ from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.registry import UsageReader, UsageTables
 from agent_relay.system.kept_reports import YOUNG_NS
 from agent_relay.system.transcript_databases import query_database
+from agent_relay.system.usage_blocks import Room, make_room
 from agent_relay.system.usage_crew import Crew
 from agent_relay.system.usage_files import Found, look_at
 from agent_relay.system.usage_index import Entry, UsageIndex
@@ -22,7 +23,7 @@ from agent_relay.system.usage_plan import Files, UsageRead, begin_memory, find_r
 
 def read_planned(plan: list[Files], index: UsageIndex, crew: Crew, done: UsageRead) -> None:
     """The native sessions of all files are in `done`, and what kept us from reading some."""
-    reading = _Reading(index, done, crew)
+    reading = _Reading(index, done, crew, make_room())
     for files in plan:
         known = len(done.problems)
         transcripts = (_note_damage(reading, files, one) for one in files.found)
@@ -37,6 +38,7 @@ class _Reading(msgspec.Struct, frozen=True):
     index: UsageIndex
     done: UsageRead
     crew: Crew
+    room: Room
 
     def read(self, files: Files, found: Found) -> list[Mark]:
         """The marks of one file; none, and a problem, where it cannot be read."""
@@ -96,14 +98,14 @@ class _Reading(msgspec.Struct, frozen=True):
         if entry.found == found and entry.offset == found.size:
             self.done.skipped += entry.memory.skipped
             return kept
-        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory)
+        part = read_part(reader, found.path, entry.offset, entry.guard, entry.memory, room=self.room)
         if part is None:
             return self._read_anew(reader, name, found)
         return kept + self._keep(part, msgspec.structs.replace(entry, found=found), is_new=False)
 
     def _read_anew(self, reader: UsageReader, name: str, found: Found) -> list[Mark]:
         memory = begin_memory(reader, found.path, self.done)
-        part = self.crew.take(found.path) or read_part(reader, found.path, 0, b"", memory)
+        part = self.crew.take(found.path) or read_part(reader, found.path, 0, b"", memory, room=self.room)
         return self._keep(part, Entry(found, name, 0, b"", memory), is_new=True) if part is not None else []
 
     def _keep(self, part: Part, entry: Entry, *, is_new: bool) -> list[Mark]:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.adapter import Transcript
+from agent_relay.logic.transcripts.limits import LINE_BYTES
 from agent_relay.system.usage import UsageRead, read_usage
-from agent_relay.system.usage_files import BLOCK_BYTES, find_usage_files
+from agent_relay.system.usage_blocks import ROOM_BYTES
+from agent_relay.system.usage_files import find_usage_files
 from tests.house import tree
 from tests.support.legs import wait_until
 
@@ -194,12 +196,29 @@ def test_a_folder_that_cannot_be_looked_into_is_told_of(tmp_path: Path) -> None:
 
 def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Path) -> None:
     """An answer of 6 MB is an answer; 20 MB without a line's end are no record, and what follows counts."""
-    big = _answer("m1", 5, text="x" * (BLOCK_BYTES + 2_000_000))
-    huge = b'{"type":"user","x":"' + b"y" * (5 * BLOCK_BYTES) + b'"}\n'
+    big = _answer("m1", 5, text="x" * 6_000_000)
+    huge = b'{"type":"user","x":"' + b"y" * 20_000_000 + b'"}\n'
     _write(tmp_path / "p/a/s1.jsonl", big, huge, _answer("m2", 7))
     assert [_count(_read(tmp_path)) for _ in range(2)] == [12, 12]
-    _write(tmp_path / "p/a/s2.jsonl", _answer("m3", 11), b"z" * (4 * BLOCK_BYTES))
+    _write(tmp_path / "p/a/s2.jsonl", _answer("m3", 11), b"z" * 16_000_000)
     assert [_count(_read(tmp_path)) for _ in range(2)] == [23, 23]
+    with (tmp_path / "p/a/s2.jsonl").open("ab") as file:
+        file.write(b"z\n" + _answer("m4", 13))
+    last = _read(tmp_path)
+    assert (_count(last), last.skipped) == (36, 0)
+
+
+@pytest.mark.parametrize("size", [ROOM_BYTES, LINE_BYTES])
+@pytest.mark.parametrize("more", [-2, -1, 0, 1, 2])
+def test_lines_about_as_large_as_can_be_read_at_once_are_read(tmp_path: Path, size: int, more: int) -> None:
+    """One that just fills the memory there is, its line feed being behind it; one too long is none."""
+    bare = len(_answer("m1", 5, text="")) - 1
+    _write(
+        tmp_path / "p/a/s1.jsonl", _answer("m0", 3), _answer("m1", 5, text="x" * (size + more - bare)),
+        _answer("m2", 7), _answer("m3", 9, text="x" * (size - bare)).rstrip(b"\n"),
+    )  # fmt: skip
+    expected = 3 + (5 if size + more <= LINE_BYTES else 0) + 7 + 9
+    assert [_count(_read(tmp_path)) for _ in range(2)] == [expected, expected]
 
 
 def test_files_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from agent_relay.logic.transcripts.diffs import count_lines, count_unified
+from agent_relay.logic.transcripts.limits import LINE_BYTES
 from agent_relay.logic.transcripts.lines import decode_mended, get_map, get_text
 from agent_relay.logic.transcripts.usage.codex_plain import (
     COUNT_HEAD,
@@ -31,7 +32,7 @@ from agent_relay.logic.transcripts.usage.marks import (
     get_tokens,
     note_moment,
 )
-from agent_relay.logic.transcripts.usage.spans import Block, iterate_spans
+from agent_relay.logic.transcripts.usage.spans import Block
 
 # The line's and the payload's types stand first, behind the time and the ordinal.
 _HEAD = 300
@@ -78,9 +79,13 @@ _lines = msgspec.json.Decoder(_Line)
 
 def read_codex_usage(data: Block, memory: Memory) -> list[Mark]:
     """The marks of whole lines; `memory` goes on from line to line."""
-    find, usual, place = data.find, _USUAL.get, 0
+    find, usual, size, place, end = data.find, _USUAL.get, len(data), 0, -1
     marks, told = list[Mark](), _NOTHING
-    for start, end in iterate_spans(data):
+    # As `iterate_spans` does: to ask that for each line is as dear as all that is done with most of them.
+    while (start := end + 1) < size:
+        end = find(b"\n", start, size)
+        if end < 0:
+            end = size
         # Most types stand where the line's before did, and are told apart by a slice and a look at once.
         at = start + place
         kind = usual(data[at : at + _USUAL_BYTES]) if at < end else None
@@ -93,7 +98,8 @@ def read_codex_usage(data: Block, memory: Memory) -> list[Mark]:
         if kind == _UNTOLD or (kind == _ITEM and not _is_read(data, at)):
             continue
         # Most counts are sent twice or repeat a record, with nothing but another time.
-        if kind == _COUNT and data[at : at + len(told)] == told and data[end - 2 : end] == _END:
+        is_told = kind == _COUNT and data[at : at + len(told)] == told and data[end - 2 : end] == _END
+        if is_told or end - start > LINE_BYTES:
             continue
         text = data[start:end]
         try:

@@ -6,11 +6,13 @@ Whatever is odd about a line is refused here, and read as any line by `codex`, w
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec.structs import astuple
 
 from agent_relay.logic.transcripts.usage.marks import MOST_TOKENS, Memory, Moment, Prompted, Used, keep_moment
 
 COUNT_HEAD = b'"type":"token_count","info":{"total_token_usage":'
 """How the payload of an ordinary count begins, up to its running total."""
+_CHAIN = "/".join(["%d"] * 6)
 _TOTAL = b'"thread_token_usage":'
 _Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
@@ -129,17 +131,14 @@ def read_plain_message(text: bytes, memory: Memory) -> Prompted | None:
 
 def _render_chain(total: _Counts) -> str:
     """The text `_chain` makes of the same counts."""
-    return (
-        f"{total.input_tokens}/{total.cached_input_tokens}/{total.cache_write_input_tokens}/"
-        f"{total.output_tokens}/{total.reasoning_output_tokens}/{total.total_tokens}"
-    )
+    chain: str = _CHAIN % astuple(total)
+    return chain
 
 
 def _build_plain(usage: _Counts, key: str, chain: str, at: int, memory: Memory) -> Used | None:
     """The answer; `None` for one without tokens."""
-    cached, written, output = usage.cached_input_tokens, usage.cache_write_input_tokens, usage.output_tokens
-    new = max(0, usage.input_tokens - cached - written)
+    sent, cached, written, output, reasoning, _ = astuple(usage)
+    new = max(0, sent - cached - written)
     if not (new or cached or written or output):
         return None
-    reasoning = usage.reasoning_output_tokens
     return Used(key, at, memory.session, memory.model, new, cached, written, output, reasoning, 0, chain)

@@ -4,7 +4,7 @@ They are msgspec structs because hundreds of thousands of them are written to an
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
@@ -17,6 +17,8 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A moment that can be read while its record is; one without a zone is not."""
 # The year 2286; days far beyond it cannot be named.
 _LATEST_MS = 10**13
+_DAY_S = 86_400
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Used(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=False):
@@ -119,7 +121,8 @@ def note_moment(memory: Memory, value: object) -> int:
 
 def keep_moment(memory: Memory, moment: datetime) -> int:
     """As above, of a moment that was read already."""
-    at = int(moment.timestamp() * 1000)
+    since = moment - _EPOCH
+    at = (since.days * _DAY_S + since.seconds) * 1000 + since.microseconds // 1000
     if 0 < at < _LATEST_MS:
         memory.at = at
     return memory.at

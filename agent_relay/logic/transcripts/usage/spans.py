@@ -9,7 +9,7 @@ Span = tuple[int, int]
 
 
 class Block(Protocol):
-    """Bytes of a file that can be searched where they are: `bytes`, or a mapping of the file itself."""
+    """Bytes that can be searched where they are: of `bytes`, or the first of larger memory."""
 
     def find(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
         """Where `literal` stands first; -1 for nowhere."""
@@ -26,13 +26,13 @@ class Block(Protocol):
 
 def iterate_spans(data: Block) -> Iterator[Span]:
     """Start and end (without the line feed) of every line that is not too long to be a record."""
-    find, start = data.find, 0
-    while (end := find(b"\n", start)) >= 0:
+    find, start, size = data.find, 0, len(data)
+    while (end := find(b"\n", start, size)) >= 0:
         if start < end <= start + LINE_BYTES:
             yield start, end
         start = end + 1
-    if start < len(data) <= start + LINE_BYTES:
-        yield start, len(data)
+    if start < size <= start + LINE_BYTES:
+        yield start, size
 
 
 def has_near_ends(data: Block, span: Span, literal: bytes, *, head: int, tail: int) -> bool:

@@ -1,0 +1,96 @@
+"""Reads the new bytes of a file that grows, as blocks of whole lines, with bounded memory."""
+
+import mmap
+import os
+import stat
+from collections.abc import Callable
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.logic.transcripts.limits import LINE_BYTES
+from agent_relay.logic.transcripts.usage.spans import Block
+from agent_relay.system.transcript_files import cannot_read
+
+ROOM_BYTES = 256 << 10
+"""What a core keeps at hand: twice as many bytes in a second are searched in it as in blocks of 4 MB."""
+_PIECE_BYTES = 1 << 20
+_GUARD_BYTES = 256
+
+
+class Room(mmap.mmap):
+    """Memory that one block after the other is read into; the `filled` bytes of the last are its length."""
+
+    filled = 0
+
+    def __len__(self) -> int:
+        return self.filled
+
+
+def make_room() -> Room:
+    """One for a process or a thread to read its files with."""
+    return Room(-1, ROOM_BYTES)
+
+
+def read_blocks(
+    path: str, offset: int, guard: bytes, read: Callable[[Block], None], room: Room
+) -> tuple[int, bytes, bytes] | None:
+    """Hands every block of whole lines from `offset` on to `read`, which keeps none of them.
+
+    Returns the offset behind the last whole line, the guard of what was read up to there, and the bytes of
+    an unfinished last line (empty where it is too long to be a record). `None`, with nothing read, where the
+    file is no longer the one `guard` was made of. Raises RelayError where it cannot be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            state = os.fstat(handle)
+            if not stat.S_ISREG(state.st_mode):
+                raise RelayError(f"{path} is not a regular file")
+            if offset and _make_guard(handle, offset) != guard:
+                return None
+            offset, rest = _read_lines(handle, offset, state.st_size, read, room)
+            return offset, _make_guard(handle, offset), rest
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def _make_guard(handle: int, offset: int) -> bytes:
+    """The first and last bytes before `offset`: another file in its place begins or goes on differently."""
+    size = min(offset, _GUARD_BYTES)
+    return os.pread(handle, size, 0) + os.pread(handle, size, offset - size)
+
+
+def _read_lines(
+    handle: int, offset: int, end: int, read: Callable[[Block], None], room: Room
+) -> tuple[int, bytes]:
+    with memoryview(room) as view:
+        while offset < end:
+            size = os.preadv(handle, [view[: end - offset]], offset)
+            room.filled = room.rfind(b"\n", 0, size) + 1
+            if room.filled:
+                # What is behind the last line feed is read once more: to move it costs as much.
+                read(room)
+                offset += room.filled
+                continue
+            line, size, is_whole = _read_long(handle, offset, end)
+            if not is_whole:
+                return offset, line
+            read(line)
+            offset += size
+    return offset, b""
+
+
+def _read_long(handle: int, offset: int, end: int) -> tuple[bytes, int, bool]:
+    """The line at `offset`, how many bytes it has, and whether it has its end; no bytes of one too long."""
+    pieces, size, cut = list[bytes](), 0, 0
+    while offset + size < end and not cut:
+        piece = os.pread(handle, min(_PIECE_BYTES, end - offset - size), offset + size)
+        if not piece:
+            break
+        cut = piece.find(b"\n") + 1
+        pieces.append(piece[:cut] if cut else piece)
+        size += len(pieces[-1])
+        if size > LINE_BYTES + 1:
+            pieces.clear()
+    return b"".join(pieces) if size <= LINE_BYTES + 1 else b"", size, bool(cut)
