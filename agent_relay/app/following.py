@@ -18,7 +18,7 @@ from agent_relay.app.own_records import find_native
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words
-from agent_relay.domain.effect import Answered, Happened, LegGone
+from agent_relay.domain.effect import Answered, Happened, LegGone, Spawned
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import LegNamed
 from agent_relay.domain.session import Leg, Session, State
@@ -139,6 +139,9 @@ class Following:
             return False
         self.trouble = ""
         taken(live)
+        if not leg.child_pid:
+            # Before anything that can be seen of it: who is told that it is ready is to find it.
+            told.tell(Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born))
         self.follow(live, told)
         return True
 

@@ -5,11 +5,12 @@ import os
 import shutil
 import signal
 import threading
+import time
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.event import LegReady, LegStarted, SessionCreated
 from agent_relay.domain.session import State
 from agent_relay.system.project import open_project, session_folder
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
@@ -135,6 +136,22 @@ def test_a_first_leg_whose_daemon_died_before_it_was_journalled_can_be_attached(
     answer = world.ask("where", session=name)
     assert answer["leg"]
     assert answer["socket"]
+
+
+def test_an_agent_is_journalled_as_started_before_it_is_ready(world: RelayWorld) -> None:
+    """Even where its prompt stood on its screen before the daemon that takes it up: who is told finds it."""
+    world.kill_daemons()
+    daemon = world.start_daemon(pause_at="before leg.started")
+    terminal = threading.Thread(target=open_in_vain, args=(world,))
+    terminal.start()
+    wait_until(lambda: is_stopped(daemon.pid), "the daemon froze")
+    (name,) = os.listdir(f"{world.project}/.agent-relay/sessions")
+    time.sleep(2)
+    restart(world)
+    terminal.join()
+    world.wait_for(name, lambda found: found.state is State.READY, "the agent is ready")
+    told = [type(event.body) for event in world.events(name)]
+    assert told.index(LegStarted) < told.index(LegReady)
 
 
 def test_secrets_in_a_task_a_focus_or_the_environment_reach_no_journal(world: RelayWorld) -> None:
