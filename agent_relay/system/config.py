@@ -15,7 +15,14 @@ from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import lock_folder
 
 FILE_NAME = "config.toml"
+_PAGES = {"budgets": "budgets", "context": "context", "export": "exporters", "redaction": "security"}
+"""Which page of the documentation tells of a table."""
 _ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+
+
+def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
+    """The user's wishes. Raises ConfigurationError naming `path` and key."""
+    return parse_document(tables, UserConfig, path, _find_page)
 
 
 def read_user_config(folder: str) -> UserConfig:
@@ -25,7 +32,7 @@ def read_user_config(folder: str) -> UserConfig:
     """
     path = os.path.join(folder, FILE_NAME)
     try:
-        return parse_document(read_toml(path), UserConfig, path)
+        return parse_user_config(read_toml(path), path)
     except FileNotFoundError:
         return UserConfig()
 
@@ -37,7 +44,7 @@ def read_project_config(root: str) -> ProjectConfig:
     """
     path = os.path.join(root, ".agent-relay", FILE_NAME)
     try:
-        return parse_document(read_toml(path), ProjectConfig, path)
+        return parse_document(read_toml(path), ProjectConfig, path, _find_page)
     except FileNotFoundError:
         return ProjectConfig()
 
@@ -108,7 +115,7 @@ def write_order(folder: str, order: tuple[str, ...]) -> None:
             after = f"{line}\n{before}"
         if _parse(after) != wanted:
             raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
-        parse_document(wanted, UserConfig, path)
+        parse_user_config(wanted, path)
         write_config(path, after)
 
 
@@ -123,3 +130,7 @@ def _quote(name: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
         raise ConfigurationError(f"{name!r} is no agent's name")
     return f'"{name}"'
+
+
+def _find_page(table: str) -> str:
+    return _PAGES.get(table, "")

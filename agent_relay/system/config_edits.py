@@ -4,10 +4,8 @@ import json
 import re
 import tomllib
 
-from agent_relay.domain.config import UserConfig
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config import editing, write_config
-from agent_relay.system.documents import parse_document
+from agent_relay.system.config import editing, parse_user_config, write_config
 
 _HEADER = re.compile(r"^[ \t]*\[")
 _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
@@ -31,7 +29,7 @@ def write_model(folder: str, agent: str, model: str) -> None:
                 f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
             )
             raise ConfigurationError(f"cannot edit {path} safely", hint=what)
-        parse_document(wanted, UserConfig, path)
+        parse_user_config(wanted, path)
         write_config(path, after)
 
 

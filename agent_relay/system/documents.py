@@ -1,6 +1,7 @@
 """Reading what people wrote by hand: a TOML file becomes a model, or a sentence naming file and key."""
 
 import tomllib
+from collections.abc import Callable
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -28,12 +29,23 @@ def read_toml(path: str) -> dict[str, object]:
         raise ConfigurationError(error.sentence, hint=error.hint) from error
 
 
-def parse_document(tables: dict[str, object], model: type[Model], path: str) -> Model:
-    """The tables as a `model`. Raises ConfigurationError naming `path` and the first key that is off."""
+def _find_page(_table: str) -> str:
+    return "adapters"
+
+
+def parse_document(
+    tables: dict[str, object], model: type[Model], path: str, find_page: Callable[[str], str] = _find_page
+) -> Model:
+    """The tables as a `model`.
+
+    Raises ConfigurationError naming `path`, the first key that is off, and the page that tells of its table.
+    """
     try:
         return model.model_validate(tables)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the file as a whole"
         message = first["msg"].removeprefix("Value error, ")
-        raise ConfigurationError(f"{path}: {key}: {message}", hint="See docs/adapters.md.") from None
+        page = find_page(key.partition(".")[0])
+        hint = f"See docs/{page}.md." if page else ""
+        raise ConfigurationError(f"{path}: {key}: {message}", hint=hint) from None

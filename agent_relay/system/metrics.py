@@ -94,6 +94,18 @@ def gather_metrics(
     return gathered
 
 
+def check_agent(gathered: Gathered, agent: str, folders: Folders, *, cwd: str) -> None:
+    """Raises WrongUseError for the name of an agent that neither did anything here nor is known."""
+    told = {leg.agent for work in gathered.works for leg in work.legs}
+    if agent in told or any(native.agent == agent for native in gathered.natives):
+        return
+    from agent_relay.system.adapters import load_adapters
+
+    known = [str(name) for name in load_adapters(folders, root=find_near_root(cwd))]
+    if agent not in known:
+        raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {', '.join(known)}")
+
+
 def _keep_inside(gathered: Gathered, root: str) -> None:
     """Narrow down to what was used at `root` or below it, or by our legs there."""
     cwds = {native.cwd for native in gathered.natives}

@@ -4,6 +4,7 @@ import pytest
 
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.system.config import read_project_config, read_user_config, write_order
+from tests.house import tree
 
 
 @pytest.fixture
@@ -31,6 +32,26 @@ def test_an_error_names_the_file_and_the_key(folder: str) -> None:
     _write(f"{folder}/config.toml", '[agents.ada]\nbudget_tokens = "many"\n')
     with pytest.raises(ConfigurationError, match=r"config\.toml: agents\.ada\.budget_tokens: "):
         read_user_config(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("[[budgets]]\nper = 1\n", "See docs/budgets.md."),
+        ("[export]\ninterval_s = 0\n", "See docs/exporters.md."),
+        ("[context]\nwhat = 1\n", "See docs/context.md."),
+        ("[redaction]\nwhat = 1\n", "See docs/security.md."),
+        ("patience_s = 0\n", ""),
+    ],
+)
+def test_an_error_names_the_page_that_tells_of_the_table(folder: str, text: str, hint: str) -> None:
+    """Another page would send the user astray."""
+    _write(f"{folder}/config.toml", text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_user_config(folder)
+    assert caught.value.hint == hint
+    page = hint.removeprefix("See ").removesuffix(".")
+    assert not page or os.path.exists(os.path.join(tree.CHECKOUT, page))
 
 
 def test_what_is_no_toml_is_one_sentence(folder: str) -> None:

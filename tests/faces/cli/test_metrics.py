@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -141,6 +142,20 @@ def test_rows_by_day_since_and_agent_choose(world: World) -> None:
     }  # fmt: skip
     assert _rows(_ask(world, "--since", "0h")) == {}
     assert "Nothing was used here." in world.run("metrics", "--since", "0h").out
+
+
+def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(world: World) -> None:
+    """Of a misspelt name it would be believed; journals tell of agents whose adapters are gone."""
+    refused = world.run("metrics", "--all", "--agent", "cluade")
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err.startswith(
+        "agent-relay: there is no agent 'cluade'\n  Known: claude, codex, demo, gemini, "
+    )
+    assert world.run("metrics", "--all", "--agent=cluade").err == refused.err
+    assert _rows(_ask(world, "--all", "--agent", "gemini")) == {}
+    journal = Path(world.cwd, ".agent-relay/sessions/01M7Y8XZEX7SAVV4H1XBVMVZT6/journal.jsonl")
+    journal.write_text(journal.read_text().replace('"understudy"', '"departed"'))
+    assert set(_rows(_ask(world, "--by", "agent", "--agent", "departed"))) == {"departed"}
 
 
 def test_since_a_day_without_a_midnight_leaves_out_the_hour_before_it(tmp_path: os.PathLike[str]) -> None:

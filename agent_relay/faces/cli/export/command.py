@@ -42,11 +42,13 @@ def run(words: list[str]) -> int:
 def export(
     *,
     prometheus: Annotated[
-        int, typer.Option("--prometheus", help="Serve figures at this port of 127.0.0.1.")
-    ] = 0,
+        int | None, typer.Option("--prometheus", help="Serve figures at this port of 127.0.0.1.")
+    ] = None,
     otlp: Annotated[str, typer.Option("--otlp", help="Push figures to this OpenTelemetry collector.")] = "",
     webhook: Annotated[str, typer.Option("--webhook", help="Tell this address of events.")] = "",
-    interval: Annotated[float, typer.Option("--interval", help="Seconds between two readings.")] = 0,
+    interval: Annotated[
+        float | None, typer.Option("--interval", help="Seconds between two readings.")
+    ] = None,
 ) -> int:
     """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
 
@@ -70,7 +72,7 @@ def export(
         watcher.close()
 
 
-def _choose(prometheus: int, otlp: str, webhook: str, interval: float) -> ExportConfig:
+def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | None) -> ExportConfig:
     """Options go before the configuration. Raises WrongUseError where there is nothing to do."""
     config = read_user_config(get_folders().config).export
     given = {"prometheus_port": prometheus, "otlp": otlp, "webhook": webhook, "interval_s": interval}
@@ -79,7 +81,7 @@ def _choose(prometheus: int, otlp: str, webhook: str, interval: float) -> Export
             if address:
                 check_address(address)
         chosen = ExportConfig.model_validate(
-            config.model_dump() | {name: value for name, value in given.items() if value}
+            config.model_dump() | {name: value for name, value in given.items() if value not in {None, ""}}
         )
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

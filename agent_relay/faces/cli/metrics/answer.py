@@ -12,7 +12,7 @@ from agent_relay.faces.cli.metrics.question import build_question
 from agent_relay.logic.metrics.by import KNOWN, By
 from agent_relay.system.folders import get_folders
 from agent_relay.system.kept_reports import keep_report
-from agent_relay.system.metrics import Gathered, Wanted, gather_metrics
+from agent_relay.system.metrics import Gathered, Wanted, check_agent, gather_metrics
 from agent_relay.system.metrics_looked import Looked
 from agent_relay.system.usage_crew import count_hands
 
@@ -36,6 +36,8 @@ def answer(asked: Asked, words: list[str]) -> None:
         get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
         cwd=os.getcwd(), environ=environ, now=now, hands=count_hands(), meanwhile=_load,
     )  # fmt: skip
+    if asked.agent:
+        check_agent(gathered, asked.agent, get_folders(), cwd=os.getcwd())
     # It goes with the process, at once: taking hundreds of thousands of marks apart takes a while.
     _answered.append(gathered)
     from agent_relay.faces.cli.metrics.report import tell
