@@ -26,6 +26,18 @@ def test_a_count_that_only_begins_like_what_is_known_is_read() -> None:
     assert [mark.output for mark in marks if isinstance(mark, Used)] == [120, 80]
 
 
+def test_lines_with_nothing_in_them_are_no_damage() -> None:
+    """Wherever they stand: at the ends, and between a record and the count that repeats it."""
+    lines = [
+        join_compact(one)
+        for one in (build_meta("t1"), build_record("r1", FIRST, FIRST), build_count(FIRST, FIRST))
+    ]
+    memory, whole = Memory(), Memory()
+    marks = read_codex_usage(b"\n" + b"\n\n".join(lines) + b"\n\n", memory)
+    assert marks == read_codex_usage(b"".join(lines), whole)
+    assert (memory.skipped, memory) == (0, whole)
+
+
 def test_a_prompt_is_told_by_its_turn_or_its_moment() -> None:
     """Old versions named no turn; a subagent is prompted by its parent, and no user."""
     plain = build_line("event_msg", type="user_message", message="go on")

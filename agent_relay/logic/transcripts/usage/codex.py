@@ -99,7 +99,7 @@ def read_codex_usage(data: Block, memory: Memory) -> list[Mark]:
             continue
         # Most counts are sent twice or repeat a record, with nothing but another time.
         is_told = kind == _COUNT and data[at : at + len(told)] == told and data[end - 2 : end] == _END
-        if is_told or end - start > LINE_BYTES:
+        if is_told or not 0 < end - start <= LINE_BYTES:
             continue
         text = data[start:end]
         try:
