@@ -47,9 +47,13 @@ def render_tables(headers: Sequence[str], rows: Sequence[Sequence[str]], *, widt
 def drop_empty(
     headers: Sequence[str], rows: Sequence[Sequence[str]], total: Sequence[str]
 ) -> tuple[list[str], list[list[str]]]:
-    """The columns in which at least one row says something; below several rows stands their total."""
+    """The columns in which at least one row says something; below stands the total, where it is another row.
+
+    What has no place in such rows, as a failed turn without an answer has none by model, is in that alone.
+    """
     kept = [column for column in range(len(headers)) if any(row[column] != NOTHING for row in rows)]
-    shown = [*rows, total] if len(rows) > 1 else rows
+    is_other = len(rows) > 1 or any(row[column] != total[column] for row in rows for column in kept[1:])
+    shown = [*rows, total] if is_other else rows
     return [headers[column] for column in kept], [[row[column] for column in kept] for row in shown]
 
 
