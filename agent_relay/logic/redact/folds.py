@@ -11,8 +11,8 @@ from agent_relay.logic.redact.rule import LineRule, Span, Token, find_all, find_
 # A break: the end of a line, real or escaped, then indentation and perhaps the mark of a diff or a
 # quotation. What may end the line before (a quote, an operator, a continuation) is looked at separately.
 _BREAK = compile_late(
-    r"(?:\n|\\+r?\\*n)[ \t]*(?:[+|>](?=[ \t\w\"'+/=.%-])[ \t]*|(?P<minus>-)[ \t]*(?=[\w\"']))?"
-    r"(?:\\*[\"'`])?(?=[\w+/=.%-])"
+    r"(?:\n|\\+r?\\*n)[ \t]*(?:[+|>](?=[ \t\w\"'+/=.:%-])[ \t]*|(?P<minus>-)[ \t]*(?=[\w\"']))?"
+    r"(?:\\*[\"'`])?(?=[\w+/=.:%-])"
 )
 _BEFORE = compile_late(r"[\w+/=.:%-](?P<end>(?:\\*[\"'`][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
 _LONGEST_BEFORE = 8

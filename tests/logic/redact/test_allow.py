@@ -82,6 +82,15 @@ def test_allowing_one_secret_never_spares_another(allowed: planted.Planted, secr
     assert not planted.leaks(secret, redact_text(f"{allowed.text}\n\n{secret.text}", allow=allow).text)
 
 
+@pytest.mark.parametrize("indent", ["", "    ", "+", "> "])
+@pytest.mark.parametrize("one", [one for one in TOKENS if one.context == "prose"], ids=lambda one: one.kind)
+def test_a_secret_split_before_any_of_its_letters_goes_whole(one: planted.Planted, indent: str) -> None:
+    """A line may begin with any of them, a colon included; half of a token without a beginning is none."""
+    for cut in range(4, len(one.secret) - 3):
+        text = f"the key is {one.secret[:cut]}\n{indent}{one.secret[cut:]}\nand then more"
+        assert not planted.leaks(one, redact_text(text).text), text
+
+
 @pytest.mark.parametrize("mark", ['"', "'", "`", '\\"'])
 @settings(max_examples=40)
 @given(st.sampled_from([one for one in TOKENS if one.context == "prose"]), st.integers(4, 60), st.data())
