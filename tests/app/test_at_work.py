@@ -122,16 +122,23 @@ def open_in_vain(world: RelayWorld) -> None:
         world.open("demo")
 
 
-def test_a_first_leg_whose_daemon_died_before_it_was_journalled_can_be_attached(world: RelayWorld) -> None:
-    """The agent runs; without its pids in the journal no terminal would ever reach it."""
+def lose_daemon_before_start(world: RelayWorld, *, age_s: float) -> str:
+    """A session whose agent has run for so long when a daemon comes that finds its start in no journal."""
     world.kill_daemons()
     daemon = world.start_daemon(pause_at="before leg.started")
     terminal = threading.Thread(target=open_in_vain, args=(world,))
     terminal.start()
     wait_until(lambda: is_stopped(daemon.pid), "the daemon froze")
+    time.sleep(age_s)
     restart(world)
     terminal.join()
     (name,) = os.listdir(f"{world.project}/.agent-relay/sessions")
+    return name
+
+
+def test_a_first_leg_whose_daemon_died_before_it_was_journalled_can_be_attached(world: RelayWorld) -> None:
+    """The agent runs; without its pids in the journal no terminal would ever reach it."""
+    name = lose_daemon_before_start(world, age_s=0)
     world.wait_for(name, lambda found: found.state is State.READY, "the agent is ready")
     answer = world.ask("where", session=name)
     assert answer["leg"]
@@ -140,15 +147,7 @@ def test_a_first_leg_whose_daemon_died_before_it_was_journalled_can_be_attached(
 
 def test_an_agent_is_journalled_as_started_before_it_is_ready(world: RelayWorld) -> None:
     """Even where its prompt stood on its screen before the daemon that takes it up: who is told finds it."""
-    world.kill_daemons()
-    daemon = world.start_daemon(pause_at="before leg.started")
-    terminal = threading.Thread(target=open_in_vain, args=(world,))
-    terminal.start()
-    wait_until(lambda: is_stopped(daemon.pid), "the daemon froze")
-    (name,) = os.listdir(f"{world.project}/.agent-relay/sessions")
-    time.sleep(2)
-    restart(world)
-    terminal.join()
+    name = lose_daemon_before_start(world, age_s=2)
     world.wait_for(name, lambda found: found.state is State.READY, "the agent is ready")
     told = [type(event.body) for event in world.events(name)]
     assert told.index(LegStarted) < told.index(LegReady)
