@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from agent_relay.system.usage_files import Found
+
 _PLACES = 61
 """As many reports are kept at most; another question may take the place of one."""
 _REPORT_BYTES = 1 << 20
@@ -62,17 +64,20 @@ def keep_report(
     report: str,
     *,
     paths: "Iterable[str]",
+    found: "Iterable[Found]" = (),
     names: "Iterable[str]",
     began_ns: int,
     places: "Mapping[str, str] | None" = None,
 ) -> None:
     """`report` is kept for `question`, unless that cannot be done or something it was made of is too young.
 
-    `paths` are the files and folders it was made of, also those that were not there; `names` the variables
-    of the environment; `began_ns` is when the first of them was looked at, on the clock of files. `places`
-    are paths with what they were once their links were followed.
+    `paths` are the files and folders it was made of, also those that were not there, and `found` files in the
+    state they were read in; `names` the variables of the environment; `began_ns` is when the first of them
+    was looked at, on the clock of files. `places` are paths with what they were once their links were
+    followed.
     """
     states = {path: _look(path) for path in paths}
+    states |= {one.path: [one.inode, one.size, *one.changed] for one in found}
     young_ns = began_ns - YOUNG_NS
     is_young = any(state is not None and max(state[2:]) >= young_ns for state in states.values())
     if is_young or len(report) > _REPORT_BYTES or len(states) > _MOST_PATHS:

@@ -25,7 +25,7 @@ class UsageRead(msgspec.Struct):
 
     `problems` are sentences about files that could not be read, `gaps` the first of them by agent; `skipped`
     counts lines that could not, `damages` those of each file.
-    `looked` are the paths of all files read now or before, and of the folders they were looked for in.
+    `found` are all files read now or before, `looked` the paths of the folders they were looked for in.
     `roots` are the working folders that files beside them name, by the folder they are in.
     """
 
@@ -36,6 +36,7 @@ class UsageRead(msgspec.Struct):
     damages: "list[Damage]" = msgspec.field(default_factory=list)
     problems: list[str] = msgspec.field(default_factory=list)
     gaps: dict[str, str] = msgspec.field(default_factory=dict)
+    found: list[Found] = msgspec.field(default_factory=list)
     looked: list[str] = msgspec.field(default_factory=list)
     roots: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -55,8 +56,8 @@ def plan_files(
     """Whose files are to be read, each file once; what keeps us from finding all of an agent's is its gap."""
     plan, taken = list[Files](), set[tuple[int, int]]()
     for agent, spec in specs.items():
-        reader = USAGE_READERS.get(spec.reader)
-        if reader is None:
+        load_reader = USAGE_READERS.get(spec.reader)
+        if load_reader is None:
             continue
         walked = Walked(done.looked)
         found = [
@@ -65,11 +66,12 @@ def plan_files(
             if (one.device, one.inode) not in taken
         ]
         taken |= {(one.device, one.inode) for one in found}
-        done.looked += [one.path for one in found]
+        done.found += found
         if walked.closed:
             done.problems += walked.closed
             done.gaps[agent] = walked.closed[0]
-        plan.append(Files(agent, reader, f"{agent} {spec.reader}", found))
+        # Most agents are not on most machines, and need nobody who understands them.
+        plan.append(Files(agent, load_reader() if found else UsageReader(), f"{agent} {spec.reader}", found))
     return plan
 
 

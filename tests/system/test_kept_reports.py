@@ -14,6 +14,7 @@ from agent_relay.system.kept_reports import find_report, keep_report
 from agent_relay.system.metrics import Wanted, gather_metrics
 from agent_relay.system.metrics_looked import Looked
 from agent_relay.system.places import find_builtin_folder, find_example_folder
+from agent_relay.system.usage_files import look_at
 
 SESSION = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
 LATER_NS = 10_000_000_000
@@ -49,6 +50,7 @@ def _keep(home: Path, *, is_all: bool = True) -> list[str]:
         "q",
         "told",
         paths=gathered.looked,
+        found=gathered.read.found,
         names=environ.names,
         began_ns=began_ns,
         places=gathered.places,
@@ -220,6 +222,20 @@ def test_what_changed_a_moment_ago_is_not_kept(tmp_path: Path) -> None:
     assert find_report(f"{folder}", "q") == ""
     keep_report(f"{folder}", "q", "told", paths=[f"{file}"], names=[], began_ns=changed + 3_000_000_000)
     assert (find_report(f"{folder}", "q"), find_report(f"{folder}", "r")) == ("told", "")
+
+
+def test_a_file_counts_in_the_state_it_was_read_in(tmp_path: Path) -> None:
+    """An agent writes on while the report is made: what was read is not all there is, and never will be."""
+    folder, file = tmp_path / "reports", tmp_path / "file"
+    file.write_text("one")
+    found = look_at(f"{file}")
+    assert found is not None
+    late_ns = time.time_ns() + LATER_NS
+    keep_report(f"{folder}", "q", "told", paths=[], found=[found], names=[], began_ns=late_ns)
+    assert find_report(f"{folder}", "q") == "told"
+    file.write_text("one, two")
+    keep_report(f"{folder}", "q", "told", paths=[], found=[found], names=[], began_ns=late_ns)
+    assert find_report(f"{folder}", "q") == ""
 
 
 def test_a_folder_others_can_reach_is_not_believed(tmp_path: Path) -> None:

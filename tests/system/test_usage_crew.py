@@ -124,7 +124,7 @@ def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
     for path in paths:
         Path(path).touch()
         os.truncate(path, 1 << 40)
-    tasks = [Task(USAGE_READERS["claude-jsonl"], path, 1 << 40, Memory()) for path in paths]
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), path, 1 << 40, Memory()) for path in paths]
     before = _list_children()
     with start_crew(tasks, 2) as crew:
         readers = [child for child in _list_children() if child not in before]
@@ -141,7 +141,7 @@ def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
     for path, size in zip(paths, (0, 1 << 40, 1 << 40), strict=True):
         Path(path).touch()
         os.truncate(path, size)
-    reader = USAGE_READERS["claude-jsonl"]
+    reader = USAGE_READERS["claude-jsonl"]()
     tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 1 << 40), strict=True)]
     before = _list_children()
     with start_crew(tasks, 2) as crew:
@@ -158,7 +158,7 @@ def test_a_long_file_keeps_no_other_one_waiting(tmp_path: Path) -> None:
     for path, size in zip(paths, (1 << 40, 0, 0, 0), strict=True):
         Path(path).touch()
         os.truncate(path, size)
-    reader = USAGE_READERS["claude-jsonl"]
+    reader = USAGE_READERS["claude-jsonl"]()
     tasks = [Task(reader, path, LEAST_BYTES, Memory()) for path in paths]
     with start_crew(tasks, 2) as crew:
         assert None not in [crew.take(path) for path in paths[1:]]
@@ -167,7 +167,7 @@ def test_a_long_file_keeps_no_other_one_waiting(tmp_path: Path) -> None:
 def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:
     """Ctrl-C, or a mistake of ours: readers end with the command that asked for them."""
     _fill(tmp_path)
-    reader = USAGE_READERS["claude-jsonl"]
+    reader = USAGE_READERS["claude-jsonl"]()
     tasks = [Task(reader, str(path), path.stat().st_size, Memory()) for path in (tmp_path / "p").iterdir()]
     before = _list_children()
     with pytest.raises(KeyboardInterrupt), start_crew(tasks, 3):
@@ -177,7 +177,7 @@ def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:
 
 def test_little_is_read_by_the_command_itself() -> None:
     """A process is not worth a few megabytes."""
-    tasks = [Task(USAGE_READERS["claude-jsonl"], "/gone", LEAST_BYTES - 1, Memory())]
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), "/gone", LEAST_BYTES - 1, Memory())]
     before = _list_children()
     with start_crew(tasks, 8) as crew:
         assert _list_children() == before
@@ -209,7 +209,7 @@ def test_used_marks_come_back_whole(tmp_path: Path) -> None:
     row = {"sessionId": "s1", "message": message, "type": "assistant", "timestamp": "2026-11-20T10:00:00Z"}
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps(row, separators=(",", ":")) + "\n")
-    tasks = [Task(USAGE_READERS["claude-jsonl"], str(path), LEAST_BYTES, Memory())]
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), str(path), LEAST_BYTES, Memory())]
     with start_crew(tasks, 2) as crew:
         part = crew.take(str(path))
     assert part is not None

@@ -22,7 +22,7 @@ SAMPLES = {
 
 
 def _read(name: str, *blocks: bytes) -> list[Mark]:
-    read, memory = USAGE_READERS[SAMPLES[name]].read, Memory()
+    read, memory = USAGE_READERS[SAMPLES[name]]().read, Memory()
     assert read is not None
     return [mark for block in blocks for mark in read(block, memory)]
 

@@ -47,8 +47,8 @@ def answer(asked: Asked, words: list[str]) -> None:
     is_whole = not (asked.as_csv and gathered.read.skipped)
     if gathered.is_lasting and is_whole and not _SINCE.fullmatch(asked.since):
         keep_report(
-            get_folders().reports, build_question(words), text, paths=gathered.looked, names=environ.names,
-            began_ns=began_ns, places=gathered.places,
+            get_folders().reports, build_question(words), text, paths=gathered.looked,
+            found=gathered.read.found, names=environ.names, began_ns=began_ns, places=gathered.places,
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from datetime import date
 
 import msgspec
 
+from agent_relay.domain.quick_json import render_json
 from agent_relay.faces.cli.metrics.table import drop_empty, get_width, is_plain_output, render_tables
 from agent_relay.faces.cli.metrics.view import COLUMNS, HEADERS, build_row, list_cells
 from agent_relay.faces.cli.printing import print_lines, warn
@@ -43,6 +44,11 @@ class Report(msgspec.Struct, frozen=True):
             "skipped_lines": self.gathered.read.skipped,
             "problems": self.gathered.problems,
         }
+
+
+def print_view(report: Report) -> None:
+    """All of it on standard output as `print_json` has it, by what is loaded here anyway."""
+    sys.stdout.write(msgspec.json.format(render_json(report.build_view()), indent=2) + "\n")
 
 
 def print_csv(report: Report) -> None:

@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import TextIO
 
 from agent_relay.faces.cli.metrics.asked import Asked
-from agent_relay.faces.cli.metrics.print import Report, print_csv, print_report
+from agent_relay.faces.cli.metrics.print import Report, print_csv, print_report, print_view
 from agent_relay.faces.cli.metrics.view import name_row
-from agent_relay.faces.cli.printing import print_json
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.rows import QUARTER_MS, Question, sum_rows
 from agent_relay.system.metrics import Gathered
@@ -28,7 +27,7 @@ def tell(asked: Asked, gathered: Gathered, by: By, since_ms: int, now: datetime)
         if asked.as_csv:
             print_csv(report)
         elif asked.as_json:
-            print_json(report.build_view())
+            print_view(report)
         else:
             print_report(report)
     return "".join(heard.parts)

@@ -52,6 +52,11 @@ _USUAL = {_TYPE + _EVENT + _BETWEEN + _TYPE + kind: kind for kind in _EVENTS} | 
 }
 _SECOND = len(_TYPE + _EVENT + _BETWEEN)
 _PROMPT_TYPE, _CHANGE_TYPE = b'"type":"UserMessage"', b'"type":"FileChange"'
+# How most finished items begin, and what stands there then for those that are read.
+_ITEM_HEAD = b'"item":{"type":"'
+_ITEM_KINDS = (b'UserMessage"', b'FileChange"')
+_ITEM_BYTES = len(_ITEM_HEAD)
+_KIND_BYTES = max(map(len, _ITEM_KINDS))
 _PLAIN: Mapping[bytes, Callable[[bytes, Memory], Mark | None]] = {
     _COUNT: read_plain_count,
     _RECORD: read_plain_record,
@@ -134,6 +139,10 @@ def _find_kind(data: Block, at: int, near: int, end: int) -> tuple[bytes, int]:
 def _is_read(data: Block, at: int) -> bool:
     """Whether the finished item whose type is told at `at` may be one of those that are read."""
     near = at + _HEAD
+    place = data.find(_ITEM_HEAD, at, near)
+    if place >= 0:
+        place += _ITEM_BYTES
+        return data[place : place + _KIND_BYTES].startswith(_ITEM_KINDS)
     return data.find(_PROMPT_TYPE, at, near) >= 0 or data.find(_CHANGE_TYPE, at, near) >= 0
 
 

@@ -4,17 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from agent_relay.logic.transcripts.usage.claude import read_claude_usage
-from agent_relay.logic.transcripts.usage.codex import read_codex_usage
-from agent_relay.logic.transcripts.usage.demo import read_demo_usage
-from agent_relay.logic.transcripts.usage.gemini import read_gemini_usage
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
-from agent_relay.logic.transcripts.usage.opencode import (
-    MESSAGES,
-    SESSIONS,
-    read_opencode_message,
-    read_opencode_session,
-)
 from agent_relay.logic.transcripts.usage.spans import Block
 
 
@@ -40,12 +30,42 @@ class UsageReader(msgspec.Struct, frozen=True):
     sessions_folder: str = ""
 
 
-USAGE_READERS: Mapping[str, UsageReader] = {
-    "claude-jsonl": UsageReader(read_claude_usage),
-    "codex-rollout": UsageReader(read_codex_usage),
-    "gemini-jsonl": UsageReader(read_gemini_usage, root_mark=".project_root", sessions_folder="chats"),
-    "opencode-db": UsageReader(
-        tables=UsageTables(SESSIONS, MESSAGES, read_opencode_session, read_opencode_message)
-    ),
-    "demo-jsonl": UsageReader(read_demo_usage),
+def _load_claude() -> UsageReader:
+    from agent_relay.logic.transcripts.usage.claude import read_claude_usage
+
+    return UsageReader(read_claude_usage)
+
+
+def _load_codex() -> UsageReader:
+    from agent_relay.logic.transcripts.usage.codex import read_codex_usage
+
+    return UsageReader(read_codex_usage)
+
+
+def _load_demo() -> UsageReader:
+    from agent_relay.logic.transcripts.usage.demo import read_demo_usage
+
+    return UsageReader(read_demo_usage)
+
+
+def _load_gemini() -> UsageReader:
+    from agent_relay.logic.transcripts.usage.gemini import read_gemini_usage
+
+    return UsageReader(read_gemini_usage, root_mark=".project_root", sessions_folder="chats")
+
+
+def _load_opencode() -> UsageReader:
+    from agent_relay.logic.transcripts.usage import opencode as tables
+
+    told = tables.SESSIONS, tables.MESSAGES, tables.read_opencode_session, tables.read_opencode_message
+    return UsageReader(tables=UsageTables(*told))
+
+
+USAGE_READERS: Mapping[str, Callable[[], UsageReader]] = {
+    "claude-jsonl": _load_claude,
+    "codex-rollout": _load_codex,
+    "gemini-jsonl": _load_gemini,
+    "opencode-db": _load_opencode,
+    "demo-jsonl": _load_demo,
 }
+"""What loads each: only those are loaded that have something to read."""
