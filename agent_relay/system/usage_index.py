@@ -18,7 +18,7 @@ from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import wait_for_lock
 from agent_relay.system.usage_files import Found
 
-VERSION = 4
+VERSION = 5
 """Counted up whenever a reader or a mark changes its meaning: another version's entries are read again."""
 _WAIT_S = 20.0
 _TABLES = """

@@ -3,6 +3,7 @@
 import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
+from agent_relay.logic.transcripts.usage.packed import pack_answers
 from agent_relay.logic.transcripts.usage.registry import UsageReader
 from agent_relay.system.usage_blocks import Room, read_blocks
 
@@ -61,4 +62,4 @@ def read_part(
     offset, guard, rest = result
     if rest:
         loose.extend(read(rest, msgspec.structs.replace(memory)))
-    return Part(offset, guard, memory, marks, loose)
+    return Part(offset, guard, memory, pack_answers(marks), loose)

@@ -7,9 +7,11 @@ from operator import attrgetter
 
 import msgspec
 
-from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Opened, Prompted, Used
+from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Opened, Packed, Prompted, Used
+from agent_relay.logic.transcripts.usage.packed import Answers, unpack_answers
 
 _DEPTH = 64
+_OTHERS = Prompted, Failed, Changed
 _get_moment, _get_session = attrgetter("at"), attrgetter("session")
 
 
@@ -20,7 +22,7 @@ class Native(msgspec.Struct):
     session: str
     cwd: str = ""
     parent: str = ""
-    used: list[Used] = msgspec.field(default_factory=list)
+    used: Answers = msgspec.field(default_factory=list)
     prompts: list[Prompted] = msgspec.field(default_factory=list)
     failures: list[Failed] = msgspec.field(default_factory=list)
     changes: list[Changed] = msgspec.field(default_factory=list)
@@ -36,6 +38,8 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
     told = [mark for file in files for mark in file.opened]
     # The first word counts: a subagent's file may name its session, too, and lies behind the session's own.
     opened = {mark.session: mark for mark in reversed(told)}
+    if any(file.packed for file in files):
+        files = _unpack_shared(files, opened)
     ranks = [file.find_rank(opened) for file in files]
     shared = {rank for rank, times in Counter(ranks).items() if times > 1}
     # When it ended takes a look at all it tells, and sets those apart only that began at one time.
@@ -51,8 +55,22 @@ def pool_marks(agent: str, transcripts: Iterable[Sequence[Mark]]) -> list[Native
 
 
 def _first_moment(native: Native) -> tuple[int, str]:
-    marks = (native.used, native.prompts, native.failures, native.changes)
+    used = [native.used] if isinstance(native.used, Packed) else native.used
+    marks = (used, native.prompts, native.failures, native.changes)
     return min((listed[0].at for listed in marks if listed), default=0), native.session
+
+
+def _unpack_shared(files: Sequence["_Transcript"], opened: Mapping[str, Opened]) -> list["_Transcript"]:
+    """The same, each answer for itself of sessions that more is told of, or that have to do with others."""
+    tellers = Counter(session for file in files for session in file.list_sessions())
+    shared = {session for session, times in tellers.items() if times > 1}
+    for known in opened.values():
+        if known.parent or known.is_side:
+            shared |= {known.session, known.parent}
+    return [
+        _Transcript(unpack_answers(file.marks)) if any(one.session in shared for one in file.packed) else file
+        for file in files
+    ]
 
 
 def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
@@ -68,15 +86,17 @@ def _list_ancestors(session: str, opened: Mapping[str, Opened]) -> list[str]:
 class _Transcript:
     """What one transcript tells, by kinds: done as each is read, when others are still at work."""
 
-    __slots__ = ("_first", "named", "opened", "others", "session", "unnamed")
+    __slots__ = ("_first", "marks", "named", "opened", "others", "packed", "session", "unnamed")
 
     def __init__(self, marks: Sequence[Mark]) -> None:
+        self.marks = marks
         used = [mark for mark in marks if isinstance(mark, Used)]
         rest = [mark for mark in marks if not isinstance(mark, Used)]
         self.named = [mark for mark in used if mark.key]
         self.unnamed = [mark for mark in used if not mark.key] if len(self.named) < len(used) else []
         self.opened = [mark for mark in rest if isinstance(mark, Opened)]
-        self.others = [mark for mark in rest if not isinstance(mark, Opened)]
+        self.packed = [mark for mark in rest if isinstance(mark, Packed)]
+        self.others = [mark for mark in rest if isinstance(mark, _OTHERS)]
         self._first = next((mark for mark in marks if not isinstance(mark, Opened)), None)
         self.session = self._first.session if self._first is not None else ""
 
@@ -86,7 +106,13 @@ class _Transcript:
 
     def find_last(self) -> int:
         """When it ended."""
-        return max(map(_get_moment, (*self.named, *self.unnamed, *self.others)), default=0)
+        lasts = [packed.last for packed in self.packed]
+        lasts += [mark.at for mark in (*self.named, *self.unnamed, *self.others)]
+        return max(lasts, default=0)
+
+    def list_sessions(self) -> list[str]:
+        """Whose answers it tells of, again for each of their packs."""
+        return [one.session for one in self.packed] + [*set(map(_get_session, self.named + self.unnamed))]
 
 
 class _Pool:
@@ -96,6 +122,7 @@ class _Pool:
         self._opened = opened
         self._used: dict[str, Used] = {}
         self._unnamed: list[Used] = []
+        self._packed: list[Packed] = []
         self._chains: dict[str, set[str]] = {}
         self._others: dict[tuple[type, str], Prompted | Failed | Changed] = {}
 
@@ -103,6 +130,7 @@ class _Pool:
         """Add one transcript's."""
         used, chains = self._used, self._chains
         self._unnamed += transcript.unnamed
+        self._packed += transcript.packed
         for mark in transcript.named:
             key = mark.key
             known = used.setdefault(key, mark)
@@ -132,23 +160,30 @@ class _Pool:
                 native = places[session] = self._get(natives, agent, session)
             return native
 
+        listed: dict[str, list[Used]] = {}
         named = itertools.groupby(self._used.values(), _get_session)
         for session, answers in itertools.chain(named, self._keep_unnamed()):
-            find(session).used.extend(answers)
+            listed.setdefault(find(session).session, []).extend(answers)
+        for session, some in listed.items():
+            natives[session].used = sorted(some, key=_get_moment)
+        for packed in self._packed:
+            find(packed.session).used = packed
         for mark in self._others.values():
-            native = find(mark.session)
-            match mark:
-                case Prompted():
-                    if not self._is_side(mark.session):
-                        native.prompts.append(mark)
-                case Failed():
-                    native.failures.append(mark)
-                case _:
-                    native.changes.append(mark)
+            self._add_other(find(mark.session), mark)
         for native in natives.values():
-            for marks in (native.used, native.prompts, native.failures, native.changes):
+            for marks in (native.prompts, native.failures, native.changes):
                 marks.sort(key=_get_moment)
         return list(natives.values())
+
+    def _add_other(self, native: Native, mark: Prompted | Failed | Changed) -> None:
+        match mark:
+            case Prompted():
+                if not self._is_side(mark.session):
+                    native.prompts.append(mark)
+            case Failed():
+                native.failures.append(mark)
+            case _:
+                native.changes.append(mark)
 
     def _keep_unnamed(self) -> Iterator[tuple[str, Iterable[Used]]]:
         """Answers known by their running total alone, by session: those none they go back to has told of."""

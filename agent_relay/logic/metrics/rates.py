@@ -8,6 +8,7 @@ from operator import add
 import msgspec
 
 from agent_relay.logic.transcripts.usage.marks import Used
+from agent_relay.logic.transcripts.usage.packed import list_columns
 
 UNNAMED = "unknown"
 """What a model is called that no record names."""
@@ -53,36 +54,35 @@ class Bill(msgspec.Struct):
 
     def add(self, used: Used, rates: Rates) -> None:
         """Take one answer in."""
-        self.add_all((used,), rates(used.model, used.at))
+        self.add_all(used.model, list_columns((used,)).counts, rates(used.model, used.at))
 
-    def add_all(self, answers: Sequence[Used], rates: Sequence[Rate]) -> None:
-        """Take answers of one model in, all of a time at which these were its rates."""
-        if len(rates) <= 1:
-            self._add_at(rates[0] if rates else None, answers)
+    def add_all(self, model: str, counts: Sequence[Sequence[int]], rates: Sequence[Rate]) -> None:
+        """Take answers of a model in, by the `counts` of `Columns`, all of when these were its rates."""
+        if not rates:
+            self._add_at(None, counts)
+            tokens = sum(map(sum, counts[:4]))
+            self.unpriced[model or UNNAMED] = self.unpriced.get(model or UNNAMED, 0) + tokens
+            return
+        if len(rates) == 1:
+            self._add_at(rates[0], counts)
             return
         above = [rate.above for rate in rates[1:]]
-        sizes = [used.input + used.cached + used.cache_write for used in answers]
+        new, cached, written, *_ = counts
+        sizes = [*map(add, map(add, new, cached), written)]
         if max(sizes, default=0) <= above[0]:
-            self._add_at(rates[0], answers)
+            self._add_at(rates[0], counts)
             return
-        tiers: list[list[Used]] = [[] for _ in rates]
-        for used, size in zip(answers, sizes, strict=True):
-            tiers[bisect_left(above, size)].append(used)
+        tiers: list[list[int]] = [[] for _ in rates]
+        for place, size in enumerate(sizes):
+            tiers[bisect_left(above, size)].append(place)
         for rate, same in zip(rates, tiers, strict=True):
             if same:
-                self._add_at(rate, same)
+                self._add_at(rate, [[column[place] for place in same] for column in counts])
 
-    def _add_at(self, rate: Rate | None, answers: Sequence[Used]) -> None:
-        """Take answers of one model in that all pay the same; `None` where nobody knows what."""
-        new = cached = written = long = output = reasoning = 0
-        for used in answers:
-            new += used.input
-            cached += used.cached
-            written += used.cache_write
-            long += used.cache_write_long
-            output += used.output
-            reasoning += used.reasoning
-        self.answers += len(answers)
+    def _add_at(self, rate: Rate | None, counts: Sequence[Sequence[int]]) -> None:
+        """Take answers in that all pay the same; `None` where nobody knows what."""
+        new, cached, written, output, reasoning, long = map(sum, counts)
+        self.answers += len(counts[0])
         self.input += new
         self.cached += cached
         self.cache_write += written
@@ -90,9 +90,6 @@ class Bill(msgspec.Struct):
         self.reasoning += reasoning
         if rate is not None:
             self._pay(rate, [new, cached, written - long, long, output])
-        else:
-            name = answers[0].model or UNNAMED
-            self.unpriced[name] = self.unpriced.get(name, 0) + new + cached + written + output
 
     def _pay(self, rate: Rate, counts: Sequence[int]) -> None:
         known = self.paid.setdefault(rate, [0] * len(counts))

@@ -1,37 +1,23 @@
 """Sums up what was used and done by session, leg, agent, model or day."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from operator import attrgetter
-from typing import TypeVar
 
 import msgspec
 
 from agent_relay.domain.state import State
 from agent_relay.logic.metrics.by import By
-from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span, find_leg
+from agent_relay.logic.metrics.legs import WAITING, LegWork, SessionWork, Span
 from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import UNNAMED, Rates
+from agent_relay.logic.metrics.rates import UNNAMED, Rate, Rates
 from agent_relay.logic.metrics.row import Row
+from agent_relay.logic.metrics.runs import Finder, Owner, Run, cut_runs
 from agent_relay.logic.metrics.turns import Turn, cut_turns
-from agent_relay.logic.transcripts.usage.marks import Used
+from agent_relay.logic.transcripts.usage.packed import Columns, list_columns
 
-_Told = TypeVar("_Told", Used, Turn)
-_get_moment = attrgetter("at")
 DAY_MS = 86_400_000
 _LONGEST_MS = 7 * DAY_MS
 """No turn is longer: an answer that says so was dated by a wrong clock."""
-QUARTER_MS = 900_000
-"""Days in every zone, and prices, begin with a quarter of an hour."""
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """Whose work something was: a `session` and `leg` of ours, or `agent:native-id` for a user's own."""
-
-    session: str
-    leg: str
-    agent: str
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -59,21 +45,6 @@ def sum_rows(
         table.add_native(native)
     rows = sorted((row for row in table.rows.values() if row.key), key=lambda row: (row.first, row.key))
     return rows, table.sum_up()
-
-
-class _Finder:
-    """Tells whose work a moment of one native session was."""
-
-    def __init__(self, legs: Sequence[tuple[Owner, LegWork]], native: Native) -> None:
-        name = f"{native.agent}:{native.session}"
-        self.own = Owner(name, name, native.agent)
-        self._owners = {leg.leg: owner for owner, leg in legs}
-        self._legs = [leg for _, leg in legs]
-        self.is_plain = not legs
-
-    def __call__(self, at: int) -> Owner:
-        leg = find_leg(self._legs, at)
-        return self.own if leg is None else self._owners[leg.leg]
 
 
 class _Table:
@@ -127,37 +98,48 @@ class _Table:
     def add_native(self, native: Native) -> None:
         """Take in what one native session tells, each mark as the work of the leg that did it."""
         legs = self._legs.get(native.session, [])
-        find = _Finder(legs, native)
+        find = Finder(legs, native)
         limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
-        answers = self._cut_runs(native.used, find)
-        turns = self._cut_runs(cut_turns(native, limits), find)
-        self._add_answers(answers)
+        answers = list_columns(native.used)
+        turns = cut_turns(native, answers, limits)
+        starts, since = [turn.at for turn in turns], self._question.since
+        runs = cut_runs(answers.at, answers.models, find, since)
+        turn_runs = cut_runs(starts, [turn.model for turn in turns], find, since)
+        self._add_answers(runs, answers)
         for change in native.changes:
             row = self._at(find(change.at), change.at)
             if row is not None:
                 row.added += change.added
                 row.removed += change.removed
-        times = self._add_turns(turns, find.own)
-        times += [(run[0].at, run[-1].at) for owner, run in answers if owner is find.own]
-        times += [(run[0].at, run[-1].at) for owner, run in turns if owner is find.own]
+        times = self._add_turns(turn_runs, turns, find.own)
+        for at, pieces in ((answers.at, runs), (starts, turn_runs)):
+            times += [(at[begin], at[end - 1]) for owner, begin, end in pieces if owner is find.own]
         for begin, end in self._find_own_time(native, find, times):
             row = self._at(find.own, begin)
             if row is not None:
                 row.wall_ms = (row.wall_ms or 0) + end - begin
 
-    def _add_answers(self, runs: Sequence[tuple[Owner, Sequence[Used]]]) -> None:
-        by_model = self._question.by == "model"
-        for owner, answers in runs:
-            first, model = answers[0].at, answers[0].model
+    def _add_answers(self, runs: Sequence[Run], answers: Columns) -> None:
+        by_model, parts = self._question.by == "model", list[tuple[Row, str, Sequence[Rate], int, int]]()
+        for owner, begin, end in runs:
+            first, model = answers.at[begin], answers.models[begin]
             named = (model or UNNAMED) if by_model else ""
-            row = self._at(owner, first, last=answers[-1].at, model=named)
-            if row is not None:
-                row.bill.add_all(answers, self._question.rates(model, first))
+            row = self._at(owner, first, last=answers.at[end - 1], model=named)
+            if row is None:
+                continue
+            rates = self._question.rates(model, first)
+            last = parts[-1] if parts else None
+            # Mostly several quarters of an hour go to one row, and are added up at once.
+            goes_on = last and last[0] is row and last[1:3] == (model, rates) and last[4] == begin
+            parts.append((row, model, rates, parts.pop()[3] if goes_on else begin, end))
+        for row, model, rates, begin, end in parts:
+            row.bill.add_all(model, [column[begin:end] for column in answers.counts], rates)
 
-    def _add_turns(self, runs: Sequence[tuple[Owner, Sequence[Turn]]], own: Owner) -> list[tuple[int, int]]:
+    def _add_turns(self, runs: Sequence[Run], all_turns: Sequence[Turn], own: Owner) -> list[tuple[int, int]]:
         """Take them in; those of `own` that went on over a midnight were at work at the times returned."""
         by_model, nights = self._question.by == "model", list[tuple[int, int]]()
-        for owner, turns in runs:
+        for owner, begin, end in runs:
+            turns = all_turns[begin:end]
             first, last, model = turns[0].at, turns[-1], turns[0].model
             row = self._at(owner, first, last=last.at, model=model if by_model else "")
             if row is None:
@@ -192,24 +174,8 @@ class _Table:
                 row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
                 row.waiting_ms = (row.waiting_ms or 0) + (length if span.state in WAITING else 0)
 
-    def _cut_runs(self, marks: Sequence[_Told], find: _Finder) -> list[tuple[Owner, list[_Told]]]:
-        """Those that were asked for, in pieces of one model and owner within a quarter hour."""
-        runs: list[tuple[Owner, list[_Told]]] = []
-        since, owner, model, until = self._question.since, find.own, "", -1
-        run: list[_Told] = []
-        for mark in marks[bisect_left(marks, since, key=_get_moment) :]:
-            at = mark.at
-            now = owner if find.is_plain else find(at)
-            if at >= until or mark.model != model or now is not owner:
-                # What nothing dates is of no quarter.
-                until = (at // QUARTER_MS + 1) * QUARTER_MS if at else 1
-                owner, model, run = now, mark.model, []
-                runs.append((owner, run))
-            run.append(mark)
-        return runs
-
     def _find_own_time(
-        self, native: Native, find: _Finder, times: list[tuple[int, int]]
+        self, native: Native, find: Finder, times: list[tuple[int, int]]
     ) -> list[tuple[int, int]]:
         """From the first to the last of what was no leg's work, day by day where rows are days.
 
@@ -218,12 +184,15 @@ class _Table:
         since, by_day = self._question.since, self._question.by == "day"
         for listed in (native.failures, native.changes):
             times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find(mark.at) is find.own]
+        dated = [(first, last) for first, last in times if first]
+        begin, end = min(dated, default=(0, 0))[0], max((last for _, last in dated), default=0)
+        day_of = self._question.day_of
+        if not by_day or (day_of(begin) == day_of(end)):
+            return [(begin, end)] if dated else []
         spans: dict[str, tuple[int, int]] = {}
-        for first, last in times:
-            if first:
-                key = self._question.day_of(first) if by_day else ""
-                begin, end = spans.get(key, (first, last))
-                spans[key] = min(begin, first), max(end, last)
+        for first, last in dated:
+            begin, end = spans.get(day_of(first), (first, last))
+            spans[day_of(first)] = min(begin, first), max(end, last)
         return list(spans.values())
 
     def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:

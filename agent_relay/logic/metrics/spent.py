@@ -11,6 +11,7 @@ from agent_relay.logic.metrics.legs import SessionWork, to_ms
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.rows import Question, sum_rows
+from agent_relay.logic.transcripts.usage.packed import list_answers
 
 _NAMED = 3
 """How many models without a known price are named."""
@@ -95,7 +96,7 @@ def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> B
     bill, begin, end = Bill(), to_ms(day.begin), to_ms(day.end)
     for native in natives:
         if agent in ("", native.agent):
-            for used in native.used:
+            for used in list_answers(native.used):
                 if begin <= used.at < end:
                     bill.add(used, rates)
     return bill

@@ -7,6 +7,7 @@ from itertools import pairwise
 import msgspec
 
 from agent_relay.logic.metrics.pool import Native
+from agent_relay.logic.transcripts.usage.packed import Columns
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):
@@ -21,20 +22,23 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
     model: str = ""
 
 
-def cut_turns(native: Native, limits: Sequence[int]) -> list[Turn]:
-    """The turns in order; one that ended in an error, or at one of the moments of `limits`, has failed."""
+def cut_turns(native: Native, answers: Columns, limits: Sequence[int]) -> list[Turn]:
+    """The turns in order; one that ended in an error, or at one of the moments of `limits`, has failed.
+
+    `answers` are the native session's.
+    """
     starts = [prompt.at for prompt in native.prompts]
     lasts = list(starts)
     models = [""] * len(starts)
     failed = [False] * len(starts)
-    moments = [used.at for used in native.used]
+    moments, told = answers.at, answers.models
     cuts = [bisect_left(moments, start) for start in starts] + [len(moments)]
     for place, (begin, end) in enumerate(pairwise(cuts)):
         if begin < end:
             lasts[place] = max(moments[begin:end])
-            models[place] = native.used[begin].model
+            models[place] = told[begin]
         if begin < end and not models[place]:
-            models[place] = next((used.model for used in native.used[begin:end] if used.model), "")
+            models[place] = next((model for model in told[begin:end] if model), "")
     for at in (*(mark.at for mark in native.changes), *(mark.at for mark in native.failures)):
         place = bisect_right(starts, at) - 1
         if place >= 0:

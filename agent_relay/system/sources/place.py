@@ -1,7 +1,6 @@
 """Where one leg leaves its evidence: its values, and the paths they make of an adapter's patterns."""
 
 import functools
-import glob
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -47,6 +46,8 @@ class PathPattern(msgspec.Struct, frozen=True):
         """The paths that exist and match."""
         if self.literal is not None:
             return iter([self.literal] if os.path.exists(self.literal) else [])
+        import glob
+
         return glob.iglob(glob.escape(self.text).replace(_STAR, "*"), recursive=True, include_hidden=True)
 
     def matches(self, path: str) -> bool:

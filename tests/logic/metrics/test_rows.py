@@ -14,6 +14,7 @@ from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.metrics.rows import Question, sum_rows
 from agent_relay.logic.metrics.turns import Turn, cut_turns
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Prompted, Used
+from agent_relay.logic.transcripts.usage.packed import list_columns
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -222,7 +223,7 @@ def test_a_turn_is_of_the_first_model_that_is_named() -> None:
     native = Native("one", "n1")
     native.prompts = [Prompted("p", 1000, "n1")]
     native.used = [Used("u1", 1100, "n1"), Used("u2", 1200, "n1", "m")]
-    assert cut_turns(native, []) == [Turn(1000, 200, False, "m")]
+    assert cut_turns(native, list_columns(native.used), []) == [Turn(1000, 200, False, "m")]
 
 
 def test_time_of_ones_own_is_from_the_first_to_the_last_mark() -> None:
@@ -251,7 +252,7 @@ def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
     native.used = [Used("u", at, "n1", "m") for at in (500, 1300, 1200, 3900)]
     native.changes = [Changed("c", 100, "n1", 1, 1), Changed("d", 2100, "n1", 1, 1)]
     native.failures = [Failed("f", 3950, "n1"), Failed("g", 50, "n1")]
-    assert cut_turns(native, [2500, 1]) == [
+    assert cut_turns(native, list_columns(native.used), [2500, 1]) == [
         Turn(1000, 300, False, "m"),
         Turn(2000, 100, True, ""),
         Turn(3000, 950, True, "m"),

@@ -13,11 +13,15 @@ SAMPLES = {
     "claude-compact.jsonl": "claude-jsonl",
     "claude-edit.jsonl": "claude-jsonl",
     "claude-limit.jsonl": "claude-jsonl",
+    "claude-resume.jsonl": "claude-jsonl",
     "codex-codemode.jsonl": "codex-rollout",
     "codex-compact.jsonl": "codex-rollout",
     "codex-limit.jsonl": "codex-rollout",
+    "codex-resume.jsonl": "codex-rollout",
+    "gemini-compress.jsonl": "gemini-jsonl",
     "gemini-edit.jsonl": "gemini-jsonl",
     "gemini-limit.jsonl": "gemini-jsonl",
+    "gemini-resume.jsonl": "gemini-jsonl",
 }
 
 

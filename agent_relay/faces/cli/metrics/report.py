@@ -2,9 +2,8 @@
 
 import io
 import sys
-import time
 from contextlib import redirect_stdout
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import TextIO
 
@@ -12,7 +11,8 @@ from agent_relay.faces.cli.metrics.asked import Asked
 from agent_relay.faces.cli.metrics.print import Report, print_csv, print_report, print_view
 from agent_relay.faces.cli.metrics.view import name_row
 from agent_relay.logic.metrics.by import By
-from agent_relay.logic.metrics.rows import QUARTER_MS, Question, sum_rows
+from agent_relay.logic.metrics.rows import Question, sum_rows
+from agent_relay.logic.metrics.runs import QUARTER_MS
 from agent_relay.system.metrics import Gathered
 from agent_relay.system.prices import PriceList, load_prices
 
@@ -75,8 +75,7 @@ def _build_report(asked: Asked, gathered: Gathered, by: By, since_ms: int, now: 
 @lru_cache(maxsize=100_000)
 def _name_quarter(quarter: int) -> str:
     """The day by the machine's zone; every zone's offset is a whole number of quarter hours."""
-    year, month, day, *_ = time.localtime(quarter * QUARTER_MS // 1000)
-    return f"{year:04}-{month:02}-{day:02}"
+    return date.fromtimestamp(quarter * QUARTER_MS // 1000).isoformat()  # noqa: DTZ012 - that zone is meant
 
 
 def name_day(at: int) -> str:

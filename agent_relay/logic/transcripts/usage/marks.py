@@ -49,6 +49,22 @@ class Used(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=False):
         return self.input + self.cached + self.cache_write + self.output
 
 
+class Packed(msgspec.Struct, frozen=True, array_like=True, tag="a", gc=False):
+    """Answers without keys of one session, in order of time, each with a total none of the others has.
+
+    The first came `at`, the last at `last`. `models` are their models in order, each with how many answers in
+    a row are its; `chains` their totals, a line each. `counts` are six columns as MessagePack: `at`, `input`,
+    `cached`, `cache_write`, `output` and `reasoning`.
+    """
+
+    session: str
+    at: int
+    last: int
+    models: tuple[tuple[str, int], ...]
+    chains: str
+    counts: bytes
+
+
 class Prompted(msgspec.Struct, frozen=True, array_like=True, tag="p", gc=False):
     """The user sent a prompt: a turn begins."""
 
@@ -88,7 +104,7 @@ class Opened(msgspec.Struct, frozen=True, array_like=True, tag="o", gc=False):
     is_side: bool = False
 
 
-Mark = Used | Prompted | Failed | Changed | Opened
+Mark = Used | Packed | Prompted | Failed | Changed | Opened
 
 
 class Memory(msgspec.Struct):

@@ -1,0 +1,82 @@
+"""Answers in columns: a fifth of the memory, and added up without looking at each of them."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from msgspec.structs import astuple
+
+from agent_relay.logic.transcripts.usage.marks import Mark, Packed, Used
+
+Answers = Sequence[Used] | Packed
+"""Answers of one session, in order of time."""
+_columns = msgspec.msgpack.Decoder(list[list[int]])
+
+
+class Columns(msgspec.Struct, frozen=True, gc=False):
+    """Answers as `Used` tells of them, each at one place of all columns.
+
+    `counts` are `input`, `cached`, `cache_write`, `output`, `reasoning` and `cache_write_long`.
+    """
+
+    at: Sequence[int]
+    models: Sequence[str]
+    counts: Sequence[Sequence[int]]
+
+
+def list_columns(answers: Answers) -> Columns:
+    """Answers as columns."""
+    if isinstance(answers, Packed):
+        times, *columns = _split(answers)
+        names = [model for name, count in answers.models for model in (name,) * count]
+        return Columns(times, names, [*columns, [0] * len(times)])
+    _, at, _, models, *counts, _ = _turn(answers)
+    return Columns(at, models, counts)
+
+
+def list_answers(answers: Answers) -> Sequence[Used]:
+    """Answers one by one."""
+    return [*_unpack(answers)] if isinstance(answers, Packed) else answers
+
+
+def pack_answers(marks: list[Mark]) -> list[Mark]:
+    """The same marks, answers without keys together at the place of their first, if they can be."""
+    unnamed = [mark for mark in marks if isinstance(mark, Used) and not mark.key]
+    packed = _pack(unnamed) if unnamed else None
+    if packed is None:
+        return marks
+    place = marks.index(unnamed[0])
+    rest = [mark for mark in marks[place:] if not isinstance(mark, Used) or mark.key]
+    return [*marks[:place], packed, *rest]
+
+
+def unpack_answers(marks: Sequence[Mark]) -> list[Mark]:
+    """The same marks, each answer for itself."""
+    return [one for mark in marks for one in (_unpack(mark) if isinstance(mark, Packed) else (mark,))]
+
+
+def _pack(unnamed: list[Used]) -> Packed | None:
+    """`None` for answers that columns cannot hold, or that do not all count."""
+    _, at, sessions, models, *counts, long, chains = _turn(unnamed)
+    is_one = len(set(sessions)) == 1 and not any(long) and list(at) == sorted(at)
+    if not is_one or len(set(chains)) < len(chains) or "" in chains:
+        return None
+    runs = tuple((model, len([*group])) for model, group in groupby(models))
+    return Packed(sessions[0], at[0], at[-1], runs, "\n".join(chains), msgspec.msgpack.encode([at, *counts]))
+
+
+def _turn(answers: Sequence[Used]) -> Sequence[Sequence[Any]]:
+    """All their fields, as columns."""
+    return [*zip(*map(astuple, answers), strict=True)] or [()] * len(Used.__struct_fields__)
+
+
+def _split(packed: Packed) -> list[list[int]]:
+    return _columns.decode(packed.counts)
+
+
+def _unpack(packed: Packed) -> Iterator[Used]:
+    session, columns = packed.session, list_columns(packed)
+    told = zip(columns.at, columns.models, *_split(packed)[1:], packed.chains.split("\n"), strict=True)
+    for at, model, new, cached, written, output, reasoning, total in told:
+        yield Used("", at, session, model, new, cached, written, output, reasoning, 0, total)
