@@ -16,8 +16,8 @@ _MS = 1000
 _EPOCH_S = 100_000_000_000
 # Nothing an agent wrote is older than this (2001) or later than that (2286); other numbers are no times.
 _EARLIEST_S, _LATEST_S = 1_000_000_000, 10_000_000_000
-# An escaped backslash, a whole surrogate pair, or half of one.
-_ESCAPE = re.compile(
+# An escaped backslash, a whole surrogate pair, or half of one; compiled where it is needed, which is rare.
+_ESCAPE = (
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|\\u[dD](?P<half>[89a-fA-F][0-9a-fA-F]{2})"
 )
@@ -66,7 +66,7 @@ def mend_json(data: bytes) -> bytes:
     Programs that cut text by UTF-16 units leave half a pair, those that name undecodable files write each
     byte as one (`\udce9`); the byte becomes `\xe9` as in documents of ours, every other half U+FFFD.
     """
-    return _ESCAPE.sub(_mend_escape, data.decode("utf-8", "replace").encode())
+    return re.sub(_ESCAPE, _mend_escape, data.decode("utf-8", "replace").encode())
 
 
 def _mend_escape(match: re.Match[bytes]) -> bytes:
