@@ -187,7 +187,7 @@ class _Table:
         dated = [(first, last) for first, last in times if first]
         begin, end = min(dated, default=(0, 0))[0], max((last for _, last in dated), default=0)
         day_of = self._question.day_of
-        if not by_day or (day_of(begin) == day_of(end)):
+        if not by_day or day_of(begin) == day_of(end):
             return [(begin, end)] if dated else []
         spans: dict[str, tuple[int, int]] = {}
         for first, last in dated:

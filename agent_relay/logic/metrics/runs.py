@@ -42,14 +42,14 @@ class Finder:
 
 def cut_runs(moments: Sequence[int], models: Sequence[str], find: Finder, since: int) -> list[Run]:
     """Those that were asked for, in pieces of one model and owner within a quarter hour."""
-    runs = list[Run]()
+    runs, is_plain = list[Run](), find.is_plain and len(set(models)) <= 1
     place, size = bisect_left(moments, since), len(moments)
     while place < size:
         at = moments[place]
         # What nothing dates is of no quarter.
         end = bisect_left(moments, (at // QUARTER_MS + 1) * QUARTER_MS if at else 1, place)
         owner, model = find(at), models[place]
-        if not find.is_plain or models[place:end].count(model) < end - place:
+        if not is_plain:
             others = (
                 one
                 for one in range(place + 1, end)

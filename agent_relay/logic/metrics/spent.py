@@ -1,5 +1,6 @@
 """How much of each budget is used: by a session's legs, or on a day by everything on this machine."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, tzinfo
@@ -11,7 +12,7 @@ from agent_relay.logic.metrics.legs import SessionWork, to_ms
 from agent_relay.logic.metrics.pool import Native
 from agent_relay.logic.metrics.rates import Bill, Rates
 from agent_relay.logic.metrics.rows import Question, sum_rows
-from agent_relay.logic.transcripts.usage.packed import list_answers
+from agent_relay.logic.transcripts.usage.packed import list_answers, list_columns
 
 _NAMED = 3
 """How many models without a known price are named."""
@@ -96,9 +97,11 @@ def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> B
     bill, begin, end = Bill(), to_ms(day.begin), to_ms(day.end)
     for native in natives:
         if agent in ("", native.agent):
-            for used in list_answers(native.used):
-                if begin <= used.at < end:
-                    bill.add(used, rates)
+            moments = list_columns(native.used).at
+            first, behind = bisect_left(moments, begin), bisect_left(moments, end)
+            # Few sessions were at work on the day, and only theirs are looked at one by one.
+            for used in list_answers(native.used)[first:behind] if first < behind else ():
+                bill.add(used, rates)
     return bill
 
 
