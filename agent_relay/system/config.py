@@ -15,8 +15,11 @@ from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import lock_folder
 
 FILE_NAME = "config.toml"
-_PAGES = {"budgets": "budgets", "context": "context", "export": "exporters", "redaction": "security"}
-"""Which page of the documentation tells of a table."""
+_PAGES = {
+    "budgets": "budgets", "context": "context", "export": "exporters", "handoff": "context",
+    "redaction": "packet-format",
+}  # fmt: skip
+"""Which page of the documentation tells of a table; of all others that of the file does."""
 _ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
@@ -133,4 +136,4 @@ def _quote(name: str) -> str:
 
 
 def _find_page(table: str) -> str:
-    return _PAGES.get(table, "")
+    return _PAGES.get(table, "config")

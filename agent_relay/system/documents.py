@@ -46,6 +46,5 @@ def parse_document(
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the file as a whole"
         message = first["msg"].removeprefix("Value error, ")
-        page = find_page(key.partition(".")[0])
-        hint = f"See docs/{page}.md." if page else ""
+        hint = f"See docs/{find_page(key.partition('.')[0])}.md."
         raise ConfigurationError(f"{path}: {key}: {message}", hint=hint) from None

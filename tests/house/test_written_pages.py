@@ -9,6 +9,16 @@ import pytest
 from agent_relay.app.handlers import build_handlers
 from agent_relay.domain import wire
 from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.config import (
+    AgentConfig,
+    BudgetConfig,
+    ContextConfig,
+    HandoffConfig,
+    RedactionConfig,
+    UserConfig,
+)
+from agent_relay.domain.document import Strict
+from agent_relay.domain.export_config import ExportConfig
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.rules import Rules
 from agent_relay.faces.cli.commands import COMMANDS
@@ -55,6 +65,37 @@ def test_every_field_of_a_packet_is_on_its_page() -> None:
     """The format is a promise to readers that are not ours."""
     fields = {field.alias or name for name, field in ResumePacket.model_fields.items()}
     assert fields - _list_words(tree.read_text("docs/packet-format.md")) == set()
+
+
+@pytest.mark.parametrize(
+    ("model", "page"),
+    [
+        (UserConfig, "config"),
+        (AgentConfig, "config"),
+        (ContextConfig, "context"),
+        (HandoffConfig, "context"),
+        (BudgetConfig, "budgets"),
+        (RedactionConfig, "packet-format"),
+        (ExportConfig, "exporters"),
+    ],
+)
+def test_every_key_of_the_configuration_is_on_its_page(model: type[Strict], page: str) -> None:
+    """A key nobody reads of is found by reading code, or not."""
+    text = tree.read_text(f"docs/{page}.md")
+    keys = {field.alias or name for name, field in model.model_fields.items()}
+    assert {
+        key for key in keys if not re.search(rf"^(?:\[*|# )?{key}\b|`\[*{key}\b", text, re.MULTILINE)
+    } == set()
+
+
+def test_the_sample_configuration_is_one() -> None:
+    """It is copied, too; where it says what happens without it that is so."""
+    (sample,) = re.findall(r"```toml\n(.*?)```", tree.read_text("docs/config.md"), re.DOTALL)
+    config = UserConfig.model_validate(tomllib.loads(sample))
+    told = config.model_dump(exclude={"order", "agents"})
+    assert told == UserConfig().model_dump(exclude={"order", "agents"})
+    (agent,) = config.agents.values()
+    assert agent.model_dump(exclude={"budget_tokens"}) == AgentConfig().model_dump(exclude={"budget_tokens"})
 
 
 def test_the_sample_adapter_is_one_and_its_rules_prove_themselves() -> None:

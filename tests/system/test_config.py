@@ -40,8 +40,10 @@ def test_an_error_names_the_file_and_the_key(folder: str) -> None:
         ("[[budgets]]\nper = 1\n", "See docs/budgets.md."),
         ("[export]\ninterval_s = 0\n", "See docs/exporters.md."),
         ("[context]\nwhat = 1\n", "See docs/context.md."),
-        ("[redaction]\nwhat = 1\n", "See docs/security.md."),
-        ("patience_s = 0\n", ""),
+        ("[redaction]\nwhat = 1\n", "See docs/packet-format.md."),
+        ("[handoff]\nwhat = 1\n", "See docs/context.md."),
+        ("[agents.ada]\nwhat = 1\n", "See docs/config.md."),
+        ("patience_s = 0\n", "See docs/config.md."),
     ],
 )
 def test_an_error_names_the_page_that_tells_of_the_table(folder: str, text: str, hint: str) -> None:
@@ -51,7 +53,7 @@ def test_an_error_names_the_page_that_tells_of_the_table(folder: str, text: str,
         read_user_config(folder)
     assert caught.value.hint == hint
     page = hint.removeprefix("See ").removesuffix(".")
-    assert not page or os.path.exists(os.path.join(tree.CHECKOUT, page))
+    assert os.path.exists(os.path.join(tree.CHECKOUT, page))
 
 
 def test_what_is_no_toml_is_one_sentence(folder: str) -> None:
