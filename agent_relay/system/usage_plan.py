@@ -93,11 +93,13 @@ def begin_memory(reader: UsageReader, path: str, done: UsageRead) -> Memory:
 
 def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
     """The working folder, where a file in a folder above names it."""
+    if not reader.root_mark:
+        return ""
     folder = beside = os.path.dirname(path)
     if beside in done.roots:
         return done.roots[beside]
     found = ""
-    for _ in range(_MARK_LEVELS if reader.root_mark else 0):
+    for _ in range(_MARK_LEVELS):
         mark = os.path.join(folder, reader.root_mark)
         done.looked.append(mark)
         data = read_small(mark, limit_bytes=_MARK_BYTES)
@@ -111,5 +113,7 @@ def find_root(reader: UsageReader, path: str, done: UsageRead) -> str:
 
 def _find_parent(reader: UsageReader, path: str) -> str:
     """The session a subagent's file lies in the folder of; empty for a main session's."""
+    if not reader.sessions_folder:
+        return ""
     folder = os.path.basename(os.path.dirname(path))
-    return "" if not reader.sessions_folder or folder == reader.sessions_folder else folder
+    return "" if folder == reader.sessions_folder else folder
