@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from agent_relay.domain.adapter import Transcript
+from agent_relay.logic.transcripts.usage.packed import list_answers
 from agent_relay.system.usage import read_usage
 from tests.bench.usage import ROOT
 from tests.bench.usage_logs import WRITERS, Totals
@@ -35,7 +36,7 @@ def _look(home: str, agent: str) -> tuple[float, Totals]:
     read = read_usage({agent: SPECS[agent]}, f"{home}/cache/usage.db", home=home, environ={})
     took = time.process_time() - begin
     for native in read.natives:
-        for used in native.used:
+        for used in list_answers(native.used):
             totals.add((used.input, used.cached, used.cache_write, used.output))
     return took, totals
 
