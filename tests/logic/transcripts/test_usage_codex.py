@@ -1,6 +1,6 @@
 """What Codex's rollouts say was used."""
 
-from agent_relay.logic.metrics.pool import Native, pool_marks
+from agent_relay.logic.metrics.pool import pool_marks
 from agent_relay.logic.transcripts.usage.codex import read_codex_usage
 from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Memory, Prompted, Used
 from tests.logic.transcripts.codex_records import (
@@ -15,17 +15,7 @@ from tests.logic.transcripts.codex_records import (
     read_records,
 )
 from tests.logic.transcripts.rows import join_compact, read_sample
-
-
-def _sum(natives: list[Native]) -> tuple[int, int, int, int, int]:
-    used = [one for native in natives for one in native.used]
-    return (
-        sum(one.input for one in used),
-        sum(one.cached for one in used),
-        sum(one.cache_write for one in used),
-        sum(one.output for one in used),
-        sum(one.reasoning for one in used),
-    )
+from tests.logic.transcripts.totals import sum_used
 
 
 def test_input_leaves_out_the_cached_and_output_includes_the_reasoning() -> None:
@@ -37,7 +27,7 @@ def test_input_leaves_out_the_cached_and_output_includes_the_reasoning() -> None
     natives = pool_marks(
         "codex", [read_records(build_meta("t1"), build_count(FIRST, FIRST), build_count(BOTH, SECOND))]
     )
-    assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+    assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
 
 
 def test_totals_are_not_added_and_repeats_do_not_count() -> None:
@@ -53,7 +43,7 @@ def test_totals_are_not_added_and_repeats_do_not_count() -> None:
         build_count(FIRST, empty),
         build_count(BOTH, empty),
     )
-    assert _sum(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
+    assert sum_used(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
 
 
 def test_totals_alone_count_by_what_they_grew() -> None:
@@ -65,11 +55,11 @@ def test_totals_alone_count_by_what_they_grew() -> None:
     marks = read_records(
         build_meta("t1"), build_count(FIRST, None), build_count(BOTH, None), build_count(start, None)
     )
-    assert _sum(pool_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
+    assert sum_used(pool_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
     fork = read_records(
         build_meta("t2", forked_from_id="t1"), build_count(FIRST, None), build_count(BOTH, None)
     )
-    assert _sum(pool_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
+    assert sum_used(pool_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
 
 
 def test_the_two_records_of_one_answer_count_once() -> None:
@@ -89,7 +79,7 @@ def test_the_two_records_of_one_answer_count_once() -> None:
         ),
     ):
         natives = pool_marks("codex", [read_records(build_meta("t1"), *records)])
-        assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+        assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
         assert [one.key for one in natives[0].used] == ["r1", "r2"]
 
 
@@ -103,7 +93,7 @@ def test_a_recorded_fork_adds_its_own_answer_alone() -> None:
         for name in ("codex-fork.jsonl", "codex-fork-parent.jsonl")
     ]
     natives = pool_marks("codex", files)
-    assert _sum(natives) == (6000, 21_000, 0, 360, 192)
+    assert sum_used(natives) == (6000, 21_000, 0, 360, 192)
     assert [(len(one.used), len(one.prompts)) for one in natives] == [(2, 2), (1, 1)]
     assert {one.model for native in natives for one in native.used} == {"gpt-5.5"}
 
@@ -128,7 +118,7 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
     )
     for files in ([parent, fork], [fork, parent]):
         natives = pool_marks("codex", files)
-        assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+        assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
         assert [(one.session, one.parent, len(one.prompts)) for one in natives] == [
             ("t1", "", 1),
             ("t2", "t1", 1),
@@ -136,7 +126,7 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
     alone = pool_marks(
         "codex", [fork, read_records(build_meta("t3", forked_from_id="t1"), build_count(FIRST, FIRST))]
     )
-    assert _sum(alone) == (2500, 16_000, 500, 200, 80)
+    assert sum_used(alone) == (2500, 16_000, 500, 200, 80)
 
 
 def test_a_session_that_was_opened_only_has_used_nothing() -> None:
@@ -153,7 +143,7 @@ def test_unrelated_sessions_with_the_same_totals_both_count() -> None:
         read_records(build_meta("t1"), build_count(FIRST, FIRST)),
         read_records(build_meta("t2"), build_count(FIRST, FIRST)),
     ]
-    assert _sum(pool_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
+    assert sum_used(pool_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
 
 
 def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
@@ -166,7 +156,7 @@ def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
     )
     natives = pool_marks("codex", [side, read_records(build_meta("t1"), build_count(FIRST, FIRST))])
     assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("t1", 2, 0)]
-    assert _sum(natives) == (2500, 16_000, 500, 200, 80)
+    assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
     orphan = pool_marks("codex", [side])
     assert [one.session for one in orphan] == ["t1"]
     review = {"payload": {"id": "t9", "source": {"subagent": "review"}}}
@@ -259,7 +249,7 @@ def test_hostile_records_cost_nothing_but_themselves() -> None:
             read_records(build_meta("t2", forked_from_id="t1"), build_count(FIRST, FIRST)),
         ],
     )
-    assert _sum(natives) == (2000, 7000, 0, 125, 64)
+    assert sum_used(natives) == (2000, 7000, 0, 125, 64)
 
 
 def test_a_file_read_in_two_halves_says_the_same() -> None:

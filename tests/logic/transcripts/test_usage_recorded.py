@@ -15,18 +15,7 @@ from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.logic.transcripts.usage.opencode import read_opencode_message, read_opencode_session
 from agent_relay.logic.transcripts.usage.packed import list_answers
 from tests.logic.transcripts.rows import read_sample
-
-
-def _sum(natives: Sequence[Native]) -> tuple[int, int, int, int, int]:
-    """New input, cached, written to the cache, output and reasoning."""
-    answers = [used for native in natives for used in list_answers(native.used)]
-    return (
-        sum(used.input for used in answers),
-        sum(used.cached for used in answers),
-        sum(used.cache_write for used in answers),
-        sum(used.output for used in answers),
-        sum(used.reasoning for used in answers),
-    )
+from tests.logic.transcripts.totals import sum_used
 
 
 def _count(natives: Sequence[Native]) -> list[tuple[str, int, int]]:
@@ -49,7 +38,7 @@ def test_claudes_resumed_session_goes_on_in_its_file() -> None:
     """One answer before and one after: each 1,200 new, 15,000 cached, 300 written, 42 output."""
     natives = pool_marks("claude", [list(read_claude_usage(read_sample("claude-resume.jsonl"), Memory()))])
     assert _count(natives) == [("0886", 2, 2)]
-    assert _sum(natives) == (2400, 30_000, 600, 84, 0)
+    assert sum_used(natives) == (2400, 30_000, 600, 84, 0)
 
 
 def test_codexs_resumed_session_goes_on_from_its_total() -> None:
@@ -59,14 +48,14 @@ def test_codexs_resumed_session_goes_on_from_its_total() -> None:
     """
     natives = pool_marks("codex", [list(read_codex_usage(read_sample("codex-resume.jsonl"), Memory()))])
     assert _count(natives) == [("8364", 2, 2)]
-    assert _sum(natives) == (4000, 14_000, 0, 240, 128)
+    assert sum_used(natives) == (4000, 14_000, 0, 240, 128)
 
 
 def test_codexs_compaction_is_an_answer_and_its_empty_count_is_none() -> None:
     """Three answers as above: to the prompt, to be compacted, and to the prompt after it."""
     natives = pool_marks("codex", [list(read_codex_usage(read_sample("codex-compact.jsonl"), Memory()))])
     assert _count(natives) == [("a10b", 3, 2)]
-    assert _sum(natives) == (6000, 21_000, 0, 360, 192)
+    assert sum_used(natives) == (6000, 21_000, 0, 360, 192)
 
 
 def test_geminis_resumed_session_repeats_its_list_not_its_usage() -> None:
@@ -76,7 +65,7 @@ def test_geminis_resumed_session_repeats_its_list_not_its_usage() -> None:
     """
     natives = pool_marks("gemini", [list(read_gemini_usage(read_sample("gemini-resume.jsonl"), Memory()))])
     assert _count(natives) == [("0120", 2, 2)]
-    assert _sum(natives) == (8608, 8192, 0, 127, 114)
+    assert sum_used(natives) == (8608, 8192, 0, 127, 114)
 
 
 def test_geminis_copied_session_counts_what_the_copy_added() -> None:
@@ -88,7 +77,7 @@ def test_geminis_copied_session_counts_what_the_copy_added() -> None:
     for order in (files, files[::-1]):
         natives = pool_marks("gemini", order)
         assert _count(natives) == [("0120", 2, 2)]
-        assert _sum(natives) == (8608, 8192, 0, 127, 114)
+        assert sum_used(natives) == (8608, 8192, 0, 127, 114)
 
 
 def test_geminis_compression_neither_loses_nor_repeats_usage() -> None:
@@ -98,7 +87,7 @@ def test_geminis_compression_neither_loses_nor_repeats_usage() -> None:
     """
     natives = pool_marks("gemini", [list(read_gemini_usage(read_sample("gemini-compress.jsonl"), Memory()))])
     assert _count(natives) == [("0fe0", 3, 3)]
-    assert _sum(natives) == (14_112, 12_288, 0, 2888, 171)
+    assert sum_used(natives) == (14_112, 12_288, 0, 2888, 171)
 
 
 def test_opencodes_compaction_is_an_answer_of_its_session() -> None:
@@ -108,20 +97,20 @@ def test_opencodes_compaction_is_an_answer_of_its_session() -> None:
     """
     natives = pool_marks("opencode", [_read_rows("opencode-compaction.jsonl")])
     assert _count(natives) == [("QVtT", 4, 4)]
-    assert _sum(natives) == (22_816, 16_384, 0, 13, 0)
+    assert sum_used(natives) == (22_816, 16_384, 0, 13, 0)
 
 
 def test_opencodes_recorded_fork_adds_nothing_until_it_answers() -> None:
     """The fork's one answer is its parent's. Twice 5,304 new and 4,096 cached; 4 + 6 output."""
     natives = pool_marks("opencode", [_read_rows("opencode-fork.jsonl")])
     assert sorted(_count(natives)) == [("PtHg", 1, 1), ("j141", 1, 1)]
-    assert _sum(natives) == (10_608, 8192, 0, 10, 0)
+    assert sum_used(natives) == (10_608, 8192, 0, 10, 0)
 
 
 def test_opencodes_resumed_session_is_more_rows_of_one_session() -> None:
     """Read before and after it was resumed, the first rows come back unchanged and count once."""
     marks = _read_rows("opencode-compaction.jsonl")
     before = pool_marks("opencode", [marks[:5]])
-    assert (_count(before), _sum(before)) == ([("QVtT", 2, 2)], (11_008, 8192, 0, 2, 0))
+    assert (_count(before), sum_used(before)) == ([("QVtT", 2, 2)], (11_008, 8192, 0, 2, 0))
     after = pool_marks("opencode", [marks[:5], marks])
-    assert (_count(after), _sum(after)) == ([("QVtT", 4, 4)], (22_816, 16_384, 0, 13, 0))
+    assert (_count(after), sum_used(after)) == ([("QVtT", 4, 4)], (22_816, 16_384, 0, 13, 0))

@@ -31,7 +31,7 @@ def list_columns(answers: Answers) -> Columns:
         times, *columns = _split(answers)
         names = [model for name, count in answers.models for model in (name,) * count]
         return Columns(times, names, [*columns, [0] * len(times)])
-    _, at, _, models, *counts, _ = _turn(answers)
+    _, at, _, models, *counts, _ = _transpose(answers)
     return Columns(at, models, counts)
 
 
@@ -58,7 +58,7 @@ def unpack_answers(marks: Sequence[Mark]) -> list[Mark]:
 
 def _pack(unnamed: list[Used]) -> Packed | None:
     """`None` for answers that columns cannot hold, or that do not all count."""
-    _, at, sessions, models, *counts, long, chains = _turn(unnamed)
+    _, at, sessions, models, *counts, long, chains = _transpose(unnamed)
     is_one = len(set(sessions)) == 1 and not any(long) and list(at) == sorted(at)
     if not is_one or len(set(chains)) < len(chains) or "" in chains:
         return None
@@ -66,7 +66,7 @@ def _pack(unnamed: list[Used]) -> Packed | None:
     return Packed(sessions[0], at[0], at[-1], runs, "\n".join(chains), msgspec.msgpack.encode([at, *counts]))
 
 
-def _turn(answers: Sequence[Used]) -> Sequence[Sequence[Any]]:
+def _transpose(answers: Sequence[Used]) -> Sequence[Sequence[Any]]:
     """All their fields, as columns."""
     return [*zip(*map(astuple, answers), strict=True)] or [()] * len(Used.__struct_fields__)
 
