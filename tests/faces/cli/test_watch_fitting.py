@@ -145,6 +145,13 @@ def test_wrapping_keeps_every_word(text: str) -> None:
     assert all(cell_len(line) <= 12 or " " not in line for line in lines)
 
 
+def test_a_word_that_fits_without_what_it_is_indented_by_is_not_indented() -> None:
+    """The last of its letters would be beyond the edge."""
+    assert [line.plain for line in wrap(Text("  one two"), 7)] == ["  one", "two"]
+    assert [line.plain for line in wrap(Text("  seventy one"), 7)] == ["seventy", "one"]
+    assert [line.plain for line in wrap(Text("  \u2e80\u2e80\u2e80 one"), 7)] == ["\u2e80\u2e80\u2e80", "one"]
+
+
 def test_what_takes_more_lines_than_there_are_says_so() -> None:
     """A reason of a thousand words must not push the figures off the terminal."""
     assert [line.plain for line in wrap(Text("one two three four"), 7, most=2)] == ["one two", "three …"]

@@ -18,8 +18,9 @@ def wrap(line: Text, width: int, *, most: int = 2**31) -> list[Text]:
     lines: list[Text] = []
     begin = end = 0
     for word in _WORD.finditer(line.plain):
-        if end > begin and cell_len(line.plain[begin : word.end()]) > width:
-            lines.append(line[begin:end])
+        if cell_len(line.plain[begin : word.end()]) > width:
+            # Before the first word there is nothing but what indents it.
+            lines += [line[begin:end]] if end > begin else []
             begin = word.start()
         end = word.end()
     lines.append(line[begin:end])
