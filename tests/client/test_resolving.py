@@ -51,8 +51,11 @@ def receiver() -> Iterator[int]:
                 taken.recv(65_536)
                 taken.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield listening.getsockname()[1]
+        # Closed under it, it would fail, and with it whichever test is at work by then.
+        thread.join(LIMIT_S)
 
 
 def count_for(lines: list[str]) -> Deliveries:
