@@ -193,15 +193,17 @@ class _Pool:
             own = chains.setdefault(session, set())
             # Siblings of a parent that is gone would each tell its history.
             is_lost = bool(ancestors) and ancestors[-1] not in self._opened
-            # Of those with one total the first counts.
-            answers = {used.chain: used for used in reversed([*group])}
+            answers: dict[str, Used] = {}
+            for used in group:
+                # Of those with one total the first counts.
+                answers.setdefault(used.chain, used)
             for told in (own, *(chains[one] for one in ancestors if one in chains)):
                 for chain in told & answers.keys():
                     del answers[chain]
             own.update(answers)
             if is_lost:
                 chains.setdefault(ancestors[-1], set()).update(answers)
-            yield session, reversed(answers.values())
+            yield session, answers.values()
 
     def _is_side(self, session: str) -> bool:
         known = self._opened.get(session)

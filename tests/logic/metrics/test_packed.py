@@ -122,6 +122,17 @@ def test_what_two_files_share_counts_once_where_both_are_packed() -> None:
     assert told == {"s1": ["1", "5", "2", "3"], "s2": ["4"]}
 
 
+def test_answers_of_one_moment_stay_in_the_order_they_were_first_told_in() -> None:
+    """Whatever other files lie between the two that tell of them."""
+    own: list[Mark] = [_used(FIRST, "1"), _used(FIRST, "2")]
+    again: list[Mark] = [_used(FIRST + 9, "1")]
+    between: list[Mark] = [Prompted("p", FIRST, "s1"), _used(0, "5", "s2")]
+    for files in ([own, again], [own, between, again]):
+        for told in (files, [pack_answers(marks) for marks in files]):
+            (native,) = (one for one in pool_marks("a", told) if one.session == "s1")
+            assert [used.chain for used in list_answers(native.used)] == ["1", "2"]
+
+
 def test_of_two_that_began_together_the_one_that_ended_first_has_what_they_share() -> None:
     """A copy goes on; what it was copied from does not."""
     for late, early in (("s1", "s2"), ("s2", "s1")):

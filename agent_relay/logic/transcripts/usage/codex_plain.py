@@ -86,16 +86,11 @@ def read_plain_count(text: bytes, memory: Memory) -> Used | None:
     """The answer of an ordinary count, `None` where it was told before. Raises as decoding does."""
     line = _counts.decode(text)
     info, at = line.payload.info, keep_moment(memory, line.timestamp)
-    chain: str = _CHAIN % astuple(info.total_token_usage)
+    chain = _render_chain(info.total_token_usage)
     if chain == memory.total:
         return None
     memory.total = chain
-    # As `_build_plain` does: there are more counts than all other lines that are read together.
-    sent, cached, written, output, reasoning, _ = astuple(info.last_token_usage)
-    new = sent - cached - written
-    if new <= 0:
-        return _build_plain(info.last_token_usage, "", chain, at, memory)
-    return Used("", at, memory.session, memory.model, new, cached, written, output, reasoning, 0, chain)
+    return _build_plain(info.last_token_usage, "", chain, at, memory)
 
 
 def read_plain_record(text: bytes, memory: Memory) -> Used | None:

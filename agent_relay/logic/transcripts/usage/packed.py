@@ -76,7 +76,7 @@ def _split(packed: Packed) -> list[list[int]]:
 
 
 def _unpack(packed: Packed) -> Iterator[Used]:
-    session, columns = packed.session, list_columns(packed)
-    told = zip(columns.at, columns.models, *_split(packed)[1:], packed.chains.split("\n"), strict=True)
-    for at, model, new, cached, written, output, reasoning, total in told:
-        yield Used("", at, session, model, new, cached, written, output, reasoning, 0, total)
+    columns = list_columns(packed)
+    told = zip(columns.at, columns.models, *columns.counts, packed.chains.split("\n"), strict=True)
+    for at, model, new, cached, written, output, reasoning, long, chain in told:
+        yield Used("", at, packed.session, model, new, cached, written, output, reasoning, long, chain)
