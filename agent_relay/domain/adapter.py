@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from agent_relay.domain.document import Strict
+from agent_relay.domain.rules import Where
 from agent_relay.domain.saying import Saying
 
 
@@ -93,12 +94,15 @@ class SourceSpec(Strict):
     n characters of a value as `{native_id:8}`, environment forms `{NAME:-default}` (a default may hold
     others), and `*`/`**` globs. Files born or changed after the leg started count, from what they held
     then; an unknown native id matches any. `belongs` narrows a glob to the files whose first records say
-    so: dotted field names and the value they must have, as `{"payload.cwd": "{cwd}"}`.
+    so: dotted field names and the value they must have, as `{"payload.cwd": "{cwd}"}`, in a record that
+    satisfies `belongs_where`. `held_open` says that the agent has such a file open for as long as it works in
+    it: then a file that its processes do not have open is somebody else's, whatever stands in it.
     `framing` says how the file becomes records: `jsonl`, `lines` (one record a log entry, continuation
     lines joined), `json-stream` (concatenated objects), `json` (whole file, re-read on change), `sse`
     (`path` is a URL on this machine). `role` names the record source for the detector's rules.
     `names` are the dotted fields of a record that tell the leg's "native_id" and "transcript" path: the
-    newest counts, because a user may begin another conversation in the same process.
+    newest counts, because a user may begin another conversation in the same process; only records that
+    satisfy `names_where` tell it.
     `snapshots` are asked each time an event stream is opened.
     """
 
@@ -106,7 +110,10 @@ class SourceSpec(Strict):
     framing: Literal["jsonl", "lines", "json-stream", "json", "sse"]
     path: str
     belongs: dict[str, str] = Field(default_factory=dict)
+    belongs_where: Where = Where()
+    held_open: bool = False
     names: dict[Literal["native_id", "transcript"], str] = Field(default_factory=dict)
+    names_where: Where = Where()
     user: str = ""
     password: str = ""
     snapshots: tuple[Snapshot, ...] = ()
@@ -116,12 +123,13 @@ class Transcript(Strict):
     """Where the agent keeps native sessions, and the named reader that understands them.
 
     `usage` are patterns of every file that tells what was used, also those of subagents and those put aside:
-    forms like a source's path, `{folder}/{pattern}` where there are none.
+    forms like a source's path, `{folder}/{pattern}` where there are none. `held_open` is as a source's.
     """
 
     reader: str
     folder: str
     pattern: str
+    held_open: bool = False
     usage: tuple[str, ...] = ()
 
 

@@ -169,6 +169,14 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockSetBack:
+    """The wall clock was set back while the leg lived: what it writes from now on is newer than `since`."""
+
+    leg: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class LegGone:
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
 
@@ -186,7 +194,7 @@ class LegGone:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """The packet is visible."""
+    """The packet is visible; `lacks` says what could not be read into it; empty for nothing."""
 
     handoff: str
     packet: str
@@ -194,6 +202,7 @@ class Published:
     json_path: str
     text_path: str
     fingerprint: str
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +283,7 @@ Happened = (
     | Prompted
     | Heard
     | Answered
+    | ClockSetBack
     | Filled
     | Quiet
     | Spared

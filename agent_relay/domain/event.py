@@ -18,6 +18,9 @@ from agent_relay.domain.handoff_event import (
     PacketSaved,
     PredecessorStopped,
 )
+from agent_relay.domain.owner import Owner
+from agent_relay.domain.place_event import SessionMoved
+from agent_relay.domain.prompt_event import PromptSeen
 from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
 from agent_relay.domain.task_event import TaskDelivered
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
@@ -28,6 +31,7 @@ __all__ = [
     "BudgetApplied",
     "BudgetNoted",
     "ChatBegun",
+    "ClockWasSetBack",
     "ContextCompacting",
     "ContextNoted",
     "ContextSpared",
@@ -52,9 +56,11 @@ __all__ = [
     "PacketPublished",
     "PacketSaved",
     "PredecessorStopped",
+    "PromptSeen",
     "ReturnOffered",
     "SessionCreated",
     "SessionEnded",
+    "SessionMoved",
     "SessionRested",
     "SessionStopping",
     "SessionWaits",
@@ -83,7 +89,8 @@ class SessionCreated:
 class LegStarting:
     """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
 
-    A `headless` one works on one turn without a screen.
+    A `headless` one works on one turn without a screen. The last five say whose it is, as `Owner` has them;
+    empty in journals older than them.
     """
 
     name: ClassVar[str] = "leg.starting"
@@ -96,6 +103,16 @@ class LegStarting:
     resumes: bool = False
     model: str = ""
     headless: bool = False
+    host: str = ""
+    machine: str = ""
+    boot: str = ""
+    pid_namespace: str = ""
+    runtime: str = ""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose the leg is."""
+        return Owner(self.host, self.machine, self.boot, self.pid_namespace, self.runtime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +174,15 @@ class LegAnswered:
 
     name: ClassVar[str] = "leg.answered"
     leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClockWasSetBack:
+    """The wall clock was set back while the leg lived: what it wrote after is newer than `since` (ISO)."""
+
+    name: ClassVar[str] = "clock.set-back"
+    leg: str
+    since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +272,9 @@ Body = (
     | LegBusy
     | LegAsking
     | LegPrompted
+    | PromptSeen
     | LegAnswered
+    | ClockWasSetBack
     | SignalSeen
     | HandoffBegun
     | PredecessorStopped
@@ -254,6 +282,7 @@ Body = (
     | PacketSaved
     | PacketDelivered
     | TaskDelivered
+    | SessionMoved
     | HandoffConfirmed
     | HandoffFailed
     | HandoffCancelled

@@ -82,8 +82,10 @@ class Facts:
 
     `unprocessed_prompt` is the user's last message where no assistant answer followed it; an answer
     that is only a limit or API error is no answer. `limit_text` is the agent's own words about the
-    limit that ended it, newest first record only. `unread` is why there is nothing where a transcript is that
-    cannot be read.
+    limit that ended it, newest first record only. Of the transcript's `lines` those `skipped` were left out,
+    and of these nobody understands the `strange` ones; `last_lines` are the last of them as they stand, of a
+    transcript that holds no conversation its last lines. `unread` is why there is nothing where a transcript
+    is that cannot be read.
     """
 
     agent: str
@@ -104,7 +106,10 @@ class Facts:
     background: tuple[str, ...] = ()
     tokens: Tokens = field(default_factory=Tokens)
     context_window: int | None = None
+    lines: int = 0
     skipped_lines: int = 0
+    strange_lines: int = 0
+    last_lines: tuple[str, ...] = ()
     unread: str = ""
 
 

@@ -47,7 +47,10 @@ class PredecessorStopped:
 
 @dataclass(frozen=True, slots=True)
 class PacketPublished:
-    """The packet is visible; paths are relative to the session's folder."""
+    """The packet is visible; paths are relative to the session's folder.
+
+    `lacks` says what could not be read into it, or not understood, or not in time; empty for nothing.
+    """
 
     name: ClassVar[str] = "packet.published"
     handoff: str
@@ -57,6 +60,7 @@ class PacketPublished:
     json_path: str
     text_path: str
     fingerprint: str
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,6 +192,8 @@ class ResumePacket(Document):
 
     `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
     `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
+    `not_understood` is how much of it nobody here understands; `last_lines` are the end of that as it stands,
+    `last_screen` what the predecessor showed last where its transcript has no word of this leg.
     """
 
     schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")
@@ -204,6 +206,8 @@ class ResumePacket(Document):
     target_agent: str
     resumes: str | None = None
     unread: str | None = None
+    not_understood: str | None = None
+    budget: str | None = None
     checkpoint_reason: Reason
     turn_count: int | None = None
     task: str | None = None
@@ -227,6 +231,8 @@ class ResumePacket(Document):
     usage: Usage | None = None
     lineage: tuple[LineageEntry, ...] = ()
     narrative: str | None = None
+    last_lines: str | None = None
+    last_screen: str | None = None
     expectations: dict[str, object] | None = None
     rollback: dict[str, object] | None = None
     redactions: tuple[Redaction, ...] = ()

@@ -20,6 +20,31 @@ def parse_json(text: "str | bytes") -> object:
     return value
 
 
+def parse_line(line: bytes) -> object:
+    """Return the value of one line of a journal; raises as `parse_json` does.
+
+    Half a surrogate pair, which no text and no name of a file can hold, is U+FFFD in it. The halves Python
+    puts for the bytes of a name that is not UTF-8 (U+DC80 to U+DCFF) stay.
+    """
+    value = parse_json(line)
+    return _mend(value) if b"\\ud" in line or b"\\uD" in line else value
+
+
+def _mend(value: object) -> object:
+    if isinstance(value, str):
+        return "".join(_replace_half(character) for character in value)
+    if isinstance(value, list):
+        return [_mend(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _mend(one) for name, one in value.items()}
+    return value
+
+
+def _replace_half(character: str) -> str:
+    is_half = "\ud800" <= character <= "\udfff" and not "\udc80" <= character <= "\udcff"
+    return "\ufffd" if is_half else character
+
+
 def render_json(value: object) -> str:
     """The value as JSON without spaces, in ASCII, lone surrogates escaped.
 

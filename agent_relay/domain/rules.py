@@ -9,14 +9,18 @@ from agent_relay.domain.document import Strict
 from agent_relay.domain.signal import Kind, Scope, Source
 
 ScreenState = Literal["starting", "ready", "busy", "asking"]
-ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "iso"]
+ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "seconds", "milliseconds", "iso"]
+"""A moment: at a clock, on a date at a clock, since 1970 in seconds or milliseconds, or as ISO 8601 has it.
+
+A span: in words with units, or as a bare number of seconds or milliseconds.
+"""
 Plain = str | int | bool
 
 
 def _check_pattern(pattern: str) -> str:
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"{pattern!r} is no pattern: {error}") from error
     return pattern
 
@@ -126,11 +130,15 @@ class LimitRule(Strict):
 
 
 class Progress(Strict):
-    """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed."""
+    """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
+
+    `text` is where the words of a prompt stand, as a path of `Where`; empty where the record has none.
+    """
 
     source: Source
     where: Where
     means: Literal["prompt", "answer", "healed"]
+    text: str = ""
 
 
 class UsageWindow(Strict):

@@ -23,19 +23,28 @@ class Steps(Strict):
     status: str = ""
 
 
+class Totals(Strict):
+    """Which records of the transcript tell what a conversation used so far, and where its `tokens` stand."""
+
+    where: Where
+    tokens: dict[Token, str]
+
+
 class Saying(Strict):
     """One kind of record, and what it tells. Paths step through objects and lists as `Where`'s do.
 
     `text` is the agent's words to the user, `thought` what it thinks to itself, `tool` a call it makes,
     `result` what came of one, `edit` how one changed a file, `plan` what it means to do, `usage` what its
-    requests took; `done` says that the turn is over and well, `failed` that it is over and why. With `each`,
-    every entry of that list counts for itself, if `of` means it.
+    requests took; `done` says that the turn is over and well, `failed` that it is over and why. A turn called
+    done with nothing of all that has failed: the `text` of `done` is why. With `each`, every entry of that
+    list counts for itself, if `of` means it.
 
     `text` is where the words stand (a tool's are its input, an edit's a unified diff), `name` and `id` are
     the tool's, `failed` is which results are failures. A tool that is `about` the plan is told as one. Words
     that are `pieces` of one message have no line's end between them. `path` is an edit's file; where no diff
     is told, `hunks` is a list of `oldStart oldLines newStart newLines lines`, or `before` and `after` are
-    what was replaced. `tokens` and `cost` (US dollars) are paths.
+    what was replaced. `tokens` and `cost` (US dollars) are paths. With `totals`, `tokens` are of the whole
+    conversation, earlier turns included, and what the transcript told of those is taken off.
     """
 
     means: Meaning
@@ -55,3 +64,4 @@ class Saying(Strict):
     steps: Steps = Steps()
     tokens: dict[Token, str] = Field(default_factory=dict)
     cost: str = ""
+    totals: Totals | None = None

@@ -5,11 +5,15 @@ from datetime import datetime
 from enum import StrEnum
 
 from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
+from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
 from agent_relay.domain.spending import Spending
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.terms import NO_TERMS, Terms
 
-__all__ = ["LIVE", "Handoff", "Leg", "Limit", "Session", "State", "Step", "Turn"]
+__all__ = ["LIVE", "Handoff", "Leg", "Limit", "Prompt", "Session", "State", "Step", "Turn"]
+
+BY_HAND = "stopped by hand"
+"""Why a session, turn or race ended that a person stopped."""
 
 
 class Step(StrEnum):
@@ -24,11 +28,23 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a leg was asked, as `PromptSeen` has it; with `is_over` its screen showed the turn's end since."""
+
+    text: str
+    at: datetime
+    native_id: str = ""
+    left_out: int = 0
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Leg:
     """One agent process of the session. `how` is empty while it lives; `was_ready` once it took a prompt.
 
     `was_given` is whether the session's task reached it, `model` the one relay chose; empty for the user's.
-    A `headless` one works on one turn without a screen.
+    A `headless` one works on one turn without a screen. `owner` is whose it is, and where its pids count.
+    `asked` is the newest prompt its own signals told of.
     """
 
     id: str
@@ -51,6 +67,8 @@ class Leg:
     ended_at: datetime | None = None
     model: str = ""
     headless: bool = False
+    owner: Owner = UNKNOWN_OWNER
+    asked: Prompt | None = None
 
     @property
     def is_over(self) -> bool:
@@ -63,6 +81,7 @@ class Handoff:
     """A handoff; `leg` is the successor's once it is known, `model` the one it was given.
 
     `parent` and `depth` are as `HandoffBegun` has them. `is_cancelled` from when a person called it off.
+    `lacks` is what its packet does not tell.
     """
 
     id: str
@@ -86,6 +105,7 @@ class Handoff:
     rolls_back: str = ""
     terms: Terms = NO_TERMS
     is_cancelled: bool = False
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)

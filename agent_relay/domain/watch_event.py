@@ -33,6 +33,7 @@ class WindowUsed(_Part):
     """A usage window of the agent's account, as the agent last told of it."""
 
     name: str
+    minutes: int = Field(default=0, description="how long it is; 0 where nobody knows")
     used_percent: float
     resets_at: str
 

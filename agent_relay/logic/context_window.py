@@ -10,6 +10,7 @@ from agent_relay.domain.context_event import ContextCompacting, ContextNoted, Co
 from agent_relay.domain.effect import Asked, Say
 from agent_relay.domain.session import Leg, Session, State
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.elapsed import has_passed, is_later
 from agent_relay.logic.filling import note_context, render_fill
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -52,7 +53,12 @@ def _filled(session: Session, filled: Filled, world: World) -> Outcome:
     One that is not newer than what was last noted is an old record read again, and brings nothing.
     """
     leg, before = session.living_leg, session.context
-    if leg is None or leg.id != filled.leg or world.context.mode == "off" or _is_old(before, leg, filled.at):
+    if (
+        leg is None
+        or leg.id != filled.leg
+        or world.context.mode == "off"
+        or _is_old(before, leg, filled.at, world.now)
+    ):
         return NOTHING
     level = find_level(filled.used, filled.room, world.context)
     if level in (Level.UNKNOWN, before.level):
@@ -64,10 +70,10 @@ def _filled(session: Session, filled: Filled, world: World) -> Outcome:
     return said.then(turn_ended(after, world))
 
 
-def _is_old(context: Context, leg: Leg, at: datetime) -> bool:
+def _is_old(context: Context, leg: Leg, at: datetime, now: datetime) -> bool:
     relieved = context.relieved_at
-    is_known = context.read_at is not None and at <= context.read_at
-    return at < leg.starting_at or is_known or (relieved is not None and at <= relieved)
+    is_known = context.read_at is not None and not is_later(at, context.read_at, now)
+    return at < leg.starting_at or is_known or (relieved is not None and not is_later(at, relieved, now))
 
 
 def turn_ended(session: Session, world: World) -> Outcome:
@@ -146,7 +152,7 @@ def _is_due(session: Session, world: World) -> bool:
     context, wishes = session.context, world.context
     if wishes.mode not in {"handoff", "compact"} or context.level is not Level.ACT or context.is_spent:
         return False
-    return context.relieved_at is None or world.now - context.relieved_at >= wishes.cooldown
+    return context.relieved_at is None or has_passed(wishes.cooldown, context.relieved_at, world.now)
 
 
 def _find_cause(session: Session, leg: Leg, world: World) -> str:
@@ -155,7 +161,8 @@ def _find_cause(session: Session, leg: Leg, world: World) -> str:
     An agent is asked once, and again only for a context that filled up anew after the cooldown.
     """
     context = session.context
-    rests = context.drafted_at is None or world.now - context.drafted_at >= world.context.cooldown
+    drafted = context.drafted_at
+    rests = drafted is None or has_passed(world.context.cooldown, drafted, world.now)
     is_open = world.context.mode == "handoff" and not context.is_spent and not context.is_drafted
     if is_open and rests and not Level.DRAFT.is_above(context.level):
         return "context"

@@ -18,10 +18,18 @@ _MODES = (1, 5, 6, 7, 9, 12, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 101
 _ANSI = 0x8000
 _DEFAULT_SHAPE = 2
 _TEST_COLS = 4  # what the test of the library takes up
+FEWEST_ROWS = 2
+"""A terminal of one row is emulated as one of two.
+
+libghostty-vt of pyghostty 0.1.3 ends its process (SIGSEGV) where a screen with links (OSC 8) is made one row
+high and text goes on scrolling; with two rows the same input does no harm (found by `tests.fuzz.holder`).
+"""
 
 
 class Emulator:
     """A terminal of `cols` x `rows` cells and `scrollback` rows of history, run by the library at a path.
+
+    One row becomes `FEWEST_ROWS`.
 
     Raises EmulatorError when the library cannot be loaded or does not pass a write-and-read-back test.
     """
@@ -31,11 +39,12 @@ class Emulator:
             self._lib = ghostty.load(library)
         except (OSError, AttributeError) as error:
             raise EmulatorError(
-                f"The terminal emulator {library} cannot be loaded: {error}.",
+                f"the terminal emulator {library} cannot be loaded: {error}",
                 hint="Reinstall agent-relay: it needs pyghostty 0.1.3 exactly.",
             ) from error
+        self._library, self._scrollback = library, scrollback
         self.cols = max(cols, _TEST_COLS)
-        self.rows = rows
+        self.rows = _raise_rows(rows)
         self._replies = bytearray()
         self._held = b""
         self._primary = b""
@@ -79,7 +88,7 @@ class Emulator:
         self.feed(b"\x1b[2K\x1b[H")
         if found != "  X" or replies != b"\x1b[1;4R":
             raise EmulatorError(
-                "The terminal emulator's library does not do what we know of it.",
+                "the terminal emulator's library does not do what we know of it",
                 hint="Reinstall agent-relay: it needs pyghostty 0.1.3 exactly.",
             )
 
@@ -114,6 +123,7 @@ class Emulator:
     def resize(self, cols: int, rows: int, *, width_px: int = 0, height_px: int = 0) -> None:
         """Change the size in cells; `width_px`, `height_px` are the whole terminal's pixels, 0 if unknown."""
         self._cell_px = (width_px // cols or CELL_WIDTH_PX, height_px // rows or CELL_HEIGHT_PX)
+        rows = _raise_rows(rows)
         result = self._lib.ghostty_terminal_resize(self._handle, cols, rows, *self._cell_px)
         check(result, "terminal_resize")
         self.cols = cols
@@ -289,8 +299,17 @@ class Emulator:
         self._track()
         return tuple(lines + [""] * (above - first - len(lines)))
 
+    def renew(self) -> "Emulator":
+        """Another one of this size, which shows nothing yet. Raises EmulatorError."""
+        return Emulator(self._library, self.cols, self.rows, scrollback=self._scrollback)
+
     def close(self) -> None:
         """Free the terminal; nothing else may be called afterwards."""
         self._lib.ghostty_tracked_grid_ref_free(self._tracked)
         self._lib.ghostty_render_state_free(self._render)
         self._lib.ghostty_terminal_free(self._handle)
+
+
+def _raise_rows(rows: int) -> int:
+    """Return the number of rows that is emulated; none at all is left to the library to refuse."""
+    return FEWEST_ROWS if rows == 1 else rows

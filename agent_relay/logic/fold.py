@@ -7,6 +7,7 @@ from agent_relay.domain.event import (
     Body,
     BudgetApplied,
     BudgetNoted,
+    ClockWasSetBack,
     ContextCompacting,
     ContextNoted,
     ContextSpared,
@@ -20,9 +21,11 @@ from agent_relay.domain.event import (
     LegReady,
     LegStarted,
     LegStarting,
+    PromptSeen,
     ReturnOffered,
     SessionCreated,
     SessionEnded,
+    SessionMoved,
     SessionRested,
     SessionStopping,
     SignalSeen,
@@ -41,10 +44,11 @@ from agent_relay.domain.handoff_event import (
     PacketSaved,
     PredecessorStopped,
 )
-from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
+from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Prompt, Session, State, Step
 from agent_relay.domain.terms import Terms
 from agent_relay.domain.turn_event import TurnBegun, TurnEnded
 from agent_relay.logic.filling import begin_context, fold_context
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.nearing import forget_leg, is_warning, note_warning
 from agent_relay.logic.origin import find_due
 from agent_relay.logic.spending import fold_spending
@@ -88,6 +92,8 @@ def fold_event(session: Session | None, event: Event) -> Session | None:
     if isinstance(body, SignalSeen) and body.decides and is_limit(body) and session.state in LIVE:
         target = State.LIMITED
     changed = replace(session, state=target, updated_at=event.at, number=event.number)
+    if isinstance(body, SessionMoved):
+        return replace(changed, root=body.root, cwd=body.cwd)
     return _apply(changed, body, event)
 
 
@@ -113,14 +119,18 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return replace(_with_leg(session, leg, pids), handoff=handoff)
         case LegNamed(leg, native_id, transcript):
             return _with_leg(session, leg, {"native_id": native_id, "transcript": transcript})
-        case LegReady(leg):
-            return _with_leg(session, leg, {"was_ready": True})
+        case LegReady() | PromptSeen():
+            return _note_turn(session, body)
         case LegBusy(leg) | LegPrompted(leg):
-            return replace(_with_leg(session, leg, {"was_busy": True}), due=None)
+            # Whoever works without its packet has taken over; one that still waits for it may yet fail.
+            tried = session.tried if session.handoff is not None else ()
+            return replace(_with_leg(session, leg, {"was_busy": True}), due=None, tried=tried)
         case TaskDelivered(leg):
             return _with_leg(session, leg, {"was_given": True})
         case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
             return replace(session, refused=_leave_out(session.refused, session.agent))
+        case ClockWasSetBack(leg, since):
+            return _begin_earlier(session, leg, since)
         case SignalSeen() if is_refusal(body):
             refusal = _build_limit(body, event)
             return replace(session, refused=(*_leave_out(session.refused, body.agent), refusal))
@@ -151,6 +161,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
                 sequence=body.sequence,
                 json_path=body.json_path,
                 text_path=body.text_path,
+                lacks=body.lacks,
             )
             return replace(session, handoff=handoff, packets=max(session.packets, body.sequence))
         case PacketSaved(_, sequence):
@@ -162,12 +173,7 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             done = (*session.done, session.handoff) if session.handoff else session.done
             return replace(session, handoff=None, done=done, tried=(), failure="")
         case HandoffFailed():
-            # Who was not given its packet took over all the same: it lives and is in charge.
-            took_over = body.step == "deliver"
-            failed = (*session.tried, *((session.handoff.to_agent,) if session.handoff else ()))
-            tried = () if took_over else failed
-            left, due = session.handoff or session.retriable, find_due(session, body)
-            return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
+            return _fail_handoff(session, body)
         case HandoffCancelled() if session.handoff is not None:
             return replace(session, handoff=replace(session.handoff, is_cancelled=True))
         case HandoffRetried() if session.retriable is not None:
@@ -188,6 +194,29 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return fold_turn(session, body)
         case _:
             return session
+
+
+def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
+    """The session whose leg was asked something, or waits for a prompt: what it was asked before is over.
+
+    A moment that is none cannot be compared with a record's: such a prompt is left out.
+    """
+    if isinstance(body, PromptSeen):
+        at = parse_moment(body.asked_at)
+        asked = Prompt(body.text, at, body.native_id, body.left_out) if at is not None else None
+        return session if asked is None else _with_leg(session, body.leg, {"asked": asked})
+    before = next((known.asked for known in session.legs if known.id == body.leg), None)
+    over = replace(before, is_over=True) if before is not None else None
+    return _with_leg(session, body.leg, {"was_ready": True, "asked": over})
+
+
+def _fail_handoff(session: Session, body: HandoffFailed) -> Session:
+    # Who was not given its packet took over all the same: it lives and is in charge, and counts
+    # as one that failed only if it ends before it works.
+    left, due = session.handoff or session.retriable, find_due(session, body)
+    is_over = left is not None and body.step != "deliver"
+    tried = (*session.tried, left.to_agent) if left is not None and is_over else session.tried
+    return replace(session, handoff=None, tried=tried, failure=body.why, retriable=left, due=due)
 
 
 def _note_limit(session: Session, limit: Limit) -> Session:
@@ -226,6 +255,7 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         resumes=body.resumes,
         model=body.model,
         headless=body.headless,
+        owner=body.owner,
     )
     legs = (*(known for known in session.legs if known.id != leg.id), leg)
     handoff = _advance(session.handoff, Step.SPAWNING, leg=leg.id)
@@ -284,6 +314,13 @@ def read_terms(body: HandoffBegun) -> Terms:
 
 def _advance(handoff: Handoff | None, step: Step, **changes: str | int) -> Handoff | None:
     return None if handoff is None else replace(handoff, step=step, **changes)  # type: ignore[arg-type]  # fields of one dataclass, named by the caller
+
+
+def _begin_earlier(session: Session, leg_id: str, since: str) -> Session:
+    """The session whose leg began no later than `since`, by the clock as it was set meanwhile."""
+    at = parse_moment(since)
+    starts = [leg.starting_at for leg in session.legs if leg.id == leg_id]
+    return _with_leg(session, leg_id, {"starting_at": min((at, *starts))}) if at is not None else session
 
 
 def _with_leg(session: Session, leg_id: str, changes: Mapping[str, object]) -> Session:

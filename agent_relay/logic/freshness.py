@@ -15,7 +15,7 @@ def verify_freshness(packet: ResumePacket, tree: Tree) -> tuple[str, ...]:
     then = packet.git
     is_seen = then is not None and bool(then.head or then.fingerprint)
     if not tree.is_whole:
-        return (f"whether the tree changed cannot be told: {tree.note}",) if is_seen else ()
+        return (f"cannot tell whether the tree changed: {tree.note}",) if is_seen else ()
     if then is None or not tree.is_git:
         return ("the tree is no longer a git work tree",) if then is not None and then.head else ()
     found: list[str] = []  # where nothing was seen, a file from elsewhere named a repository, no more

@@ -250,7 +250,7 @@ class EmulatorError(RelayError):
 def check(result: int, what: str) -> None:
     """Raises EmulatorError where the library says that `what` failed."""
     if result != SUCCESS:
-        raise EmulatorError(f"The terminal emulator failed: {what} gave {result}.")
+        raise EmulatorError(f"the terminal emulator failed: {what} gave {result}")
 
 
 def load(library: str) -> ctypes.CDLL:

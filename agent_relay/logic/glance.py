@@ -38,12 +38,13 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     """One session in short; `None` where the rows do not begin with one.
 
     Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
-    (relative path of the newest packet's text), why, limit (`None`, or agent, scope, until, text), near
-    (the same without scope: the running agent's warning that a limit is close), refused (`None`, or agent and
-    text: it is signed out or its key refused), offered (the preferred agent that can be had back), context
-    (`None`, or used, room, level and at: the running agent's when it last passed a mark), budgets (by name,
-    those that passed a mark: mark, text, agent, until), and headless (whether it works without a screen, or
-    last did).
+    (relative path of the newest packet's text), lacks (what that does not tell), why, limit (`None`, or
+    agent, scope, until, text), near (the same without scope: the running agent's warning that a limit is
+    close), refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred
+    agent that can be had back), context (`None`, or used, room, level and at: the running agent's when it
+    last passed a mark), budgets (by name, those that passed a mark: mark, text, agent, until), headless
+    (whether it works without a screen, or last did) and owed (the agent of a handoff that has not been
+    worked on).
     """
     view: dict[str, object] | None = None
     for row in rows:
@@ -57,7 +58,10 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
         _note_state(view, name, data, at)
         _note_rest(view, name, data)
         _note_context(view, name, data)
+        _note_owed(view, name, data)
         _note_budget(view, name, data)
+        if name == "session.moved":
+            view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
         view["updated_at"] = at
     return view
 
@@ -66,8 +70,9 @@ def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]"
     """A session of which only what is `known` is, in short, with every key of `glance`."""
     return {
         "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
-        "updated_at": at, "handoffs": 0, "packet": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False, **known,
+        "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None, "near": None,
+        "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False, "owed": "",
+        **known,
     }  # fmt: skip
 
 
@@ -102,11 +107,21 @@ def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]
     elif name == "signal.seen" and data.get("decides") and data.get("scope") == "warning":
         view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
     elif name in {"packet.published", "packet.saved"}:
-        view["packet"] = data.get("text_path", "")
+        view["packet"], view["lacks"] = data.get("text_path", ""), data.get("lacks", "")
     elif name == "handoff.confirmed":
         view["handoffs"] = int(str(view["handoffs"])) + 1
     elif name in {"session.rested", "session.ended", "session.stopping", "handoff.failed"}:
         view["why"] = data.get("why") or view["why"]
+
+
+def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    """Whoever a handoff was to, until it works: what it is to be told is in nobody else's hands."""
+    if name == "handoff.begun":
+        view["owed"] = data.get("to_agent", "")
+    elif name in {"handoff.confirmed", "handoff.cancelled"} or (
+        name == "leg.starting" and not data.get("handoff")
+    ):
+        view["owed"] = ""
 
 
 def _note_context(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:

@@ -13,13 +13,17 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.session import LIVE, Handoff, Session, State, Step
 from agent_relay.logic.fold import find_step_left
+from agent_relay.logic.hints import continue_command, retry_command
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.succession import find_delivery, rest_cancelled, start_successor, try_roll_back
+from agent_relay.logic.trust import check_waiting
 
 if TYPE_CHECKING:
     from agent_relay.domain.event import Body
 
+RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
+"""Where a handoff can go on without a leg."""
 VERDICTS = ("completed", "failed")
 
 
@@ -46,9 +50,10 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
     if handoff.is_cancelled:
         raise WrongUseError(f"handoff {handoff.id} is being cancelled already")
     if handoff.step is Step.DELIVERED:
+        back = continue_command(handoff.from_agent, session.id)
         raise WrongUseError(
             f"{handoff.to_agent} has been given its packet already, so handoff {handoff.id} is made",
-            hint=f"Take it back: agent-relay {handoff.from_agent}, or agent-relay handoff fail {handoff.id}",
+            hint=f"Take it back: {back}, or agent-relay handoff fail {handoff.id}",
         )
     cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
     match handoff.step:
@@ -71,23 +76,43 @@ def _retry(session: Session, asked: RetryAsked, world: World) -> Outcome:
         raise WrongUseError(f"handoff {asked.handoff} is under way")
     if handoff is None or handoff.id != asked.handoff or session.handoff is not None:
         raise _refuse_over(session, asked.handoff, "retried")
-    step = find_step_left(session)
-    waits = step is Step.SPAWNED and session.state in LIVE and living is not None and not living.was_busy
-    if not waits and (living is not None or session.state not in {State.LIMITED, State.RESTING, State.ENDED}):
+    if not _can_retry(session):
         raise WrongUseError(
             f"session {session.id} is {session.state} under {session.agent}, so there is nothing to retry",
-            hint=f"Hand over anew: agent-relay {handoff.to_agent} --session {session.id}",
+            hint=f"Hand over anew: {continue_command(handoff.to_agent, session.id)}",
         )
-    again = replace(handoff, step=step, is_cancelled=False)
-    retried = Outcome((HandoffRetried(handoff.id),))
     if living is not None:
+        again = replace(handoff, step=Step.SPAWNED, is_cancelled=False)
+        retried = Outcome((HandoffRetried(handoff.id),))
         ready = session.state is State.READY
         return retried.then(
             Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
         )
+    check_waiting(session, handoff.to_agent, world)
     _check_target(handoff, world, force=asked.force)
+    return go_on(session, handoff, world)
+
+
+def _can_retry(session: Session) -> bool:
+    """Whether the last handoff, which failed or was cancelled, can go on as the session stands.
+
+    A successor that lives without its packet can be given it at any prompt, whatever it did meanwhile.
+    """
+    living, left = session.living_leg, session.retriable
+    if left is None or session.handoff is not None:
+        return False
+    if living is not None:
+        return living.id == left.leg and session.state in LIVE
+    return session.state in RETRIED_FROM
+
+
+def go_on(session: Session, handoff: Handoff, world: World) -> Outcome:
+    """The session's retriable handoff goes on without a leg: from its packet, or by making that."""
+    step = find_step_left(session)
+    retried = Outcome((HandoffRetried(handoff.id),))
     if step is Step.STOPPED:
         return retried.then(Outcome((), (PublishPacket(handoff.id),)))
+    again = replace(handoff, step=step, is_cancelled=False)
     return retried.then(start_successor(session, again, world, packet=handoff.packet))
 
 
@@ -134,18 +159,24 @@ def _check_target(handoff: Handoff, world: World, *, force: bool) -> None:
         known = {**known, name: replace(known[name], resting=False)}
     choice = choose((name,), known, current="", now=world.now, zone=world.zone, needs=handoff.terms.needs)
     if not choice.successor:
-        raise NobodyAvailableError(
-            choice.skipped[0], hint=f"agent-relay handoff retry {handoff.id} --yes tries all the same"
+        # Nothing but its rest can be overridden.
+        rests = not force and name in known and known[name].resting
+        again = (
+            f"{retry_command(handoff.id, '--yes')} tries all the same" if rests else "See: agent-relay doctor"
         )
+        raise NobodyAvailableError(choice.skipped[0], hint=again)
 
 
 def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:
-    """Why the handoff is not one that can be treated so."""
-    if session.retriable is not None and session.retriable.id == handoff:
-        what = "cancelled" if session.retriable.is_cancelled else "failed or left unfinished"
+    """Why the handoff is not one that can be treated so; a retry is offered where it would be made."""
+    left = session.retriable
+    again = f"Go on with it: {retry_command(left.id)}" if left is not None and _can_retry(session) else ""
+    if left is not None and left.id == handoff:
+        what = "cancelled" if left.is_cancelled else "failed or left unfinished"
+        return WrongUseError(f"handoff {handoff} was {what} already", hint=again or _see(handoff))
+    if left is not None and again and verb == "retried":
         return WrongUseError(
-            f"handoff {handoff} was {what} already",
-            hint=f"Go on with it: agent-relay handoff retry {handoff}",
+            f"handoff {handoff} was followed by handoff {left.id}, so it cannot be retried", hint=again
         )
     if any(done.id == handoff for done in session.done):
         return WrongUseError(f"handoff {handoff} has been made, so it cannot be {verb}", hint=_see(handoff))

@@ -2,9 +2,7 @@
 
 import re
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from agent_relay.logic.answers import AnswerSieve
+from agent_relay.logic.answers import AnswerSieve
 
 _PASTE_BEGIN = b"\x1b[200~"
 _PASTE_END = b"\x1b[201~"
@@ -14,13 +12,17 @@ _SHIFT = 1
 _LOCKS = 64 | 128
 _RELEASED = b"3"
 _ENTER = 0x0D
+_ASCII = 0x80
+# Ctrl-C and Ctrl-U, by the codes of their letters.
+_CTRL_SUBMITS = frozenset({0x63, 0x75})
 # From here on the kitty protocol numbers keys that write nothing (caps lock, media keys).
 _FUNCTIONAL = 57344
 # The beginning of what may become a key or a paste: held for a moment when a read ends in it.
 _BEGUN = re.compile(rb"\x1b(?:\[[0-9:;]{0,20})?\Z")
-# Whole sequences (keys, mouse, focus, the terminal's answers), which are not typed text.
+# Whole sequences (keys, mouse, focus, the terminal's answers), which are not typed text. Numbers with more
+# digits than a key's code or modifiers can have are no key's: Python refuses to read the longest of them.
 _SEQUENCE = re.compile(
-    rb"\x1b\[(?P<code>\d+)(?::\d*)*(?:;(?P<modifiers>\d*)(?::(?P<kind>\d+))?)?(?:;[0-9:]*)?u"
+    rb"\x1b\[(?P<code>\d{1,7})(?::\d*)*(?:;(?P<modifiers>\d{0,4})(?::(?P<kind>\d{1,4}))?(?:;[0-9:]*)?)?u"
     rb"|\x1b\[M...|\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.|\x1b[\]P_^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]OP_^]",
     re.DOTALL,
 )
@@ -77,7 +79,8 @@ class KeyScanner:
     def __init__(self, relay_key: int, line: TypedLine) -> None:
         code = b"%d" % _code(relay_key)
         key = (
-            rb"|(?P<key>%b|\x1b\[%b(?::\d*)*;(?P<kitty>\d+)(?::(?P<kind>\d+))?(?:;[0-9:]*)?u|\x1b\[27;5;%b~)"
+            rb"|(?P<key>%b|\x1b\[%b(?::\d*)*;(?P<kitty>\d{1,4})(?::(?P<kind>\d{1,4}))?(?:;[0-9:]*)?u"
+            rb"|\x1b\[27;5;%b~)"
         )
         self._marks = re.compile(
             re.escape(_PASTE_BEGIN)
@@ -140,9 +143,6 @@ class KeyScanner:
             self._forget_answer()
             return None
         if self._sieve is None:
-            # Imported when used: with one terminal, as nearly always, nobody needs it.
-            from agent_relay.logic.answers import AnswerSieve
-
             self._sieve = AnswerSieve()
         return self._sieve
 
@@ -234,14 +234,14 @@ def _typed(sequence: "re.Match[bytes]") -> bytes:
         return b""
     code = int(sequence["code"])
     modifiers = (int(sequence["modifiers"] or b"1") - 1) & ~_LOCKS
-    if modifiers == _CTRL and code in b"cu":
+    if modifiers == _CTRL and code in _CTRL_SUBMITS:
         return bytes((code & 0x1F,))
     if modifiers & ~_SHIFT:
         return b""
     if code == _ENTER:
         # Shift-Enter adds a line to what is being typed.
         return b"\n" if modifiers else b"\r"
-    return bytes((code,)) if chr(code % 0x80) == chr(code) else b"x" * (code < _FUNCTIONAL)
+    return bytes((code,)) if code < _ASCII else b"x" * (code < _FUNCTIONAL)
 
 
 def is_focus(data: bytes) -> bool:

@@ -5,16 +5,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.ledger import Rest
+from agent_relay.logic.rest_rules import find_end, is_lasting
 
-_UNKNOWN_REST = timedelta(hours=1)
-"""How long a limit without a reset counts, unless it is about money: agents say "later", not "never"."""
+_UNDER_WAY = timedelta(minutes=1)
 
 
 def find_rest(rests: Sequence[Rest], agent: str, now: datetime) -> Rest | None:
     """The rest `agent` is under at `now`, the one that ends last; `None` where it may work.
 
     A billing limit without a reset lasts until the user says otherwise; any other one without a reset
-    is believed for an hour.
+    is believed for an hour. One that was seen by a clock that was far ahead is over.
     """
     now_resting = [rest for rest in map(_with_end, rests) if rest.agent == agent and _lasts(rest, now)]
     endless = [rest for rest in now_resting if rest.until is None]
@@ -33,16 +33,31 @@ def add_rest(rests: Sequence[Rest], new: Rest, now: datetime) -> tuple[Rest, ...
     return (*kept, new)
 
 
+def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: datetime) -> tuple[Rest, ...]:
+    """The ledger after `agent` answered on `model`, empty where nobody knows which.
+
+    A request that was under way when the limit was met may still be answered, so that only an answer well
+    after it ends a rest. One model's answer says nothing of another's limit, and none of a user's own budget.
+    """
+    return tuple(
+        rest
+        for rest in rests
+        if rest.agent != agent
+        or rest.scope == "budget"
+        or rest.model not in ("", model)
+        or (rest.scope == "model" and not rest.model)
+        or answered_at - rest.seen_at < _UNDER_WAY
+    )
+
+
 def drop_rests(rests: Sequence[Rest], agent: str) -> tuple[Rest, ...]:
     """The ledger after the user said that `agent` may work again."""
     return tuple(rest for rest in rests if rest.agent != agent)
 
 
 def _with_end(rest: Rest) -> Rest:
-    if rest.until is not None or rest.scope == "billing":
-        return rest
-    return replace(rest, until=rest.seen_at + _UNKNOWN_REST)
+    return replace(rest, until=find_end(rest.until, rest.scope, rest.seen_at))
 
 
 def _lasts(rest: Rest, now: datetime) -> bool:
-    return rest.until is None or rest.until > now
+    return is_lasting(rest.until, rest.seen_at, now)

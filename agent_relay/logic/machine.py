@@ -7,6 +7,7 @@ from agent_relay.domain.effect import (
     Answered,
     Asked,
     CancelAsked,
+    ClockSetBack,
     CloseAsked,
     Delivered,
     DeliverFailed,
@@ -32,6 +33,7 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.event import (
     Body,
+    ClockWasSetBack,
     LegAsking,
     LegBusy,
     LegPrompted,
@@ -43,15 +45,17 @@ from agent_relay.domain.event import (
 )
 from agent_relay.domain.handoff_event import HandoffConfirmed
 from agent_relay.domain.ledger import Rest
-from agent_relay.domain.session import LIVE, Limit, Session, State, Step
+from agent_relay.domain.session import LIVE, Leg, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.spending_effect import Counted
 from agent_relay.logic.context_window import relieve_asked, turn_ended
 from agent_relay.logic.endings import leg_gone
 from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.giving import given
-from agent_relay.logic.intervention import intervene
+from agent_relay.logic.hints import continue_command
+from agent_relay.logic.intervention import RETRIED_FROM, go_on, intervene
 from agent_relay.logic.ledger import find_rest
+from agent_relay.logic.limit_names import name_scope
 from agent_relay.logic.nearing import is_told, is_warning
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -63,10 +67,12 @@ from agent_relay.logic.succession import (
     begin_handoff,
     begin_leg,
     find_delivery,
+    find_native_id,
     note_refused,
     published,
     remedy_limit,
 )
+from agent_relay.logic.trust import check_waiting
 from agent_relay.logic.turns import headless_prompted, headless_spawned, take_turn
 from agent_relay.logic.unpublished import publish_failed
 from agent_relay.logic.using import end_turn, note_use
@@ -94,7 +100,9 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
         case ScreenSays(leg, state):
             return _screen_says(session, leg, state, world)
         case Answered():
-            return answered(session, happened)
+            return answered(session, happened, world.now)
+        case ClockSetBack(leg, since):
+            return Outcome((ClockWasSetBack(leg, since.isoformat()),))
         case Prompted(leg):
             return _prompted(session, leg)
         case Filled() | Quiet() | Spared() | Counted():
@@ -122,18 +130,12 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
 
 
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
-    living, handoff = session.living_leg, session.handoff
-    if session.state is State.STOPPING:
-        raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
-    if handoff is not None and handoff.is_cancelled:
-        raise WrongUseError(f"the handoff to {handoff.to_agent} is being cancelled", hint="Try again then")
-    if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
-        raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
-    # On its fallback model, the agent at work can be offered its own one.
-    if living is not None and living.agent == asked.agent and session.offer != asked.agent:
-        raise WrongUseError(f"{asked.agent} is already at work in this session")
-    if living is None and session.leg is not None and session.agent == asked.agent:
-        return begin_leg(session, asked.agent, world, resumes=True)
+    living = session.living_leg
+    _check_asked(session, asked)
+    if living is None and session.leg is not None and asked.agent:
+        begun = _begin_again(session, session.leg, asked, world)
+        if begun is not None:
+            return begun
     state = world.availability.get(asked.agent)
     # Without a name the next one of the order is meant; whoever works now is not.
     roster = (asked.agent,) if asked.agent else session.roster
@@ -146,16 +148,55 @@ def _asked(session: Session, asked: Asked, world: World) -> Outcome:
     if relieved.bodies:
         return relieved
     choice = choose(roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs)
+    check_waiting(session, choice.successor, world)
     if not choice.successor:
         raise NobodyAvailableError(
             "; ".join(choice.skipped) or "there is nobody else in the order",
-            hint=f"agent-relay {asked.agent or 'AGENT'} --yes hands over all the same",
+            hint=_tell_force(session, asked.agent),
         )
     if session.leg is None:
         return begin_leg(session, choice.successor, world)
     return begin_handoff(
         session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
     )
+
+
+def _check_asked(session: Session, asked: Asked) -> None:
+    """Nothing where the session can be handed over as asked. Raises WrongUseError where it cannot."""
+    living, handoff = session.living_leg, session.handoff
+    if session.state is State.STOPPING:
+        raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
+    if handoff is not None and handoff.is_cancelled:
+        raise WrongUseError(f"the handoff to {handoff.to_agent} is being cancelled", hint="Try again then")
+    if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
+        raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
+    # On its fallback model, the agent at work can be offered its own one.
+    if living is not None and living.agent == asked.agent and session.offer != asked.agent:
+        raise WrongUseError(f"{asked.agent} is already at work in this session")
+
+
+def _tell_force(session: Session, agent: str) -> str:
+    """The command that hands over to `agent`, or the first other one of the order, although it rests."""
+    others = [name for name in session.roster if name != session.agent]
+    name = agent or next(iter(others), "")
+    return f"{continue_command(name, session.id, '--yes')} hands over all the same" if name else ""
+
+
+def _begin_again(session: Session, last: Leg, asked: Asked, world: World) -> Outcome | None:
+    """How `asked.agent` goes on where no leg lives and no new packet is needed; `None` where one is.
+
+    What a successor was to be given and was not is given to whoever comes in its place.
+    """
+    check_waiting(session, asked.agent, world)
+    owed = session.retriable
+    if owed is not None and owed.to_agent == asked.agent:
+        is_plain = not asked.focus and asked.terms.is_empty and owed.sequence >= max(session.saved, default=0)
+        return go_on(session, owed, world) if is_plain and session.state in RETRIED_FROM else None
+    if last.agent != asked.agent:
+        return None
+    # Its conversation is not known by name: what it worked on would be lost in a new one.
+    is_nameless = last.was_busy and bool(last.handoff) and not find_native_id(session, last.agent)
+    return None if is_nameless else begin_leg(session, last.agent, world, resumes=True)
 
 
 def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
@@ -179,7 +220,8 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
     known = _note_limit(signal, world)
-    after = remedy_limit(session, known, _build_limit(seen, world), why=f"{signal.scope} limit")
+    why = f"{signal.agent} hit {name_scope(signal.scope)}"
+    after = remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 
 

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.signal import Record
+from agent_relay.logic.detector.records import is_meant
 
 
 def find_names(specs: Sequence[SourceSpec], record: Record) -> dict[str, str]:
     """The `native_id` and `transcript` the record names, by the fields its source's spec points at."""
     found: dict[str, str] = {}
     for spec in specs:
-        if spec.role == record.source:
+        if spec.role == record.source and is_meant(spec.names_where, record.data):
             for name, path in spec.names.items():
                 value = _get(record.data, path)
                 if isinstance(value, str) and value:

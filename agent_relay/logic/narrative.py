@@ -10,6 +10,7 @@ from agent_relay.domain.adapter import Answer
 from agent_relay.domain.facts import Facts
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.plain import clean_text
+from agent_relay.logic.reasons import find_reason, quote_reason
 
 SECTIONS = (
     ("Goal", "what the user wants in the end, in their words where they matter"),
@@ -22,7 +23,6 @@ SECTIONS = (
 FEWEST_MESSAGES = 2
 LONGEST_TEXT = 64_000
 """Characters of a document that are kept; more would be no summary."""
-_LONGEST_WHY = 300
 
 
 class Kind(StrEnum):
@@ -61,8 +61,7 @@ class Narrated:
 
 def fail(why: str) -> Narrated:
     """It failed; `why` becomes one short line."""
-    line = " ".join(clean_text(why).split())
-    return Narrated(Kind.FAILED, why=line if len(line) <= _LONGEST_WHY else f"{line[:_LONGEST_WHY]}…")
+    return Narrated(Kind.FAILED, why=quote_reason(why))
 
 
 def build_request(focus: str = "") -> str:
@@ -113,7 +112,9 @@ def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -
     `status` is the exit status as a shell has it, `errors` the end of standard error.
     """
     if answer.format == "plain":
-        return _judge(output) if status == 0 else fail(_last_line(errors) or f"it ended with status {status}")
+        return (
+            _judge(output) if status == 0 else fail(find_reason(errors) or f"it ended with status {status}")
+        )
     text, is_done = "", False
     was_text = False
     for record in _read_records(output):
@@ -128,7 +129,7 @@ def read_answer(answer: Answer, output: str, *, status: int, errors: str = "") -
             text = text + part if was_text and answer.join == "run" else part
         was_text = is_text
     if not is_done:
-        return fail(_last_line(errors) or f"its answer broke off (status {status})")
+        return fail(find_reason(errors) or f"its answer broke off (status {status})")
     return _judge(text)
 
 
@@ -163,8 +164,3 @@ def _find(record: Mapping[str, object], name: str) -> object:
     for part in name.split("."):
         found = found.get(part) if isinstance(found, dict) else None
     return found
-
-
-def _last_line(errors: str) -> str:
-    lines = [line for line in errors.splitlines() if line.strip()]
-    return lines[-1] if lines else ""

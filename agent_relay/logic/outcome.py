@@ -7,6 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.effect import Effect
 from agent_relay.domain.event import Body
+from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
 from agent_relay.logic.policy import Availability
 
 
@@ -19,7 +20,9 @@ class World:
     rest may go on by itself at the first reset. `return_mode` is what happens when a preferred agent can be
     had again: offer, auto or off. `zone` is the user's: the reasons they read tell moments in it.
     `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
-    a limit is asked for a handoff document.
+    a limit is asked for a handoff document. `spoilt` says by agent why the packet that waits for it cannot be
+    used; whoever is not in it is given a packet that can be read, or one that is still to be made. `owner` is
+    whose the legs begun now are.
     """
 
     now: datetime
@@ -33,6 +36,8 @@ class World:
     fallback_models: Mapping[str, str] = field(default_factory=dict)
     context: ContextWishes = NO_WISHES
     draft_near_limit: bool = False
+    spoilt: Mapping[str, str] = field(default_factory=dict)
+    owner: Owner = UNKNOWN_OWNER
 
 
 @dataclass(frozen=True, slots=True)

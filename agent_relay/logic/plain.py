@@ -19,7 +19,7 @@ _UNSEEN = compile_late(
 # What reorders the text around it is written out: a reader should see that somebody tried.
 _REORDERING = compile_late("[\u202a-\u202e\u2066-\u2069]")
 _SURROGATE = compile_late("[\ud800-\udfff]")
-_TAG = compile_late(r"<(?=\s*/?\s*handoff[-_]context)", re.IGNORECASE)
+_TAG = compile_late(r"<(?=\s*+(?:/\s*+)?handoff[-_]context)", re.IGNORECASE)
 _SUSPECT = compile_late("[^\t\n -~\u00a0-\u00ac\u00ae-\u0600\u3000-\u9fff]")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
+from agent_relay.logic.limit_names import name_rest
 from agent_relay.logic.moments import render_moment
 
 _TRIES = 2
@@ -15,7 +16,8 @@ class Availability:
     """What is known about one agent now.
 
     `resting` is whether the ledger says it rests; `rests_until` when, `None` while it rests without a
-    known reset. `capabilities` are what its adapter declares.
+    known reset. `capabilities` are what its adapter declares. `fault` is why it could not be started
+    although it is installed, empty for nothing: the installation of ours it would be started by has gone.
     """
 
     installed: bool
@@ -24,6 +26,7 @@ class Availability:
     rests_until: datetime | None = None
     scope: str = ""
     capabilities: frozenset[str] = frozenset()
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ def tell_why_not(
     """What keeps an agent from taking over at `now`; empty for nothing."""
     if state is None or not state.installed:
         return "not installed"
+    if state.fault:
+        return state.fault
     if not state.signed_in:
         return "not signed in"
     if lacking := [need for need in needs if need not in state.capabilities]:
@@ -95,5 +100,5 @@ def tell_why_not(
 
 def _tell_rest(state: Availability, now: datetime, zone: tzinfo) -> str:
     if state.rests_until is None:
-        return f"rests ({state.scope or 'limit'}) until you say otherwise"
+        return f"rests until you say otherwise ({name_rest(state.scope)})"
     return f"rests until {render_moment(state.rests_until, now, zone)}"

@@ -8,10 +8,11 @@ from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered, 
 from agent_relay.domain.session import LIVE, Handoff, Leg, Session, State, Step, Turn
 from agent_relay.domain.turn_event import TurnEnded
 from agent_relay.logic.context_window import turn_ended
-from agent_relay.logic.endings import leg_gone
+from agent_relay.logic.endings import is_failure, leg_gone, successor_failed
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.returning import find_wake
+from agent_relay.logic.spending import find_spent
 from agent_relay.logic.succession import (
     find_delivery,
     remedy_limit,
@@ -40,7 +41,8 @@ def _note_again(session: Session) -> tuple[NoteRest, ...]:
     Not once that is done: what the user has cleared since would come back with every new daemon.
     """
     limit, handoff = session.limit, session.handoff
-    is_given_way = handoff is not None and handoff.reason == "rate_limit" and handoff.step in _BEFORE_IT_WORKS
+    is_failover = handoff is not None and handoff.reason == "rate_limit" and not find_spent(session, handoff)
+    is_given_way = is_failover and handoff is not None and handoff.step in _BEFORE_IT_WORKS
     if limit is None or not (session.state is State.LIMITED or is_given_way):
         return ()
     until = parse_moment(limit.until)
@@ -59,7 +61,7 @@ def _take_up(session: Session, world: World, news: Restarted) -> Outcome:  # noq
         case State.LIMITED:
             return _give_way(session, world)
         case State.STOPPING:
-            return Outcome((), (StopLeg(leg.id),)) if leg else _end(session)
+            return Outcome((), (StopLeg(leg.id),)) if leg else _end(session, world)
         case State.RESTING:
             return _go_on_resting(session, leg, world)
         case _:
@@ -107,13 +109,24 @@ def _go_on_beginning(session: Session, turn: Turn | None, world: World) -> Outco
     return Outcome((TurnEnded("", "stopped", _UNASKED), SessionEnded(_UNASKED)))
 
 
-def _end(session: Session) -> Outcome:
+def _end(session: Session, world: World) -> Outcome:
     """What was left to be said when the newest leg had ended."""
-    turn = session.turn
+    turn, handoff = session.turn, session.handoff
+    if handoff is not None and session.leg is not None and _has_failed(session, session.leg, handoff):
+        # Nobody asked for the end: another successor was about to take the place of this one.
+        ended = LegEnded(session.leg.id, session.leg.how, session.leg.status)
+        return successor_failed(session, handoff, ended, "", world)
     is_headless = session.leg is not None and session.leg.headless
     if turn is None or not is_headless or not turn.outcome or session.why:
         return Outcome((SessionEnded(session.why),))
     return Outcome((wait_or_end(turn, turn.why),))
+
+
+def _has_failed(session: Session, leg: Leg, handoff: Handoff) -> bool:
+    """Whether the newest leg, which is over, was a successor that did not work on its packet."""
+    if leg.headless or handoff.is_cancelled or handoff.leg != leg.id:
+        return False
+    return is_failure(session, leg, handoff, LegGone(leg.id, leg.how, leg.status))
 
 
 def _go_on_resting(session: Session, leg: Leg | None, world: World) -> Outcome:

@@ -1,11 +1,12 @@
 """The last look at an event before it is journalled: nobody's words take a secret along."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from agent_relay.domain.event import (
     Body,
     BudgetNoted,
+    PromptSeen,
     SessionCreated,
     SessionEnded,
     SessionRested,
@@ -13,16 +14,37 @@ from agent_relay.domain.event import (
     SessionWoke,
     SignalSeen,
 )
-from agent_relay.domain.handoff_event import HandoffBegun, HandoffCancelled, HandoffClosed, HandoffFailed
+from agent_relay.domain.handoff_event import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffFailed,
+    PacketPublished,
+)
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.chat.wording import LONGEST_MESSAGE, shorten
+from agent_relay.logic.redact import redact_words
+
+MOST_PROMPT = 8000
+"""How many characters of a prompt are journalled."""
+_MARGIN = 4000
+"""How far beyond a cut secrets are looked for, in characters: no rule knows half of one."""
+
+
+def count_redacted(body: Body) -> int:
+    """Return how many characters `redact_body` searches at most, what it may leave aside included."""
+    if isinstance(body, PromptSeen):
+        return min(len(body.text), MOST_PROMPT + _MARGIN)
+    values = [getattr(body, field.name) for field in fields(body)]
+    texts = [text for value in values for text in (value if isinstance(value, tuple) else (value,))]
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PLR0911 - one arm an event
     """`body` without secrets; `known` are values that are secret wherever they stand."""
 
     def clean(text: str) -> str:
-        return redact_text(text, known=known).text if text else text
+        return redact_words(text, known=known) if text else text
 
     def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(clean(text) for text in texts)
@@ -34,6 +56,8 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
             return replace(body, text=clean(body.text), model=clean(body.model))
         case HandoffBegun():
             return _clean_begun(body, clean)
+        case PacketPublished():
+            return replace(body, lacks=clean(body.lacks))
         case HandoffClosed():
             return replace(body, note=clean(body.note), skipped=clean_all(body.skipped))
         case BudgetNoted():
@@ -42,8 +66,10 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
             return replace(body, why=clean(body.why), skipped=clean_all(body.skipped))
         case TurnBegun():
             return replace(body, prompt=clean(body.prompt))
+        case PromptSeen():
+            return _clean_prompt(body, clean)
         case TurnEnded():
-            return replace(body, why=clean(body.why), said=clean(body.said))
+            return replace(body, why=clean(body.why), said=_clean_answer(body.said, clean))
         case (
             HandoffCancelled()
             | HandoffFailed()
@@ -55,6 +81,25 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
             return replace(body, why=clean(body.why))
         case _:
             return body
+
+
+def _clean_prompt(body: PromptSeen, clean: Callable[[str], str]) -> PromptSeen:
+    """Return the event with no more of a long prompt than a journal is for; cut once it holds no secret."""
+    searched = body.text[: MOST_PROMPT + _MARGIN]
+    beyond = len(body.text) - len(searched)
+    text = clean(searched)
+    # What was cut before it was searched may end with half a secret.
+    kept = (text[:-_MARGIN] if beyond else text)[:MOST_PROMPT]
+    return replace(body, text=kept, left_out=body.left_out + beyond + len(text) - len(kept))
+
+
+def _clean_answer(said: str, clean: Callable[[str], str]) -> str:
+    """Return the end of an agent's words, as a chat keeps them; cut once it holds no secret."""
+    beyond = len(said) - LONGEST_MESSAGE - _MARGIN
+    if beyond <= 0:
+        return shorten(clean(said))
+    # What was cut before it was searched may begin with half a secret.
+    return shorten(clean(said[beyond:])[_MARGIN:], before=beyond + _MARGIN)
 
 
 def _clean_begun(body: HandoffBegun, clean: Callable[[str], str]) -> HandoffBegun:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.domain.rules import ResetForm
@@ -18,33 +19,40 @@ _FIRST_YEAR, _LAST_YEAR = 2001, 2190
 _MS_PER_S = 1000
 _NOON = 12
 
-_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\s*(?P<half>[ap]\.?m\.?)?"
+# Blanks and names are counted: a run of thousands of them would be read again from each of its characters.
+_CLOCK = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?(?::\d{2})?\s{0,8}(?P<half>[ap]\.?m\.?)?"
 _ZONE = (
-    r"(?:\s*\(?(?P<zone>[A-Z][A-Za-z]+(?:/[A-Za-z0-9_+\-]+)+"
+    r"(?:\s{0,8}\(?(?P<zone>[A-Z][A-Za-z]{1,20}(?:/[A-Za-z0-9_+\-]{1,30}){1,3}"
     r"|UTC|GMT(?:[+-]\d{1,2}(?::?\d{2})?)?|[A-Z]{2,5})\)?)?"
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_MONTH = r"(?P<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,9}\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>\d{4})"
+_GAP = r"\s{1,8}"
 _FLAGS = re.IGNORECASE
 
 _CLOCKS = (compile_late(rf"(?<![\d:]){_CLOCK}{_ZONE}(?![\d:])", _FLAGS),)
 _DATE_CLOCKS = (
-    compile_late(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?,?(?:\s+at)?\s+{_CLOCK}{_ZONE}(?![\d:])", _FLAGS),
     compile_late(
-        rf"{_YEAR}-(?P<month>\d{{2}})-(?P<day>\d{{2}}),?(?:\s+at)?\s+{_CLOCK}{_ZONE}(?![\d:])", _FLAGS
+        rf"{_MONTH}{_GAP}{_DAY}(?:,?{_GAP}{_YEAR})?,?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])",
+        _FLAGS,
     ),
-    compile_late(rf"{_CLOCK}{_ZONE}\s+on\s+{_DAY}\s+{_MONTH}(?:,?\s+{_YEAR})?", _FLAGS),
+    compile_late(
+        rf"{_YEAR}-(?P<month>\d{{2}})-(?P<day>\d{{2}}),?(?:{_GAP}at)?{_GAP}{_CLOCK}{_ZONE}(?![\d:])",
+        _FLAGS,
+    ),
+    compile_late(rf"{_CLOCK}{_ZONE}{_GAP}on{_GAP}{_DAY}{_GAP}{_MONTH}(?:,?{_GAP}{_YEAR})?", _FLAGS),
 )
 _ISO = compile_late(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?")
 _NUMBER = compile_late(r"(?<![\d.])\d{10,13}(?![\d.])")
 _SPAN = compile_late(
-    r"(?P<count>\d+(?:\.\d+)?)\s*"
+    r"(?<!\d)(?P<count>\d{1,20}+(?:\.\d{1,20}+)?)\s{0,8}"
     r"(?P<unit>ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])",
     _FLAGS,
 )
 _SPAN_GLUED = compile_late(r"(?<=\d)(?P<unit>ms|[smhdw])(?=\d)", _FLAGS)
+_BARE = compile_late(r"\d{1,12}(?:\.\d{1,9})?")
 _OFFSET = compile_late(r"GMT([+-])(\d{1,2})(?::?(\d{2}))?", _FLAGS)
 _UNIT_S = {"w": 604_800.0, "d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
@@ -82,6 +90,19 @@ def find_duration(value: object) -> timedelta | None:
     return timedelta(seconds=total) if end >= 0 else None
 
 
+def find_span(value: object, unit: Literal["seconds", "milliseconds"]) -> timedelta | None:
+    """The span a bare number of `unit` means; `None` for text with units and for nonsense."""
+    per_second = 1 if unit == "seconds" else _MS_PER_S
+    if isinstance(value, str):
+        match = _BARE.fullmatch(value.strip())
+        value = float(match[0]) if match else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not 0 <= value <= _LONGEST.total_seconds() * per_second:
+        return None
+    return timedelta(seconds=value / per_second)
+
+
 def _read(value: object, form: ResetForm, at: datetime, zone: tzinfo) -> datetime | None:
     match form:
         case "clock":
@@ -92,8 +113,8 @@ def _read(value: object, form: ResetForm, at: datetime, zone: tzinfo) -> datetim
             return _find_epoch(value, 1)
         case "epoch-ms":
             return _find_epoch(value, _MS_PER_S)
-        case "duration":
-            span = find_duration(value)
+        case "duration" | "seconds" | "milliseconds":
+            span = find_duration(value) if form == "duration" else find_span(value, form)
             return at + span if span is not None else None
         case _:
             return _find_iso(value, zone)

@@ -1,8 +1,11 @@
 """What follows when a limit's end has come: a rest is over, or a preferred agent can be had back."""
 
+from datetime import datetime
+
 from agent_relay.domain.effect import Answered, Effect, Say, WakeAt
 from agent_relay.domain.event import Body, LegAnswered, ReturnOffered, SessionWoke
 from agent_relay.domain.session import LIVE, Session, State
+from agent_relay.logic.elapsed import is_later
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.succession import begin_handoff, replace_agent
@@ -24,7 +27,7 @@ def reset_passed(session: Session, world: World) -> Outcome:
     return offered.then(Outcome((), (Say(session.legs[-1].id),)))
 
 
-def answered(session: Session, answered: Answered) -> Outcome:
+def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
     """An agent that works again ends its session's rest, whatever the ledger believed, and is signed in.
 
     Sources tell at different speeds: an answer from before the refusal or the limit does not end it.
@@ -33,11 +36,11 @@ def answered(session: Session, answered: Answered) -> Outcome:
     if living is None or living.id != answered.leg:
         return NOTHING
     bodies: tuple[Body, ...] = ()
-    if refusal is not None and (answered.at is None or answered.at > refusal.at):
+    if refusal is not None and (answered.at is None or is_later(answered.at, refusal.at, now)):
         bodies = (LegAnswered(living.id),)
     limit = session.limit
-    is_later = limit is None or answered.at is None or answered.at > limit.at
-    if session.state is State.RESTING and is_later:
+    is_over = limit is None or answered.at is None or is_later(answered.at, limit.at, now)
+    if session.state is State.RESTING and is_over:
         bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
     return Outcome(bodies)
 

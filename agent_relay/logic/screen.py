@@ -85,8 +85,8 @@ def parse_screen(value: object) -> Screen:
     """The screen from JSON values; raises UntrustedDataError where they are no screen."""
     try:
         return _parse(value)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UntrustedDataError(f"A screen is not what its format says: {error!r}.") from error
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        raise UntrustedDataError(f"a screen is not what its format says: {error!r}") from error
 
 
 def _parse(value: object) -> Screen:

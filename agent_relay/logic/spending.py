@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.event import Event
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Handoff, Session
 from agent_relay.domain.spending import Mark, Spending
 from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
 from agent_relay.logic.moments import parse_moment
@@ -106,3 +106,8 @@ def render_spending_line(known: Spending) -> str:
 def capitalize(text: str) -> str:
     """`text` as the beginning of a sentence."""
     return f"{text[:1].upper()}{text[1:]}"
+
+
+def find_spent(session: Session, handoff: Handoff) -> str:
+    """What was said of the used-up budget that began the handoff; empty where something else did."""
+    return handoff.why if any(handoff.why == known.text for known in session.budgets if known.text) else ""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agent_relay.domain.run_event import PlanStep
-from agent_relay.domain.saying import Meaning, Saying
+from agent_relay.domain.saying import Meaning, Saying, Token, Totals
 from agent_relay.logic.changes import read_change
 from agent_relay.logic.detector.records import find_text, find_value, is_meant
 from agent_relay.logic.lengths import LONGEST_RESULT
-from agent_relay.logic.plain import clean_text
+from agent_relay.logic.reasons import quote_reason
 
 _MOST_COST = 1e9
 _MOST_TOKENS = 1 << 53
@@ -27,13 +27,17 @@ _STATUSES: dict[str, Literal["pending", "doing", "done", "dropped"]] = {
     "deleted": "dropped",
 }
 """What agents call how a step stands, or whether it is completed."""
+_ENDS = frozenset({"done", "failed"})
+_WRITTEN = ("output", "reasoning")
+"""The tokens an agent's own words are counted in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
     """What one record says. `tokens` by kind; `cost` in US dollars, `None` where the agent does not say.
 
-    An edit's `name` is its file and its `text` the diff.
+    An edit's `name` is its file and its `text` the diff. With `totals`, the tokens are the whole
+    conversation's.
     """
 
     means: Meaning
@@ -47,6 +51,7 @@ class Said:
     is_whole: bool = False
     tokens: Mapping[str, int] = field(default_factory=dict)
     cost: float | None = None
+    totals: Totals | None = None
 
 
 def read_record(sayings: Sequence[Saying], record: Mapping[str, object]) -> Iterator[Said]:
@@ -59,31 +64,59 @@ def read_record(sayings: Sequence[Saying], record: Mapping[str, object]) -> Iter
 
 
 class Verdict:
-    """How a turn went, by the records heard so far: `is_done`, or `has_failed` and `why`, if it is told."""
+    """How a turn went, by the records heard so far: `is_done`, or `has_failed` and `why`, if it is told.
+
+    An agent that says it is done and neither said, called, changed nor wrote anything is `is_idle`: it has
+    failed, and `why` is what it said of its end. An agent whose adapter tells nothing but ends is believed.
+    """
 
     def __init__(self, sayings: Sequence[Saying]) -> None:
-        self._sayings = [saying for saying in sayings if saying.means in {"done", "failed"}]
-        self.is_done = self.has_failed = False
-        self.why = ""
+        self._ends = [saying for saying in sayings if saying.means in _ENDS]
+        self._works = [saying for saying in sayings if saying.means not in _ENDS]
+        self._has_worked = not self._works
+        self._is_told = self._is_refused = False
+        self._last_words = self._refusal = ""
+
+    @property
+    def why(self) -> str:
+        """What the agent said of a turn that is over and not well; empty for nothing."""
+        return self._last_words if self.is_idle else self._refusal
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the turn is over and well, as far as is told."""
+        return self._is_told and self._has_worked and not self._is_refused
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the turn was called done with nothing done in it."""
+        return self._is_told and not self._has_worked and not self._is_refused
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the turn is over and not well, as far as is told."""
+        return self._is_refused or self.is_idle
 
     def hear(self, record: Mapping[str, object]) -> None:
         """One more record; a failure stands, whatever is said after it."""
-        for said in read_record(self._sayings, record):
+        if not self._has_worked:
+            self._has_worked = any(_is_work(said) for said in read_record(self._works, record))
+        for said in read_record(self._ends, record):
             if said.means == "failed":
-                self.is_done, self.has_failed = False, True
-                self.why = _join(said.text) or self.why
-            elif not self.has_failed:
-                self.is_done = True
+                self._is_refused, self._refusal = True, quote_reason(said.text) or self._refusal
+            else:
+                self._is_told, self._last_words = True, quote_reason(said.text)
 
 
-def find_last_line(errors: str) -> str:
-    """The last line with text, on one line and without control characters; empty for none."""
-    lines = [line for line in clean_text(errors).splitlines() if line.strip()]
-    return _join(lines[-1]) if lines else ""
-
-
-def _join(text: str) -> str:
-    return " ".join(clean_text(text).split())[:300]
+def _is_work(said: Said) -> bool:
+    """Whether something came of the turn: that it was asked, and what the asking took, is no work."""
+    match said.means:
+        case "text" | "thought":
+            return bool(said.text.strip())
+        case "usage":
+            return any(said.tokens.get(kind, 0) for kind in _WRITTEN)
+        case _:
+            return True
 
 
 def _list_parts(saying: Saying, record: Mapping[str, object]) -> Sequence[object]:
@@ -111,8 +144,9 @@ def _read(saying: Saying, part: object) -> Said:
         about=saying.about,
         steps=_read_steps(saying, part) if saying.means == "plan" else (),
         is_whole=bool(saying.steps.each),
-        tokens=_read_tokens(saying, part),
+        tokens=read_tokens(saying.tokens, part),
         cost=_read_cost(saying, part),
+        totals=saying.totals,
     )
 
 
@@ -137,8 +171,19 @@ def _read_cost(saying: Saying, part: object) -> float | None:
     return float(found)
 
 
-def _read_tokens(saying: Saying, part: object) -> dict[str, int]:
-    found = {name: find_value(part, path) for name, path in saying.tokens.items()}
+def take_off(tokens: Mapping[str, int], earlier: Mapping[str, int]) -> dict[str, int] | None:
+    """What a turn used, by the totals after and before it; `None` where they are of two conversations.
+
+    Where nothing is `earlier`, it is the first turn; a kind that was not told then is not known now.
+    """
+    known = {name: count for name, count in tokens.items() if not earlier or name in earlier}
+    own = {name: count - earlier.get(name, 0) for name, count in known.items()}
+    return own if all(count >= 0 for count in own.values()) else None
+
+
+def read_tokens(paths: Mapping[Token, str], part: object) -> dict[str, int]:
+    """The counts at `paths`, by kind; what is no count is left out."""
+    found = {name: find_value(part, path) for name, path in paths.items()}
     return {
         name: count
         for name, count in found.items()

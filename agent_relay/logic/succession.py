@@ -9,6 +9,7 @@ from agent_relay.domain.effect import (
     Effect,
     Published,
     PublishPacket,
+    Say,
     SpawnLeg,
     StopLeg,
     WakeAt,
@@ -23,6 +24,7 @@ from agent_relay.domain.handoff_event import HandoffBegun, HandoffFailed, Packet
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step
 from agent_relay.domain.terms import Terms
 from agent_relay.domain.turn_event import TurnEnded
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.origin import build_rollback_terms, find_parent, inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
@@ -41,6 +43,7 @@ def begin_leg(session: Session, agent: str, world: World, *, resumes: bool = Fal
         native_id=native_id or world.native_ids.get(agent, ""),
         resumes=bool(native_id),
         headless=session.open_turn is not None,
+        **asdict(world.owner),
     )
     return Outcome((body,), (SpawnLeg(world.leg_id),))
 
@@ -64,6 +67,12 @@ def is_current(session: Session, handoff: str, *steps: Step) -> bool:
     return known is not None and known.id == handoff and known.step in steps and not known.is_cancelled
 
 
+def find_fault(agent: str, world: World) -> str:
+    """What would keep the agent from being started although it is installed; empty for nothing."""
+    known = world.availability.get(agent)
+    return known.fault if known is not None else ""
+
+
 def begin_handoff(
     session: Session,
     to_agent: str,
@@ -79,10 +88,11 @@ def begin_handoff(
 ) -> Outcome:
     """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up.
 
-    Without `terms`, what is still expected is passed on.
+    Without `terms`, what is still expected is passed on. Nothing where its predecessor lives and `to_agent`
+    could not be started: nobody is stopped for whom nobody can come.
     """
     leg = session.leg
-    if leg is None:
+    if leg is None or (not leg.is_over and find_fault(to_agent, world)):
         return NOTHING
     given_up: tuple[Body, ...] = ()
     if session.handoff is not None:
@@ -127,7 +137,7 @@ def remedy_limit(session: Session, world: World, limit: Limit, *, why: str) -> O
     is_open = limit.scope == "model" and limit.agent == session.agent and session.agent not in session.tried
     turn = session.open_turn
     is_open = is_open and (turn is None or not turn.is_spent)
-    if fallback and is_open and fallback not in spent:
+    if fallback and is_open and fallback not in spent and not find_fault(session.agent, world):
         return begin_handoff(session, session.agent, "rate_limit", world, why=why, model=fallback)
     return replace_agent(session, world, reason="rate_limit", why=why)
 
@@ -141,7 +151,7 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
     turn = session.open_turn
     if turn is not None and turn.is_spent:
         known = world.availability.get(session.agent)
-        spent = f"this turn may take no more than {turn.most} leg{'s' if turn.most > 1 else ''}"
+        spent = f"this turn may take no more than {render_count(turn.most, 'leg')}"
         return rest(session, why, known.rests_until if known is not None else None, (spent,))
     failing, failed = session.tried[-1:], session.retriable if session.tried else None
     rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
@@ -161,7 +171,11 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
         return roll_back(session, failed, world, why=why, skipped=choice.skipped)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
-    return rest(session, why, choice.earliest, choice.skipped)
+    resting, living = rest(session, why, choice.earliest, choice.skipped), session.living_leg
+    if living is None or living.headless or not any(find_fault(name, world) for name in session.roster):
+        return resting
+    # What the agent itself shows says nothing of why nobody takes over.
+    return resting.then(Outcome((), (Say(living.id),)))
 
 
 def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
@@ -228,6 +242,7 @@ def published(session: Session, done: Published, world: World) -> Outcome:
         done.json_path,
         done.text_path,
         done.fingerprint,
+        done.lacks,
     )
     if handoff.is_cancelled:
         return Outcome((packet,)).then(rest_cancelled(handoff))
@@ -247,6 +262,7 @@ def start_successor(session: Session, handoff: Handoff, world: World, *, packet:
         resumes=bool(native_id),
         model=handoff.model,
         headless=session.open_turn is not None,
+        **asdict(world.owner),
     )
     return Outcome((starting,), (SpawnLeg(world.leg_id),))
 

@@ -9,6 +9,7 @@ from agent_relay.domain.handoff_event import HandoffConfirmed, PacketDelivered
 from agent_relay.domain.session import LIVE, Leg, Session, State, Step, Turn
 from agent_relay.domain.turn_event import SessionWaits, TurnBegun, TurnEnded
 from agent_relay.logic.context_window import relieve_turn
+from agent_relay.logic.end_names import name_end
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.succession import HEADLESS, begin_handoff, begin_leg, rest
@@ -88,7 +89,7 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
         stopped = TurnEnded(leg.id, "stopped", session.why)
         return Outcome((stopped, ended, SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
-    why = "" if is_done else gone.why or f"{leg.agent} {ended.how} before its turn was over"
+    why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
     told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said)
     return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
 

@@ -4,14 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
+from agent_relay.logic.limit_names import name_window
 from agent_relay.logic.moments import parse_moment, render_moment
 
-_HOUR = 60
-_DAY = 24 * _HOUR
-_WEEK = 7 * _DAY
 _MOST_AGENTS = 64
 _MOST_WINDOWS = 16
-_LONGEST_NAME = 40
 _NO_PERCENTAGE = 1000
 
 
@@ -53,19 +50,7 @@ def list_open(windows: Sequence[WindowRead], now: datetime) -> list[WindowRead]:
 def render_window(window: WindowRead, now: datetime, zone: tzinfo | None, *, is_long: bool) -> str:
     """`5 h 42 %`, with its reset where `is_long`; without a `zone` the machine's own is meant."""
     reset = f" (resets {render_moment(window.resets_at, now, zone)})" if is_long else ""
-    return f"{_name_length(window)} {round(window.used_percent)} %{reset}"
-
-
-def _name_length(window: WindowRead) -> str:
-    """What people call the window: by its length, else by its name."""
-    minutes = window.minutes
-    if minutes <= 0:
-        return window.name[:_LONGEST_NAME]
-    if minutes == _WEEK:
-        return "week"
-    if minutes % _DAY == 0:
-        return f"{minutes // _DAY} d" if minutes > _DAY else "day"
-    return f"{minutes // _HOUR} h" if minutes % _HOUR == 0 else f"{minutes} min"
+    return f"{name_window(window.name, window.minutes)} {round(window.used_percent)} %{reset}"
 
 
 def _parse(value: object) -> WindowRead | None:

@@ -1,18 +1,31 @@
 """The lines a user reads about a session: what happened, who goes on, until when somebody rests."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.context import Level
-from agent_relay.domain.session import LIVE, Handoff, Limit, Session, State, Step
+from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.logic.filling import render_fill
+from agent_relay.logic.hints import agent_command, continue_command, retry_command
+from agent_relay.logic.limit_names import name_scope
 from agent_relay.logic.moments import parse_moment, render_moment
-from agent_relay.logic.spending import capitalize, find_worst, is_ended_by_budget, render_spending_line
+from agent_relay.logic.reasons import quote_reason
+from agent_relay.logic.spending import (
+    capitalize,
+    find_spent,
+    find_worst,
+    is_ended_by_budget,
+    render_spending_line,
+)
 
 _NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
-_BY_SCOPE = {"model": "its model's limit", "account": "its usage limit", "billing": "its credit limit"}
 
 _SAID_LENGTH = 100
+_BY_SIGNAL = 128
+"""A shell tells an end by a signal as its number above this."""
+_IN_ORDER = frozenset({-1, 0, 130, 143})
+"""The statuses of an agent that a person or its terminal ended, and of one whose status nobody knows."""
 _CANCELLING = {
     Step.BEGUN: "{0.from_agent} is leaving already; its packet is made all the same.",
     Step.STOPPED: "{0.from_agent} has left already; its packet is made all the same.",
@@ -34,6 +47,8 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
     parts = [_render_cause(session, handoff, zone), f"Continuing with {fresh}{handoff.to_agent}{model}."]
     if handoff.text_path:
         parts.append(f"Packet: {session_folder(session)}/{handoff.text_path}")
+    if handoff.lacks:
+        parts.append(f"({capitalize(handoff.lacks)})")
     return "→ " + " ".join(parts)
 
 
@@ -45,7 +60,14 @@ def render_rest_line(session: Session, zone: tzinfo) -> str:
     until = _render_moment(session.rested_until, session.updated_at, zone)
     earliest = f" The first reset is at {until}." if until else ""
     reasons = "; ".join(session.skipped)
-    return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}"
+    owed = session.retriable
+    # Who could not be given it was perhaps kept from it by something that has passed.
+    waits = f" Give {owed.to_agent} its packet: {_go_on(session, owed)}" if owed is not None else ""
+    return f"→ {cause}. Nobody can take over{f' ({reasons})' if reasons else ''}.{earliest}{waits}"
+
+
+def _go_on(session: Session, owed: Handoff) -> str:
+    return continue_command(owed.to_agent, session.id)
 
 
 def render_seat_line(session: Session, zone: tzinfo) -> str:
@@ -61,17 +83,17 @@ def _render_halt(session: Session, zone: tzinfo) -> str:
 def _render_held(session: Session, handoff: Handoff) -> str:
     """That a handoff was called off, where its packet is, and both ways on."""
     packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
-    back = f"or go back: agent-relay {handoff.from_agent} --session {session.id}"
-    return f"→ The handoff to {handoff.to_agent} was cancelled.{packet} Go on: {_retry(handoff)}, {back}"
+    back = f"or go back: {continue_command(handoff.from_agent, session.id)}"
+    go_on = retry_command(handoff.id)
+    return f"→ The handoff to {handoff.to_agent} was cancelled.{packet} Go on: {go_on}, {back}"
 
 
 def render_intervention(session: Session, handoff_id: str) -> str:
     """What follows from what somebody just did to the handoff `handoff_id`."""
     current = session.handoff
     if current is not None and current.id == handoff_id and current.is_cancelled:
-        return (
-            f"→ {_CANCELLING[current.step].format(current)} Then the session rests; go on: {_retry(current)}"
-        )
+        go_on = f"Then the session rests; go on: {retry_command(current.id)}"
+        return f"→ {_CANCELLING[current.step].format(current)} {go_on}"
     if current is not None:
         return f"→ Handoff {current.id} to {current.to_agent} is under way."
     if session.is_held and session.retriable is not None:
@@ -79,35 +101,48 @@ def render_intervention(session: Session, handoff_id: str) -> str:
     return f"→ Handoff {handoff_id} is closed."
 
 
-def _retry(handoff: Handoff) -> str:
-    return f"agent-relay handoff retry {handoff.id}"
-
-
 def render_sign_in(agent: str, command: str) -> str:
     """What signs in to `agent`: its own `command`, where that is known."""
-    return f"Sign in: {command}" if command else f"Sign in on its own screen: agent-relay {agent}"
+    return f"Sign in: {command}" if command else f"Sign in on its own screen: {agent_command(agent)}"
 
 
 def render_end_line(session: Session, *, sign_in: str = "") -> str:
     """Why no leg runs any more, and how to go on; `sign_in` is what signs in to its agent."""
+    leg, owed = session.leg, session.retriable
+    go_on = continue_command(owed.to_agent if owed is not None else session.agent, session.id)
     if session.failure:
-        return f"→ The handoff failed: {session.failure}. Go on: agent-relay <agent> --session {session.id}"
-    leg = session.leg
-    if leg is not None and leg.how == "lost":
-        return f"→ {leg.agent} was lost. Go on: agent-relay {leg.agent} --session {session.id}"
+        return f"→ The handoff failed: {session.failure}. Go on: {go_on}"
     if session.refusal is not None:
         how = f" ({sign_in})" if sign_in else ""
-        go_on = f"Sign in{how}, then go on: agent-relay {session.agent} --session {session.id}"
-        return f"→ {_render_refusal(session.refusal)}. {go_on}"
+        return f"→ {_render_refusal(session.refusal)}. Sign in{how}, then go on: {go_on}"
     if is_ended_by_budget(session):
-        go_on = f"Go on all the same: agent-relay {session.agent} --session {session.id}"
-        return f"→ {capitalize(session.why)}. {go_on}"
+        return f"→ {capitalize(session.why)}. Go on all the same: {go_on}"
+    return _render_leg_end(leg, owed, go_on) if leg is not None else ""
+
+
+def _render_leg_end(leg: Leg, owed: Handoff | None, go_on: str) -> str:
+    """How the last leg ended where that was not in order, or its packet is still to be given."""
+    if leg.how == "stopped":
+        return ""
+    if owed is not None and not owed.is_cancelled:
+        return f"→ {_tell_end(leg)} before it worked on its packet. Give it the packet: {go_on}"
+    if leg.how == "lost" or leg.status not in _IN_ORDER:
+        return f"→ {_tell_end(leg)}. Go on: {go_on}"
     return ""
+
+
+def _tell_end(leg: Leg) -> str:
+    """How an agent's process ended, in a person's words."""
+    if leg.how == "lost":
+        return f"{leg.agent} was lost"
+    if leg.status > _BY_SIGNAL:
+        return f"{leg.agent} was ended by signal {leg.status - _BY_SIGNAL}"
+    return f"{leg.agent} ended with status {leg.status}" if leg.status > 0 else f"{leg.agent} ended"
 
 
 def render_refusal_line(refusal: Limit) -> str:
     """Why the agent gets no answers, and that only the user can mend it: nobody takes over for that."""
-    return f"→ {_render_refusal(refusal)}. Sign in there and go on, or hand over: agent-relay <agent>"
+    return f"→ {_render_refusal(refusal)}. Sign in there and go on, or hand over: agent-relay relay"
 
 
 def render_offer_line(session: Session) -> str:
@@ -115,7 +150,7 @@ def render_offer_line(session: Session) -> str:
 
     For the agent at work that is its own model; naming it elsewhere would attach to it as it is.
     """
-    back = f"→ {session.offer} can be had again"
+    back = f"→ {session.offer} is available again"
     if session.offer == session.agent:
         back = f"→ {session.offer} can have its own model again"
         if session.returns:
@@ -123,14 +158,16 @@ def render_offer_line(session: Session) -> str:
         return f"{back}. Go back to it: /use {session.offer} behind the relay key"
     if session.returns:
         return f"{back}, and takes over at the end of this turn."
-    return f"{back}. Go back to it: agent-relay {session.offer}, or /use {session.offer} behind the relay key"
+    return (
+        f"{back}. Go back to it: {agent_command(session.offer)}, or /use {session.offer} behind the relay key"
+    )
 
 
 def render_near_line(near: Limit, zone: tzinfo) -> str:
     """Which limit an agent is near, in its own words, and that nothing need be done."""
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
-    go_on = "It goes on; to hand over sooner: agent-relay <agent>"
+    go_on = "It goes on; to hand over sooner: agent-relay relay"
     return f"→ {near.agent} is near {_name_limit(near)} ({said}). {go_on}"
 
 
@@ -144,10 +181,10 @@ def render_slow_start(session: Session, agent: str) -> str:
     """That `agent`, which was started a while ago, shows no prompt yet, and what waits for that."""
     handoff = session.handoff
     if handoff is not None and handoff.to_agent == agent:
-        return f"→ {agent} is still starting. It is given its packet when it shows its prompt"
+        return f"→ {agent} is still starting. It gets its packet once it shows its prompt"
     if session.task and len(session.legs) == 1:
-        return f"→ {agent} is still starting. It is given its task when it shows its prompt"
-    return f"→ {agent} is still starting: its prompt is waited for"
+        return f"→ {agent} is still starting. It gets its task once it shows its prompt"
+    return f"→ {agent} is still starting: waiting for its prompt"
 
 
 def render_resting_note(agent: str, until: datetime | None, now: datetime, zone: tzinfo) -> str:
@@ -155,6 +192,22 @@ def render_resting_note(agent: str, until: datetime | None, now: datetime, zone:
     when = f"until {render_moment(until, now, zone)}" if until is not None else "until you say otherwise"
     known = f"{agent} rests {when}, as far as relay knows; it was started all the same"
     return f"→ {known}. If it does not rest: agent-relay limits clear {agent}"
+
+
+def render_saved(session: Session, agent: str, path: str) -> str:
+    """That a packet was made and nobody was started, where it is, and by which command it is given."""
+    return f"Packet for {agent}: {path}. Nobody was started. Give it: {continue_command(agent, session.id)}"
+
+
+def render_left_out(broken: Sequence[tuple[str, str]]) -> str:
+    """Return one line naming the adapters that cannot be used, each with what is off; empty for none.
+
+    `broken` are (agent, sentence). An empty agent stands for a place nobody can list.
+    """
+    if not broken:
+        return ""
+    named = "; ".join(f"{agent} ({why})" if agent else why for agent, why in broken)
+    return f"→ Left out, because its adapter cannot be used: {named}. See: agent-relay doctor"
 
 
 def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
@@ -206,8 +259,8 @@ def session_folder(session: Session) -> str:
 
 def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     limit = session.limit
-    if any(handoff.why == known.text for known in session.budgets):
-        return f"{capitalize(handoff.why)}."
+    if spent := find_spent(session, handoff):
+        return f"{capitalize(spent)}."
     if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
         return f"{_render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":
@@ -231,12 +284,16 @@ def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
 
 def _name_limit(limit: Limit) -> str:
     named = _NAMED_LIMIT.search(limit.text)
-    return f"its {named[1]}" if named else _BY_SCOPE.get(limit.scope, "a limit")
+    if named:
+        return f"its {named[1]}"
+    if limit.scope == "model" and limit.model:
+        return f"the limit of {limit.model}"
+    return name_scope(limit.scope)
 
 
 def _shorten(text: str) -> str:
     """An agent's words in one line, cut."""
-    return " ".join(text.split())[:_SAID_LENGTH].rstrip(". ")
+    return quote_reason(text)[:_SAID_LENGTH].rstrip(". ")
 
 
 def _render_moment(text: str, now: datetime, zone: tzinfo) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 
 from agent_relay.logic.chat.fold import AGREED, Chat, Message
 from agent_relay.logic.chat.seats import Over
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.moments import render_moment
 from agent_relay.logic.plain import quote_text
 
@@ -13,7 +14,7 @@ LONGEST_MESSAGE = 48_000
 """Characters of one message that are kept; its end counts more than its beginning."""
 _LONGEST_NEWS = 200_000
 """Characters of all that is new; the oldest messages give way."""
-_TAG = re.compile(r"<(?=\s*/?\s*message\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*+(?:/\s*+)?message\b)", re.IGNORECASE)
 _FIRST = """\
 You are {agent}, one of {count} coding agents ({names}) that talk in turns about one task and work in
 the same folder. What you say in a turn is shown to the others, and theirs to you. Nobody else reads along
@@ -51,15 +52,16 @@ def build_prompt(chat: Chat, agent: str, seat: str, *, task: str = "", is_new: b
     return "\n\n".join(parts)
 
 
-def shorten(text: str) -> str:
-    """A message as it is kept: its end, with a word about what was cut."""
-    left_out = len(text) - LONGEST_MESSAGE
-    return text if left_out <= 0 else f"[{left_out:,} characters left out]\n{text[left_out:]}"
+def shorten(text: str, *, before: int = 0) -> str:
+    """Return a message as it is kept: its end, with a word about what was cut, `before` of it earlier."""
+    more = max(0, len(text) - LONGEST_MESSAGE)
+    left_out = before + more
+    return f"[{left_out:,} characters left out]\n{text[more:]}" if left_out else text
 
 
 def render_over(chat: Chat, over: Over, now: datetime, zone: tzinfo) -> str:
     """How the chat ended, for people."""
-    turns = f"{chat.taken} turn{'' if chat.taken == 1 else 's'}"
+    turns = render_count(chat.taken, "turn")
     match over.outcome:
         case "agreed":
             return f"→ Everybody agreed after {turns}."

@@ -12,6 +12,8 @@ from agent_relay.logic.detector.notices import find_notices
 from agent_relay.logic.detector.records import find_text, is_meant, open_envelope
 from agent_relay.logic.detector.said import Said
 from agent_relay.logic.detector.windows import FULL_PERCENT, Reading, Windows
+from agent_relay.logic.elapsed import Jump, Start, start_at
+from agent_relay.logic.limit_names import describe_window
 from agent_relay.logic.screen import Screen
 
 # A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
@@ -21,9 +23,13 @@ _LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 @dataclass(frozen=True, slots=True)
 class _Streak:
-    """Retries that go on: since when, and what the newest said."""
+    """Retries that go on: when the first was heard of, when it was said, and what the newest said.
 
-    since: datetime
+    One that is heard of late counts from then: the machine may have slept in between.
+    """
+
+    heard: Start
+    said: Start
     finding: Finding
     scope: Scope
     where: str
@@ -33,7 +39,7 @@ class _Streak:
 class _Held:
     """A screen notice that may act once it has stood long enough; `spent` when it did."""
 
-    since: datetime
+    since: Start
     finding: Finding
     where: str
     at_offset: int
@@ -70,7 +76,7 @@ class Detector:
     ) -> None:
         self._feeds = rules.feeds
         self._agent = agent
-        self._started_at = started_at
+        self._started = start_at(started_at)
         self._hold = timedelta(seconds=hold_s)
         self._patience = timedelta(seconds=patience_s)
         self._reader = Reader(rules.limits, zone, self._patience)
@@ -82,12 +88,22 @@ class Detector:
         self._streak: _Streak | None = None
         self._held: dict[str, _Held] = {}
         self._unseen: _Unseen | None = None
-        self._decided_at: datetime | None = None
+        self._decided: Start | None = None
 
     @property
     def windows(self) -> tuple[Reading, ...]:
         """What the agent last said of each of its usage windows."""
         return self._windows.newest
+
+    def shift(self, jump: Jump) -> None:
+        """The wall clock jumped: what was told by it is compared with what will be, as it is set now."""
+        self._started = self._started.after(jump)
+        self._held = {key: replace(held, since=held.since.after(jump)) for key, held in self._held.items()}
+        streak, decided = self._streak, self._decided
+        if streak is not None:
+            said = streak.said.after(jump)
+            self._streak = replace(streak, heard=streak.heard.after(jump), said=said)
+        self._decided = decided.after(jump) if decided is not None else None
 
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
@@ -101,10 +117,10 @@ class Detector:
             if finding.rule.corroborate and finding.kind is not Kind.RETRY:
                 key = f"{finding.rule.id} {finding.model}"
                 before = self._held.get(key)
-                since, spent = (before.since, before.spent) if before is not None else (now, False)
+                since, spent = (before.since, before.spent) if before is not None else (start_at(now), False)
                 held[key] = _Held(since, finding, where, at_offset, spent=spent)
             if self._trusts_screen:
-                self._note_retry(finding, now, where)
+                self._note_retry(finding, now, now, where)
             signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
             signals += self._confirm(finding, now)
         self._held = held
@@ -113,17 +129,17 @@ class Detector:
     def hear(self, record: Record, *, now: datetime) -> tuple[Signal, ...]:
         """What a record says, if it is newer than the leg."""
         at = record.at or (None if record.source in DATED else now)
-        if at is None or at < self._started_at:
+        if at is None or at < self._started.at:
             return ()
         record = open_envelope(record)
         signals = list(self._hear_windows(record, at))
         means = self._said.hear(record)
         if means:
             # What was first seen later than this was said is as good as if this had been heard in time.
-            self._held = {key: held for key, held in self._held.items() if held.since > at}
-            if self._streak is not None and at >= self._streak.since:
+            self._held = {key: held for key, held in self._held.items() if held.since.at > at}
+            if self._streak is not None and at >= self._streak.said.at:
                 self._streak = None
-        if "answer" in means and (self._decided_at is None or at > self._decided_at):
+        if "answer" in means and (self._decided is None or at > self._decided.at):
             self._memory.close()
         for feed in self._feeds:
             if feed.source is not record.source or not is_meant(feed.where, record.data):
@@ -137,25 +153,25 @@ class Detector:
             if finding.rule.corroborate == "seen" and not self._memory.has_told(finding):
                 self._unseen = _Unseen(finding, record)
                 break
-            self._note_retry(finding, at, record.where)
+            self._note_retry(finding, at, now, record.where)
             signals += self._emit(finding, record.source, record.where, at)
             break
         return (*signals, *self.tick(now=now))
 
     def recall(self, record: Record) -> None:
         """Note the words of a conversation that is known in full, before it is played again."""
-        if record.source is Source.TRANSCRIPT and record.at is not None and record.at >= self._started_at:
+        if record.source is Source.TRANSCRIPT and record.at is not None and record.at >= self._started.at:
             self._said.note(record)
 
     def tick(self, *, now: datetime) -> tuple[Signal, ...]:
         """What the passing of time says: retries without end, notices that stood long enough."""
         signals: list[Signal] = []
-        if self._streak is not None and now - self._streak.since >= self._patience:
+        if self._streak is not None and self._streak.heard.get_elapsed(now) >= self._patience:
             streak, self._streak = self._streak, None
             finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=streak.scope, resets_at=None)
             signals += self._emit(finding, Source.CLOCK, streak.where, now)
         for key, held in self._held.items():
-            if self._may_act(held) and now - held.since >= self._hold:
+            if self._may_act(held) and held.since.get_elapsed(now) >= self._hold:
                 self._held[key] = replace(held, spent=True)
                 signals += self._emit(
                     held.finding, Source.SCREEN, held.where, now, at_offset=held.at_offset, corroborated=True
@@ -164,8 +180,10 @@ class Detector:
 
     def wakes_at(self) -> datetime | None:
         """When `tick` may have something new to say, or `None`."""
-        moments = [self._streak.since + self._patience] if self._streak is not None else []
-        moments += [held.since + self._hold for held in self._held.values() if self._may_act(held)]
+        moments = [self._streak.heard.counts_from + self._patience] if self._streak is not None else []
+        moments += [
+            held.since.counts_from + self._hold for held in self._held.values() if self._may_act(held)
+        ]
         return min(moments, default=None)
 
     def _hear_windows(self, record: Record, at: datetime) -> list[Signal]:
@@ -182,7 +200,8 @@ class Detector:
         return signals
 
     def _near(self, reading: Reading, record: Record) -> Signal:
-        words = f"{reading.window.name}: {reading.used:g}% used"
+        known = describe_window(reading.window.name, reading.minutes)
+        words = f"{reading.used:g} % of its {known} is used"
         return Signal(
             self._agent,
             Kind.NEAR_LIMIT,
@@ -201,13 +220,15 @@ class Detector:
         self._unseen = None
         return self._emit(unseen.finding, unseen.record.source, unseen.record.where, now)
 
-    def _note_retry(self, finding: Finding, at: datetime, where: str) -> None:
+    def _note_retry(self, finding: Finding, at: datetime, now: datetime, where: str) -> None:
         stuck = finding.rule.stuck_scope
         if finding.kind in _LIMITS:
             self._streak = None
         elif finding.kind is Kind.RETRY and stuck is not None:
-            since = self._streak.since if self._streak is not None else at
-            self._streak = _Streak(since, finding, stuck, where)
+            heard, said = start_at(now), start_at(at)
+            if self._streak is not None:
+                heard, said = self._streak.heard, self._streak.said
+            self._streak = _Streak(heard, said, finding, stuck, where)
 
     def _may_act(self, held: _Held) -> bool:
         """Whether the conversation agrees that the notice is the agent's own, and it has yet to act."""
@@ -244,5 +265,6 @@ class Detector:
             model=finding.model,
         )
         if signal.decides and signal.kind in _LIMITS:
-            self._decided_at = max(at, self._decided_at or at)
+            known = self._decided
+            self._decided = known if known is not None and known.at > at else start_at(at)
         return self._memory.admit(signal, exact=exact, window=rule.window)

@@ -7,6 +7,7 @@ from agent_relay.domain.context import Reading
 from agent_relay.domain.rules import ContextRule, ContextRules, ModelWindows
 from agent_relay.domain.signal import DATED, Record
 from agent_relay.logic.detector.records import compile_pattern, find_value, is_meant, open_envelope
+from agent_relay.logic.elapsed import Jump, start_at
 
 _MOST_TOKENS = 1_000_000_000
 _MOST_MODELS = 20_000
@@ -18,11 +19,15 @@ class Gauge:
 
     def __init__(self, rules: ContextRules, *, started_at: datetime) -> None:
         self._rules = rules
-        self._newest = started_at
+        self._newest = start_at(started_at)
         self._window = 0
         self._model = ""
         self._rooms: dict[str, int] = {}
         self._sides: set[object] = set()
+
+    def shift(self, jump: Jump) -> None:
+        """The wall clock jumped: where it was set back, what is told from now on is news all the same."""
+        self._newest = self._newest.after(jump)
 
     def hear(self, record: Record, *, now: datetime) -> Reading | None:
         """What the record says of the context, if it says more than is known; `now` dates what is heard live.
@@ -31,7 +36,7 @@ class Gauge:
         """
         # One moment to come, by a clock that was set back or a forged record, must not outdate all others.
         at = min(record.at, now) if record.at else None if record.source in DATED else now
-        if at is None or at < self._newest:
+        if at is None or at < self._newest.at:
             return None
         record = open_envelope(record)
         self._note_others(record)
@@ -39,7 +44,7 @@ class Gauge:
             if rule.source is record.source and is_meant(rule.where, record.data):
                 used = self._find_used(rule, record.data)
                 if used is not None:
-                    self._newest = at
+                    self._newest = start_at(at)
                     return Reading(used, self._find_room(rule, record.data), at, self._model)
         return None
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from agent_relay.logic.counts import render_count
+
 
 class Damage(msgspec.Struct, frozen=True):
     """So many `lines` of one of the agent's files, last written at `at` (epoch in ms), cannot be read.
@@ -28,8 +30,5 @@ def tell_damage(damages: Sequence[Damage], since: Mapping[str, int]) -> str:
             lines[damage.agent] = lines.get(damage.agent, 0) + damage.lines
     if not lines:
         return ""
-    named = [
-        f"{count:,} {'line' if count == 1 else 'lines'} of {agent}'s records"
-        for agent, count in lines.items()
-    ]
+    named = [f"{render_count(count, 'line')} of {agent}'s records" for agent, count in lines.items()]
     return f"{' and '.join(named)} cannot be read"

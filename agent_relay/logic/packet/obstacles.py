@@ -1,6 +1,5 @@
 """What checks and other commands came to: validation runs, what failed, and what stands in the way."""
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -160,5 +159,5 @@ def has_failed(run: CommandRun) -> bool:
 
 def _shorten(command: str) -> str:
     """A command on one line, cut to a readable length."""
-    line = re.sub(r"\s*\n\s*", "; ", command.strip())
+    line = "; ".join(part for line in command.split("\n") if (part := line.strip()))
     return line if len(line) <= _COMMAND_LENGTH else f"{line[:_COMMAND_LENGTH]}…"

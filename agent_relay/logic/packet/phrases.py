@@ -217,7 +217,8 @@ REASON = compile_late(
     re.IGNORECASE,
 )
 OUTCOME = compile_late(
-    r"(?:,?\s*\b(?:but|however|because|and it|yet)\b|[:;,\u2013\u2014])\s*(?P<outcome>.+)$", re.IGNORECASE
+    r"(?:(?:,\s*|(?<!\s)\s*)\b(?:but|however|because|and it|yet)\b|[:;,\u2013\u2014])\s*(?P<outcome>.+)$",
+    re.IGNORECASE,
 )
 INTENT = compile_late(
     "(?:now |next,? |then |first,? |so )?"

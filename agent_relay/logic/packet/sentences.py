@@ -12,6 +12,7 @@ _MARK = compile_late(r"^\s*([-*+•]|\d{1,3}[.)]|#{1,6}|>)\s+(?:\[[ xX]\]\s+)?")
 _EMPHASIS = compile_late(r"^(\*\*|__)(.+?)\1$")
 # A full stop ends a sentence unless it belongs to one of the usual abbreviations.
 _END = compile_late(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\betc\.)(?<!\bvs\.)(?<!\bcf\.)[\"')\]]?\s+")
+_WORD = compile_late(r"\w+")
 _TABLE = compile_late(r"^\s*\|")
 # Shorter lines are broken on purpose; longer ones were wrapped by an editor and go on below.
 _WRAPPED_LENGTH = 60
@@ -75,7 +76,7 @@ def normalise(text: str) -> str:
 
 def is_alike(one: str, other: str) -> bool:
     """Whether two short texts say the same: most of their words are shared."""
-    first, second = set(re.findall(r"\w+", one.casefold())), set(re.findall(r"\w+", other.casefold()))
+    first, second = set(_WORD.findall(one.casefold())), set(_WORD.findall(other.casefold()))
     if not first or not second:
         return normalise(one) == normalise(other)
     return len(first & second) / len(first | second) >= 0.6  # noqa: PLR2004 - three of five words

@@ -8,6 +8,7 @@ from datetime import datetime
 from agent_relay.domain.facts import Facts, Said
 
 _CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)
+_LETTER = re.compile(r"\w")
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 # What an agent adds around a file named in a prompt.
 _INLINED = re.compile(
@@ -46,6 +47,11 @@ def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
     return replace(facts, conversation=tuple(conversation), unprocessed_prompt=prompt), waits
 
 
+def strip_packets(text: str) -> str:
+    """The text without the packets in it."""
+    return _CONTEXT.sub("", text).strip()
+
+
 def _compile_text(text: str) -> re.Pattern[str]:
     parts = [re.escape(part) for part in _PLACEHOLDER.split(" ".join(text.split()))]
     return re.compile(r"\S+".join(parts).replace(r"\ ", r"\s+"))
@@ -58,7 +64,7 @@ def _strip(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
     if len(rest) == len(text):
         return text
     rest = _INLINED.sub("", rest)
-    return rest.strip() if re.search(r"\w", rest) else ""
+    return rest.strip() if _LETTER.search(rest) else ""
 
 
 def select_since(facts: Facts, since: datetime | None) -> Facts:

@@ -21,7 +21,9 @@ from agent_relay.logic.packet.speech import TOLD, Spoken
 _CORRECTION_LENGTH = 300
 # A message whose secret was taken out told little else.
 _REMOVED = "[redacted"
-_CLAUSE = re.compile(r"\s*(?:[,;:.!()\u2013\u2014]+(?:\s|$)|\s-\s|\bbut\b|\bbecause\b|\bcause\b|\bso\b)\s*")
+_CLAUSE = re.compile(
+    r"(?:(?<!\s)\s+)?(?:(?<![,;:.!()\u2013\u2014])[,;:.!()\u2013\u2014]++(?:\s|$)|\s-\s|\bbut\b|\bbecause\b|\bcause\b|\bso\b)\s*"
+)
 _WORDS = 4
 _PRAISE = 8
 # A wish that passes says the same as a later one: the newest is kept, looked for among so many.

@@ -19,6 +19,7 @@ _ESCAPES = {
     b"\\": b"\\",
 }
 _REPOSITORY = b"160000"
+_EXECUTABLE = {b"100644": False, b"100755": True}
 
 
 class Kind(StrEnum):
@@ -48,6 +49,7 @@ class Change:
 
     `spans` are in order, and empty where a text has none: binary files, links, modes, empty files.
     `blob` names the new contents. `is_repository` for a submodule or a repository made by the runner.
+    `executable` is whether the file may be run from now on, `None` where nothing about that has changed.
     """
 
     path: str
@@ -57,6 +59,7 @@ class Change:
     added: int = 0
     removed: int = 0
     is_repository: bool = False
+    executable: bool | None = None
 
 
 def parse_changes(raw: bytes, patch: bytes) -> tuple[Change, ...]:
@@ -86,6 +89,7 @@ def _build_change(parts: list[bytes], path: bytes, hunks: Mapping[bytes, list[tu
         added=sum(added for _, added in found),
         removed=sum(span.last - span.first + 1 for span, _ in found),
         is_repository=_REPOSITORY in (old_mode, new_mode),
+        executable=None if old_mode == new_mode or old_mode not in _EXECUTABLE else _EXECUTABLE.get(new_mode),
     )
 
 

@@ -107,7 +107,9 @@ def _change_race(race: Race, body: RaceBody, event: RaceEvent) -> Race:  # noqa:
         case RaceResumed():
             return replace(race, why="", state=race.state if race.carried >= 0 else R.PREPARING)
         case RaceApplied():
-            return replace(race, applied=body.runner, applied_files=body.files, failure="")
+            # Applied again there may be nothing left to write: what was written counts on.
+            earlier = race.applied_files if race.applied == body.runner else 0
+            return replace(race, applied=body.runner, applied_files=body.files or earlier, failure="")
         case RaceNotApplied():
             return replace(race, failure=body.why)
         case RaceApplying():

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from agent_relay.domain.race import How, Race, Runner, Verdict
+from agent_relay.logic.counts import render_count
 
 _PASSED, _FAILED = 0, 1
 
@@ -40,7 +41,7 @@ def _tell(race: Race, runner: Runner) -> str:
     parts = [_tell_test(runner)] if race.test else [_tell_end(runner)]
     if race.test and runner.how != How.FINISHED:
         parts.append(_tell_end(runner))
-    parts.append(f"{_count(runner.lines, 'line')} in {_count(runner.files, 'file')}")
+    parts.append(f"{render_count(runner.lines, 'line')} in {render_count(runner.files, 'file')}")
     parts.append(f"{runner.spent_ms / 1000:.1f} s")
     return ", ".join(parts)
 
@@ -63,11 +64,7 @@ def _compare(race: Race, one: Runner, other: Runner) -> str:
     if _grade(race, one) != _grade(race, other):
         return f"{other.name} {'failed the test' if race.test else 'did not finish'}"
     if one.lines != other.lines:
-        return f"{_count(other.lines - one.lines, 'line')} less than {other.name}"
+        return f"{render_count(other.lines - one.lines, 'line')} less than {other.name}"
     if one.spent_ms != other.spent_ms:
         return f"as many lines as {other.name}, {(other.spent_ms - one.spent_ms) / 1000:.1f} s faster"
     return f"a tie with {other.name}, broken by the order given"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"

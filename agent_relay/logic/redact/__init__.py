@@ -4,7 +4,7 @@ from agent_relay.logic.redact.allow import Allow, build_allow
 from agent_relay.logic.redact.facts import redact_facts
 from agent_relay.logic.redact.known import collect_known, parse_settings
 from agent_relay.logic.redact.packet import redact_packet
-from agent_relay.logic.redact.text import Redacted, redact_text
+from agent_relay.logic.redact.text import Redacted, redact_text, redact_words
 
 __all__ = [
     "Allow",
@@ -15,4 +15,5 @@ __all__ = [
     "redact_facts",
     "redact_packet",
     "redact_text",
+    "redact_words",
 ]

@@ -16,6 +16,8 @@ _SERVERS = (
 _USER = r"[^\s:/@\"'`<>{}]{0,128}"
 _PART = r"([^\s\"'`<>/\\]{1,256})"
 _LEAST = 6
+_HASHED = r"\$[A-Za-z0-9+/.=_-]{4,128}\$[A-Za-z0-9+/._-]{16,256}={0,2}"
+_SAYS = r"[\"'`]?\s{0,4}(?:is|was|[:=]|=>)?\s{0,4}[\"'`]?"
 
 
 def _is_no_stand_in(value: str) -> bool:
@@ -45,7 +47,7 @@ def _is_login(value: str) -> bool:
 
 
 def _build(kind: str, hint: str, pattern: str, accept: Callable[[str], bool]) -> LineRule:
-    return LineRule(kind, hint, compile_late(pattern, re.IGNORECASE), accept)
+    return LineRule(kind, hint, compile_late(pattern, re.IGNORECASE | re.MULTILINE), accept)
 
 
 RULES: tuple[LineRule, ...] = (
@@ -64,7 +66,7 @@ RULES: tuple[LineRule, ...] = (
         _is_no_stand_in,
     ),
     _build("sentry-dsn", "://", r"https?://([0-9a-f]{32}(?::[0-9a-f]{32})?)@[\w.-]+/\d", lambda _: True),
-    _build("connection-string", "@tcp(", r"[\w.-]+:([^\s\"'`@:/]{1,128})@tcp\(", _is_no_stand_in),
+    _build("connection-string", "@tcp(", r"[\w.-]:([^\s\"'`@:/]{1,128})@tcp\(", _is_no_stand_in),
     _build("connection-string", "pwd=", r"[;\"']\s*pwd=([^\s;\"'&]{1,256})", _is_no_stand_in),
     _build(
         "connection-string",
@@ -75,7 +77,7 @@ RULES: tuple[LineRule, ...] = (
     _build(
         "connection-string",
         "password=",
-        r"\b(?:host|user|dbname)=[^\s,]+ .{0,200}?\bpassword=([^\s;\"'&]{1,256})",
+        r"\b(?:host|user|dbname)=[^\s,]{1,200} .{0,200}?\bpassword=([^\s;\"'&]{1,256})",
         _is_no_stand_in,
     ),
     _build(
@@ -127,8 +129,55 @@ RULES: tuple[LineRule, ...] = (
     _build(
         "cookie",
         "cookie:",
-        r"cookie:.{0,400}?(?:sess\w*|sid|auth\w*|token|jwt|csrf\w*|connect\.sid|remember\w*)=([^\s;\"']{8,})",
+        r"cookie:.{0,400}?(?:sess\w{0,40}|sid|auth\w{0,40}|token|jwt|csrf\w{0,40}|connect\.sid|remember\w{0,40})=([^\s;\"']{8,})",
         _is_long,
+    ),
+    # passwords on their way to sudo
+    _build(
+        "password",
+        "sudo",
+        r"\b(?:echo|printf)\s{1,8}(?:-\w{1,4}\s{1,8}|[\"']?%s(?:\\+n)?[\"']?\s{1,8}){0,2}"
+        r"[\"']?([^\s\"'|][^\"'|\n]{0,127}?)[\"']?\s{0,8}\|\s{0,8}sudo\s(?:[^\n|;&]{0,60}?\s)?(?:-\w{0,8}S|--stdin)\b",
+        _is_no_stand_in,
+    ),
+    _build(
+        "password",
+        "sudo",
+        r"\bsudo\s(?:[^\n|;&]{0,60}?\s)?(?:-\w{0,8}S|--stdin)\b[^\n|;&<]{0,100}<<<\s{0,8}[\"']?([^\s\"']{1,128})",
+        _is_no_stand_in,
+    ),
+    # what systems keep of passwords: good for trying words at home
+    _build("password-hash", "$2", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}(?![./A-Za-z0-9])", is_varied),
+    _build("password-hash", "$argon2", rf"\$argon2(?:id|i|d)(?:\$[\w=,]{{1,40}}){{1,2}}{_HASHED}", is_varied),
+    _build("password-hash", "$pbkdf2", rf"\$pbkdf2(?:-[\w-]{{1,20}})?\$[\w=,]{{1,40}}{_HASHED}", is_varied),
+    _build("password-hash", "$scrypt$", rf"\$scrypt\$[\w=,]{{1,40}}{_HASHED}", is_varied),
+    *(
+        _build(
+            "password-hash",
+            f"${scheme}$",
+            rf"\${scheme}\$(?:rounds=\d{{1,9}}\$|[./\w]{{1,40}}\$)?[./\w]{{1,40}}\$[./A-Za-z0-9]{{22,128}}(?![./A-Za-z0-9])",
+            is_varied,
+        )
+        for scheme in ("1", "5", "6", "7", "y", "gy")
+    ),
+    # 32 hexadecimal digits are a sum of a file as well: only words that say what they are tell
+    _build(
+        "api-key",
+        "key",
+        r"\b(?:api|access|secret|private|auth|license|licence|app|application|client|subscription|account|service"
+        r"|encryption|signing|master|admin|datadog|mailgun|openai|azure|stripe|sendgrid|algolia|newrelic|twilio)"
+        rf"[ _-]?key\b{_SAYS}([0-9a-f]{{32}})(?![0-9a-f])",
+        is_varied,
+    ),
+    _build(
+        "api-key",
+        "key",
+        rf"(?<![\w -])(?:the |my |our |your )?key{_SAYS}([0-9a-f]{{32}})(?![0-9a-f])",
+        is_varied,
+    ),
+    *(
+        _build("api-key", word, rf"\b{word}\b{_SAYS}([0-9a-f]{{32}})(?![0-9a-f])", is_varied)
+        for word in ("secret", "token")
     ),
     # files and flags that carry logins
     _build("netrc", "machine", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+([^\s\"']+)", _is_no_stand_in),

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.redact.rule import Span
-from agent_relay.logic.redact.values import is_code, is_pattern, is_stand_in, is_wordy, looks_secret
+from agent_relay.logic.redact.values import (
+    is_code,
+    is_pattern,
+    is_phrase,
+    is_stand_in,
+    is_wordy,
+    looks_secret,
+)
 
 _PASSWORDS = (
     r"passw(?:or)?d|passphrase|passcode|pwd|kennwort|contrase|(?:^|[_-])pass(?![a-z])|(?:^|[_-])pw(?![a-z])"
@@ -19,16 +26,38 @@ _KEYWORD = compile_late(
     rf"|storage|license|session|client)[_-]?key{_EDGE}|[_-]key{_EDGE}|[_-]pass{_EDGE}|pass=|[_-]pw{_EDGE}"
     rf"|[_-]auth{_EDGE}|[_-]dsn{_EDGE}|[_-]salt{_EDGE}|_pat=|sig=|signature="
 )
+WORDS = (
+    "password",
+    "pwd=",
+    "pass=",
+    "secret",
+    "token",
+    "api_key",
+    "_pat=",
+    "sig=",
+    "machine login ",
+    "passphrase: ",
+)
+"""Names that tell, as a text might hold many of them."""
 _NAME_MORE = compile_late(r"[\w-]{0,40}")
 _JOIN = compile_late(
     r"(?P<close>\\*[\"'`]?\]?)(?P<before>[ \t]{0,20})"
     r"(?P<sep>=>|:=|={1,3}|:{1,2}|,(?=[ \t]*\\*[\"'])|(?:is|was)(?=[ \t])|(?=[ \t]))"
     r"(?P<after>\s{0,40}(?:[-+>][ \t]{0,20})?)(?P<kind>[@fbru]{0,2}(?=\\*[\"'`])|)(?P<quote>\\*[\"'`]|)"
 )
-_NAME_BEFORE = compile_late(r"[\w.$-]{0,60}\Z")
+# Asked of what stands before a name, backwards: a search that must end there would begin at every character.
+_NAME_BACKWARDS = compile_late(r"[\w.$-]*+")
+_LONGEST_BEFORE = 60
 _UNQUOTED = compile_late(r"[^\s\"'`,;&<>]{1,1000}")
+_ESCAPE = compile_late(r"(?<!\\)\\++[nrt]")
 _FOLD = compile_late(r"\s+(?:[-+>|][ \t]*)?")
+_BLANK_OR_CODE = compile_late(r"[\s(){}]")
+_MORE_LINES = compile_late(r"[\n(){}]|\w[ \t]")
+_BRACKET = compile_late(r"[()\[\]{}]")
+_IS_PASSPHRASE = compile_late(r"passphrase|pass_phrase", re.IGNORECASE)
+_PHRASE = compile_late(r"[a-z]{3,16}(?: [a-z]{3,16}){3,11}(?=[ \t]{0,8}(?:[#\r\n]|\Z))")
 _LONGEST_VALUE = 1000
+_MOST_TRIES = 16
 # A name with one of these parts says something about a secret without being one.
 _ABOUT = compile_late(
     r"(?:^|[_-])(?:public|pub|primary|foreign|unique|sort|hash|partition|index|cache|dict|max|min|num|count|total"
@@ -40,7 +69,10 @@ _ABOUT = compile_late(
     re.IGNORECASE,
 )
 _SETTER = compile_late(r"[(\[][ \t]*[bfru]?\\*[\"']\Z")
-_COMMAND = compile_late(r"(?:^|[ \t;])(?:set|export|ENV|machine .*|login .*)[ \t]+(?:-\w+[ \t]+)?\Z")
+_COMMANDS = frozenset({"set", "export", "ENV"})
+_OPTION = compile_late(r"-\w++")
+_LOGIN = compile_late(r"(?:^|[ \t;])(?:machine|login) ")
+_LOGIN_WORDS = ("machine ", "login ")
 _LEAST_QUOTED = 8
 _LEAST_PASSWORD = 4
 _LEAST_SETTING = 12
@@ -63,14 +95,24 @@ class _Found:
 
 def find_assignments(text: str, lower: str, *, rank: int) -> Iterator[Span]:
     """The values behind telling names that are no stand-ins and no code. `lower` is `text` in lower case."""
-    done = 0
+    done = value_end = tries = 0
     for hit in _KEYWORD.finditer(lower):
         if hit.end() < done:
             continue
         found = _parse(text, hit.start(), hit.end())
-        if found and _is_secret(found):
-            done = found.start + len(found.value)
+        if found is None:
+            continue
+        end = found.start + len(found.value)
+        if _is_secret(found):
+            done, value_end = end, 0
             yield Span(found.start, done, _kind(found.name), rank)
+            continue
+        # A value may hold a thousand telling names, whose values would each be judged to the same end.
+        if hit.start() >= value_end:
+            value_end, tries = end, 0
+        tries += 1
+        if tries >= _MOST_TRIES:
+            done = value_end
 
 
 def _parse(text: str, begin: int, end: int) -> _Found | None:
@@ -84,10 +126,13 @@ def _parse(text: str, begin: int, end: int) -> _Found | None:
         return None
     quote = join["quote"]
     value = _read_quoted(text, join.end(), quote) if quote else _read_unquoted(text, join.end())
+    phrase = _PHRASE.match(text, join.end()) if not quote and join["sep"] in (":", "=") else None
+    if phrase and _IS_PASSPHRASE.search(text, begin, end) and is_phrase(phrase[0]):
+        value = phrase[0]
     if not value or ("\n" in join["after"] and not quote):
         return None
-    before = _NAME_BEFORE.search(text, max(0, begin - 60), begin)
-    start = before.start() if before else begin
+    before = _NAME_BACKWARDS.match(text[max(0, begin - _LONGEST_BEFORE) : begin][::-1])
+    start = begin - len(before[0]) if before else begin
     if join["sep"] in ("", ",") and not _is_joined(text, start, join, len(value)):
         return None
     return _Found(
@@ -105,12 +150,30 @@ def _parse(text: str, begin: int, end: int) -> _Found | None:
 def _is_joined(text: str, start: int, join: re.Match[str], length: int) -> bool:
     """Whether a blank or comma means "has the value" here: a flag, or a setter's two arguments."""
     if join["sep"] == ",":
-        closing = text[join.end() + length :][:6].lstrip("\\\"'` ")
+        closing = text[join.end() + length : join.end() + length + 6].lstrip("\\\"'` ")
         return closing.startswith((")", "]")) and _SETTER.search(text, max(0, start - 8), start) is not None
     if "\n" in join["after"]:
         return False
-    line = text[max(text.rfind("\n", 0, start) + 1, start - 300) : start]
-    return text.startswith("--", start) or _COMMAND.search(line) is not None
+    line = text[max(start - 300, 0) : start].rpartition("\n")[2]
+    return text.startswith("--", start) or (
+        line[-1:] in (" ", "\t") and (_is_command(line) or _is_login(line))
+    )
+
+
+def _is_command(line: str) -> bool:
+    """Whether a command that sets something, perhaps with an option, ends `line`, but for blanks."""
+    words = line.rsplit(None, 2)[-2:]
+    if len(words) > 1 and _OPTION.fullmatch(words[-1]):
+        words.pop()
+    return bool(words) and words[-1].rpartition(";")[2] in _COMMANDS
+
+
+def _is_login(line: str) -> bool:
+    """Whether a word that begins a login stands in `line`, and not at its end."""
+    if not any(word in line for word in _LOGIN_WORDS):
+        return False
+    login = _LOGIN.search(line)
+    return login is not None and login.end() < len(line)
 
 
 def _read_quoted(text: str, at: int, quote: str) -> str:
@@ -123,16 +186,16 @@ def _read_quoted(text: str, at: int, quote: str) -> str:
         return value
     first, _, rest = value.partition("\n")
     whole = (
-        len(first) >= _LEAST_PASSWORD and first.isascii() and not re.search(r"[\s(){}]", first.rstrip("\r"))
+        len(first) >= _LEAST_PASSWORD and first.isascii() and not _BLANK_OR_CODE.search(first.rstrip("\r"))
     )
-    return value if whole and not re.search(r"[\n(){}]|\w[ \t]", rest) else ""
+    return value if whole and not _MORE_LINES.search(rest) else ""
 
 
 def _read_unquoted(text: str, at: int) -> str:
     match = _UNQUOTED.match(text, at)
     if match is None:
         return ""
-    value = re.split(r"\\+[nrt]", match[0], maxsplit=1)[0]
+    value = _ESCAPE.split(match[0], maxsplit=1)[0]
     return value if value.startswith(("(", "[", "{")) else value.rstrip(").]}:!?\\")
 
 
@@ -148,10 +211,10 @@ def _is_secret(found: _Found) -> bool:
     if _ABOUT.search(found.name) or is_stand_in(value):
         return False
     password = _IS_PASSWORD.search(found.name) is not None
-    if found.quoted:
+    if found.quoted or " " in value:
         return not found.raw and _is_quoted_secret(value, password=password)
     if is_code(value):
-        return looks_secret(value, least=_LEAST_IN_CODE) and not re.search(r"[()\[\]{}]", value)
+        return looks_secret(value, least=_LEAST_IN_CODE) and not _BRACKET.search(value)
     if found.sep == "" or (found.sep in ("is", "was")):
         return looks_secret(value, least=6 if found.flag and password else 8) and not value.isalpha()
     if found.sep == "=" and not found.spaced and (found.name.isupper() or found.flag):
@@ -160,7 +223,7 @@ def _is_secret(found: _Found) -> bool:
 
 
 def _is_quoted_secret(value: str, *, password: bool) -> bool:
-    if looks_secret(value, least=_LEAST_QUOTED):
+    if looks_secret(value, least=_LEAST_QUOTED) or (password and is_phrase(value)):
         return True
     strong = password and len(value) >= _LEAST_QUOTED and not value.isalnum() and any(map(str.isdigit, value))
     return strong and not is_pattern(value) and not is_wordy(value) and " " not in value

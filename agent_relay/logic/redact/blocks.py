@@ -1,5 +1,6 @@
 """Private keys in blocks: PEM, OpenSSH, PGP and PuTTY, whole, torn at either end, quoted or in a diff."""
 
+from base64 import b64decode
 from collections.abc import Iterator
 
 from agent_relay.logic.patterns import compile_late
@@ -11,11 +12,13 @@ _NUMBER = compile_late(r"\s*\d{1,6}(?:[→:|]|\s)\s*")
 _LONGEST = 40_000
 _BEGIN = compile_late(r"-{4,5} ?BEGIN (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
 _END = compile_late(r"-{4,5} ?END (?:[A-Z0-9]+ )*(?:PRIVATE KEY(?: BLOCK)?|SECRET KEY) ?-{4,5}")
-_ESCAPE = compile_late(r"\\+[nrt]")
+_ESCAPE = compile_late(r"(?<!\\)\\++[nrt]")
 _RUNS = compile_late(r"[A-Za-z0-9+/=]+")
 _FIELD = compile_late(r"[A-Z][A-Za-z-]+: .{1,200}")
 # What stands around the lines of a key: marks of diffs, quotations and comments, quotes, operators.
 _AROUND = " \t\r\\\"'`,;:.#*>|()[]{}-"
+_ENCODED_BEGIN = "LS0tLS1CRUdJTi"
+_ENCODED_HEAD = 80
 _PUTTY = compile_late(r"Private-Lines: *\d+")
 _ENOUGH = 40
 _LONG_WORD = 16  # no line of prose is made of words that long
@@ -25,12 +28,31 @@ def find_blocks(text: str) -> Iterator[Span]:
     """Every private key. A header without a key below it is code that talks about keys, and stays."""
     if "PRIVATE KEY" in text or "SECRET KEY" in text:
         yield from _find_marked(text)
-    for at in find_all(text, "Private-Lines:"):
-        match = _PUTTY.match(text, at)
-        if match:
-            end = _walk(text, match.end(), len(text))
-            if _holds_key(text[match.end() : end]):
-                yield Span(match.end(), end, KIND, 0)
+    yield from _find_encoded(text)
+    marks = [match for at in find_all(text, "Private-Lines:") if (match := _PUTTY.match(text, at))]
+    for match, limit in zip(marks, [*(after.start() for after in marks[1:]), len(text)], strict=False):
+        # No further than the next one, so that a thousand cost no more than one.
+        end = _walk(text, match.end(), limit)
+        if _holds_key(text[match.end() : end]):
+            yield Span(match.end(), end, KIND, 0)
+
+
+def _find_encoded(text: str) -> Iterator[Span]:
+    """Keys whose whole block is in base64 once more, as settings and Kubernetes carry them."""
+    end = 0
+    for at in find_all(text, _ENCODED_BEGIN):
+        if at < end or not _is_encoded_key(text[at : at + _ENCODED_HEAD]):
+            continue
+        run = _RUNS.match(text, at)
+        end = max(run.end() if run else at, _walk(text, at, len(text)))
+        yield Span(at, end, KIND, 0)
+
+
+def _is_encoded_key(head: str) -> bool:
+    """Whether the block whose beginning `head` is in base64 says that it is a secret one: most are not."""
+    run = _RUNS.match(head)
+    begun = b64decode(head[: len(run[0].rstrip("=")) // 4 * 4]) if run else b""
+    return _BEGIN.match(begun.decode("latin-1")) is not None
 
 
 def _find_marked(text: str) -> Iterator[Span]:
@@ -89,11 +111,11 @@ def _walk(text: str, at: int, limit: int) -> int:
 def _walk_back(text: str, at: int, limit: int) -> int:
     """Where the lines of a key begin that end at `at`; not before `limit`."""
     limit = max(limit, at - _LONGEST)
-    start = max(text.rfind("\n", 0, at) + 1, limit)
+    start = max(text.rfind("\n", limit, at) + 1, limit)
     if not _is_key_line(text[start:at]):
         return at
     while start > limit:
-        above = max(text.rfind("\n", 0, start - 1) + 1, limit)
+        above = max(text.rfind("\n", limit, start - 1) + 1, limit)
         line = text[above : start - 1]
         if not line.strip() or not _is_key_line(line):
             break

@@ -50,6 +50,9 @@ _ADOPTED = (
 )
 # The one for AWS is not among them: without edges it fires inside any long line of base64.
 
+_ENDLESS = re.compile(r"( |\\s|\.|\[A-Za-z0-9-_\])([*+])")
+_COUNTED = {(True, "*"): "{0,20}", (True, "+"): "{1,20}", (False, "*"): "{0,200}", (False, "+"): "{1,200}"}
+
 # These begin with nothing a search could go by and would fire inside longer words. They are looked for
 # by the punctuation they must hold, and judged with each of the lengths their first part can have.
 _BY_PUNCTUATION = (
@@ -87,11 +90,20 @@ FOLDING = (
 def build_line_rules() -> tuple[LineRule, ...]:
     """The adopted detectors as rules, one for every pattern and literal."""
     return tuple(
-        LineRule(kind, hint, pattern, is_varied)
+        LineRule(kind, hint, _bound(pattern), is_varied)
         for detector, kind, hints in _ADOPTED
         for pattern in detector.denylist
         for hint in hints
     )
+
+
+def _bound(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """`pattern` with no part that repeats for ever: a row of such parts reads a long run again and again."""
+
+    def count(part: re.Match[str]) -> str:
+        return part[1] + _COUNTED[part[1] in (" ", r"\s"), part[2]]
+
+    return re.compile(_ENDLESS.sub(count, pattern.pattern), pattern.flags)
 
 
 def find_by_punctuation(text: str, *, rank: int) -> Iterator[Span]:

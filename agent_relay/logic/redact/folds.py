@@ -6,13 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_relay.logic.patterns import compile_late
-from agent_relay.logic.redact.rule import LineRule, Span, Token, find_all, find_in_lines, is_varied
+from agent_relay.logic.redact.rule import (
+    LONGEST_JUDGED,
+    LineRule,
+    Span,
+    Token,
+    find_in_lines,
+    find_tokens,
+    is_varied,
+)
 
 # A break: the end of a line, real or escaped, then indentation and perhaps the mark of a diff or a
 # quotation. What may end the line before (a quote, an operator, a continuation) is looked at separately.
 _BREAK = compile_late(
-    r"(?:\n|\\+r?\\*n)[ \t]*(?:[+|>](?=[ \t\w\"'+/=.:%-])[ \t]*|(?P<minus>-)[ \t]*(?=[\w\"']))?"
-    r"(?:\\*[\"'`])?(?=[\w+/=.:%-])"
+    r"(?:\n|(?<!\\)\\++(?:r\\*+)?n)[ \t]*+"
+    r"(?:[+|>](?=[ \t\w\"'+/=.:%-])[ \t]*+|(?P<minus>-)[ \t]*+(?=[\w\"']))?"
+    r"(?:\\*+[\"'`])?(?=[\w+/=.:%-])"
 )
 _BEFORE = compile_late(r"[\w+/=.:%-](?P<end>(?:\\*[\"'`][ \t]*[+.]?)?[ \t]*\\?\r?)\Z")
 _LONGEST_BEFORE = 8
@@ -72,11 +81,8 @@ def find_folded(
     if not view.starts:
         return
     for token in (token for token in tokens if token.prefix in view.text):
-        done = 0
-        for at in find_all(view.text, token.prefix):
-            match = token.bare.match(view.text, at) if at >= done else None
-            if match and token.accept(match[0]) and is_varied(match[0]):
-                done = match.end()
+        for match in find_tokens(view.text, token, token.bare):
+            if is_varied(match[0][:LONGEST_JUDGED]):
                 yield from _place(view, match, token.kind, rank, token.bare if token.open_ended else None)
     lower = view.text.lower()
     for rule in rules:

@@ -36,6 +36,7 @@ _NOT_SECRET = compile_late(
 _LINE = compile_late(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.*)")
 _LOGIN = compile_late(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 _PLACE = compile_late(r"(?:/|~/|\.{1,2}/|https?://|[A-Za-z]:\\)[^@]*\Z")
+_COMMENT = compile_late(r"(?<!\s)\s++#")
 _ENCODED = compile_late(rb"%([0-9A-Fa-f]{2})")
 _ASCII = 128
 _LONG_LINE = 20
@@ -51,14 +52,15 @@ def parse_settings(text: str) -> Iterator[tuple[str, str]]:
         value = match["value"].strip()
         if value[:1] in ("'", '"', "`") and value:
             mark, value = value[0], value[1:]
-            while mark not in value:
+            parts = [value]
+            while mark not in parts[-1]:
                 following = next(lines, None)
                 if following is None:
                     break
-                value += "\n" + following
-            value = value.partition(mark)[0]
+                parts.append(following)
+            value = "\n".join(parts).partition(mark)[0]
         else:
-            value = re.split(r"\s+#", value, maxsplit=1)[0]
+            value = _COMMENT.split(value, maxsplit=1)[0]
         yield match["name"], value
 
 

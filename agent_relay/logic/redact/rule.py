@@ -8,7 +8,11 @@ from dataclasses import dataclass
 LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9]m))"
 RIGHT = r"(?![A-Za-z0-9])"
 PLACEHOLDER = "[redacted: "
+LONGEST_JUDGED = 4000
+"""What is made by a generator shows it in so many characters; the rest of a long word is not looked at."""
 _LINE_BYTES = 4000
+_MOST_TRIES = 8
+_WORD = re.compile(r"[A-Za-z0-9_.=+/%-]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,30 @@ def find_all(text: str, literal: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(literal, at + 1)
+
+
+def find_tokens(text: str, token: Token, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """Each accepted match of `pattern`, one of `token`'s two, where its prefix stands in `text`.
+
+    A word may hold the prefix thousands of times, and each time the rest of the word would be read and judged
+    anew. After `_MOST_TRIES` in vain the rest of such a word is passed over, which makes the whole linear.
+    """
+    done = word_end = tries = 0
+    for at in find_all(text, token.prefix):
+        if at < done:
+            continue
+        match = pattern.match(text, at)
+        if match and token.accept(match[0][:LONGEST_JUDGED]):
+            done = match.end()
+            tries = 0
+            yield match
+        elif token.open_ended:
+            if at >= word_end:
+                word = _WORD.match(text, at)
+                word_end, tries = word.end() if word else at, 0
+            tries += 1
+            if tries >= _MOST_TRIES:
+                done = word_end
 
 
 def find_in_lines(text: str, lower: str, rule: LineRule, *, rank: int) -> Iterator[Span]:

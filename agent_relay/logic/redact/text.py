@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from agent_relay.logic.plain import clean_text
 from agent_relay.logic.redact.addresses import RULES
 from agent_relay.logic.redact.allow import NOTHING, Allow
-from agent_relay.logic.redact.assignments import find_assignments
+from agent_relay.logic.redact.assignments import WORDS, find_assignments
 from agent_relay.logic.redact.blocks import find_blocks
 from agent_relay.logic.redact.detectors import FOLDING, build_line_rules, find_by_punctuation
 from agent_relay.logic.redact.folds import find_folded
 from agent_relay.logic.redact.known import build_known, find_known
-from agent_relay.logic.redact.rule import PLACEHOLDER, Span, find_all, find_in_lines
+from agent_relay.logic.redact.rule import PLACEHOLDER, Span, find_in_lines, find_tokens
 from agent_relay.logic.redact.tokens import build_tokens
 
 _TOKENS = build_tokens()
@@ -53,6 +54,16 @@ def redact_text(text: str, *, known: frozenset[str] = frozenset(), allow: Allow 
     return Redacted("".join(pieces), Counter(span.kind for span in spans), counts)
 
 
+def redact_words(text: str, *, known: frozenset[str] = frozenset()) -> str:
+    """`text` without secrets, those included that only show where its control characters do not.
+
+    It keeps these where they part no secret: whoever shows the text cleans it.
+    """
+    found = redact_text(text, known=known).text
+    shown = redact_text(clean_text(found), known=known)
+    return shown.text if shown.counts else found
+
+
 def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
     lower = text.lower()
     if len(lower) != len(text):  # a few letters grow in lower case and would shift every place behind them
@@ -60,12 +71,8 @@ def _find_all(text: str, known: frozenset[str]) -> Iterator[Span]:
     yield from find_blocks(text)
     # Asked first, because almost no text holds any of them and asking is much cheaper than seeking.
     for token in (token for token in _TOKENS if token.prefix in text):
-        done = 0
-        for at in find_all(text, token.prefix):
-            match = token.pattern.match(text, at) if at >= done else None
-            if match and token.accept(match[0]):
-                done = match.end()
-                yield Span(match.start(), done, token.kind, _TOKEN)
+        for match in find_tokens(text, token, token.pattern):
+            yield Span(match.start(), match.end(), token.kind, _TOKEN)
     yield from find_folded(text, _TOKENS, _FOLDING, rank=_TOKEN)
     for rule in (rule for rule in RULES if rule.hint in lower):
         yield from find_in_lines(text, lower, rule, rank=_ADDRESS)
@@ -91,3 +98,12 @@ def _merge(spans: list[Span]) -> list[Span]:
         best = min(last, span, key=lambda one: one.rank)
         merged[-1] = Span(last.start, max(last.end, span.end), best.kind, best.rank)
     return merged
+
+
+def list_literals() -> tuple[str, ...]:
+    """What the rules look for first, each once: what a text is slow of that is made to be."""
+    rules = (*RULES, *_LINE_RULES, *FOLDING)
+    hints = (*(token.prefix for token in _TOKENS), *(rule.hint for rule in rules))
+    return tuple(
+        dict.fromkeys((*hints, "-----BEGIN PRIVATE KEY-----", "Private-Lines: 1", "LS0tLS1CRUdJTi", *WORDS))
+    )

@@ -24,8 +24,8 @@ _WRAPPERS = compile_wrappers(
     "teammate-message",
 )
 _INTERRUPTED = re.compile(r"\A\[Request interrupted by user[^\]]*\]\s*\Z")
-_COMMAND = re.compile(r"<command-name>\s*(/[^<]*?)\s*</command-name>")
-_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_COMMAND = re.compile(r"<command-name>\s*(/[^<]*)</command-name>")
+_ARGS = re.compile(r"<command-args>((?:(?!<command-args>).)*?)</command-args>", re.DOTALL)
 _SUMMARY = re.compile(
     r"^Summary:\s*(.*?)(?:\n\nIf you need specific details from before|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -61,7 +61,7 @@ def read_claude(source: Source) -> Facts:
         native_id=native_id or source.native_id,
         cwd=cwd or source.cwd,
         model=model,
-        skipped_lines=counter.skipped,
+        counter=counter,
     )
 
 
@@ -132,7 +132,7 @@ def _hear_command(facts: Collector, row: Row, following: Row | None, place: str)
     name, args = _COMMAND.search(row.text), _ARGS.search(row.text)
     expands = following is not None and following.type == "user" and following.is_meta
     if name and expands and following and "<local-command" not in following.text:
-        _say(facts, f"{name[1]} {args[1].strip() if args else ''}".strip(), place)
+        _say(facts, f"{name[1].rstrip()} {args[1].strip() if args else ''}".strip(), place)
 
 
 def _say(facts: Collector, text: str, place: str) -> None:

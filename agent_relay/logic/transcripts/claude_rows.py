@@ -19,9 +19,12 @@ from agent_relay.logic.transcripts.lines import (
     get_text,
     iterate_records,
     parse_moment,
+    speaks,
 )
 from agent_relay.logic.transcripts.words import clip
 
+# Rows that may hold a message, or no type, and say nothing of their own.
+_SILENT = ("attachment", "queue-operation", "system", "summary", "progress", "agent-name", "custom-title")
 _SUMMARY_ROOTS = ("compact_boundary", "microcompact_boundary")
 
 
@@ -34,7 +37,7 @@ class _Line(msgspec.Struct, rename="camel"):
     logical_parent_uuid: str | None = None
     source_tool_assistant: str | None = msgspec.field(default=None, name="sourceToolAssistantUUID")
     session_id: str | None = None
-    timestamp: str | None = None
+    timestamp: str | float | None = None
     cwd: str | None = None
     is_sidechain: bool | None = False
     is_meta: bool | None = False
@@ -58,6 +61,12 @@ class _Result(msgspec.Struct, rename="camel"):
     return_code_interpretation: str | None = None
     structured_patch: list[dict[str, object]] | None = None
     task: dict[str, object] | None = None
+
+
+class _Message(msgspec.Struct):
+    """What tells whether there is anything to read in a message."""
+
+    content: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 Result = _Result
@@ -92,6 +101,7 @@ class Row:
 
 
 _lines = msgspec.json.Decoder(_Line)
+_messages = msgspec.json.Decoder(_Message)
 _results = msgspec.json.Decoder(_Result)
 
 
@@ -100,14 +110,36 @@ def read_rows(lines: Iterable[bytes], counter: Counter) -> list[Row]:
     rows: list[Row] = []
     seen: set[str] = set()
     for number, line in iterate_records(lines, _lines, counter):
+        if line.is_sidechain or line.uuid in seen:
+            continue
         if line.type == "queue-operation":
             content = decode_raw(line.content)
             text = content if isinstance(content, str) else ""
             rows.append(Row(number, line.type, operation=line.operation, text=text))
-        elif line.uuid and not line.is_sidechain and line.uuid not in seen:
+        elif _is_strange(line):
+            counter.skip(counter.last[-1])
+        elif line.uuid:
             seen.add(line.uuid)
             rows.append(_build_row(number, line, line.uuid))
     return rows
+
+
+def _is_strange(line: _Line) -> bool:
+    """Whether the row is one of a conversation, and not as such rows are known."""
+    if line.type in ("user", "assistant"):
+        return not line.uuid or not _has_content(line.message)
+    if not line.type:
+        return True
+    return bool(line.uuid) and line.type not in _SILENT and speaks(decode_raw(line.message))
+
+
+def _has_content(message: msgspec.Raw) -> bool:
+    """Whether the message has content of a kind that is known, without decoding all of it."""
+    try:
+        found = _messages.decode(message) if message else _Message()
+    except (msgspec.DecodeError, RecursionError):
+        return isinstance(get_map(decode_raw(message)).get("content"), str | list)
+    return bytes(memoryview(found.content)[:1]) in (b'"', b"[")
 
 
 def _build_row(number: int, line: _Line, uuid: str) -> Row:

@@ -11,6 +11,7 @@ from agent_relay.logic.transcripts.lines import get_list, get_text
 _EXIT = re.compile(r"\A(?:Error: )?Exit code (\d+)\n?")
 _REFUSED = ("The user doesn't want to", "<tool_use_error>", "Permission to use", "[Request interrupted")
 _STEP = re.compile(r"^\s{0,3}(?:[-*+]|\d+[.)])\s+(?:\[(?P<mark>[ xX])\]\s+)?(?P<text>\S.*)$")
+_TASK_ID = re.compile(r"<task-id>([^<]+)</task-id>")
 _TASK_NUMBER = re.compile(r"Task #(\w+)")
 _AGENT_TOOLS = ("Task", "Agent")
 
@@ -60,7 +61,7 @@ class Tools:
 
     def notify(self, text: str) -> None:
         """Take note of a `<task-notification>`: the task it names runs no more."""
-        for number in re.findall(r"<task-id>([^<]+)</task-id>", text):
+        for number in _TASK_ID.findall(text):
             self.running.pop(number, None)
 
     def finish(self) -> None:

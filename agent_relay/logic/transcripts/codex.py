@@ -23,17 +23,19 @@ from agent_relay.logic.transcripts.lines import (
     iterate_records,
     join_text,
     parse_moment,
+    speaks,
 )
 from agent_relay.logic.transcripts.shape import Fork, Peek, Source
 
 _SUMMARY_INTRO = re.compile(r"\AAnother language model started to solve this problem.*?:\n", re.DOTALL)
 _PEEK_LINES = 40
+_KNOWN = ("session_meta", "turn_context", "response_item", "event_msg", "compacted")
 _SCRIPT_FAILED = "Script failed"
 
 
 class _Line(msgspec.Struct):
     type: str = ""
-    timestamp: str | None = None
+    timestamp: str | float | None = None
     ordinal: int | None = None
     payload: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
@@ -46,7 +48,7 @@ class _Entry(NamedTuple):
 
     type: str
     payload: Mapping[str, object]
-    at: str | None
+    at: str | float | None
     place: str
 
 
@@ -85,7 +87,7 @@ def read_codex(source: Source) -> Facts:
         native_id=get_text(meta, "id") or source.native_id,
         cwd=reading.cwd or source.cwd,
         model=reading.model,
-        skipped_lines=counter.skipped,
+        counter=counter,
         context_window=reading.window,
     )
 
@@ -141,6 +143,9 @@ def _collect_turns(
             continue  # the bulk of many rollouts, and nothing a person said
         payload = get_map(decode_raw(line.payload))
         kind = get_text(payload, "type")
+        if _is_strange(line.type, payload):
+            counter.skip(counter.last[-1])
+            continue
         if line.type == "session_meta":
             meta = meta or payload
             payload = {"cwd": get_text(payload, "cwd")}
@@ -152,6 +157,13 @@ def _collect_turns(
             turns.append(_Turn(own))
         turns[-1].entries.append(_Entry(line.type, payload, line.timestamp, f"{place}:{number}"))
     return meta
+
+
+def _is_strange(kind: str, payload: Mapping[str, object]) -> bool:
+    """Whether the line tells something that is not told as it used to be."""
+    if kind in _KNOWN:
+        return not payload
+    return not kind or speaks({"payload": payload})
 
 
 def _roll_back(turns: list[_Turn], number: int) -> None:

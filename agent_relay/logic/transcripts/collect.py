@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from agent_relay.domain.facts import CommandRun, Facts, FileChange, Said, Step, Tokens, ToolError
+from agent_relay.logic.transcripts.lines import Counter
 from agent_relay.logic.transcripts.words import clip
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
@@ -154,10 +155,11 @@ class Collector:
         native_id: str,
         cwd: str,
         model: str = "",
-        skipped_lines: int = 0,
+        counter: Counter | None = None,
         context_window: int | None = None,
     ) -> Facts:
         """The facts."""
+        counter = counter or Counter()
         return Facts(
             agent=self.agent,
             native_id=native_id,
@@ -177,5 +179,8 @@ class Collector:
             background=tuple(self.background),
             tokens=self.sum_tokens(),
             context_window=context_window,
-            skipped_lines=skipped_lines,
+            lines=counter.seen,
+            skipped_lines=counter.skipped,
+            strange_lines=counter.strange,
+            last_lines=counter.list_last(is_understood=bool(self.conversation)),
         )

@@ -15,10 +15,15 @@ from agent_relay.logic.transcripts.lines import (
     get_whole,
     iterate_records,
     parse_moment,
+    speaks,
 )
 from agent_relay.logic.transcripts.shape import Peek, Source
 
 _PEEK_ROWS = 20
+_KNOWN = (
+    "session", "prompt", "say", "done", "interrupted", "limit", "edit", "run", "error", "plan", "usage",
+    "thought", "brief", "compacted", "warning", "window", "context", "retry", "healed",
+)  # fmt: skip
 _DECODER = msgspec.json.Decoder(dict[str, object])
 _ACTIONS: dict[str, Action] = {"created": "created", "modified": "modified", "deleted": "deleted"}
 
@@ -30,12 +35,14 @@ def read_demo(source: Source) -> Facts:
     native_id, cwd = source.native_id, source.cwd
     for number, row in iterate_records(source.lines, _DECODER, counter):
         facts.see(parse_moment(row.get("at")))
-        if get_text(row, "type") == "session":
+        if get_text(row, "type") not in _KNOWN and (not get_text(row, "type") or speaks(row)):
+            counter.skip(counter.last[-1])
+        elif get_text(row, "type") == "session":
             facts.agent = get_text(row, "agent") or facts.agent
             native_id, cwd = get_text(row, "id") or native_id, get_text(row, "cwd") or cwd
         else:
             _hear(facts, row, f"{source.place}:{number}")
-    return facts.build(native_id=native_id, cwd=cwd, model="scripted", skipped_lines=counter.skipped)
+    return facts.build(native_id=native_id, cwd=cwd, model="scripted", counter=counter)
 
 
 def peek_demo(lines: Iterable[bytes]) -> Peek:

@@ -17,6 +17,7 @@ from agent_relay.logic.transcripts.lines import (
     get_text,
     iterate_records,
     parse_moment,
+    speaks,
 )
 from agent_relay.logic.transcripts.shape import Peek, Source
 from agent_relay.logic.transcripts.words import compile_wrappers, strip_wrappers
@@ -26,6 +27,7 @@ _WRAPPERS = compile_wrappers("session_context", "hook_context", "system-reminder
 _SYSTEM_PROMPT = "[System: "
 _FOLDERS = "**Workspace Directories:**"
 _PEEK_LINES = 20
+_KNOWN = ("user", "gemini", "info", "error", "warning")
 
 _records = msgspec.json.Decoder(dict[str, object])
 
@@ -89,7 +91,7 @@ def read_gemini(source: Source) -> Facts:
         native_id=native_id,
         cwd=source.cwd or _find_folder(log.context),
         model=model,
-        skipped_lines=counter.skipped,
+        counter=counter,
     )
 
 
@@ -116,8 +118,12 @@ def _replay(lines: Iterable[bytes], counter: Counter) -> _Log:
             log.rewind(get_text(record, "$rewindTo"))
         elif get_text(record, "id") and get_text(record, "type"):
             log.put(number, record)
-        elif get_text(record, "sessionId"):
+            if get_text(record, "type") not in _KNOWN and speaks(record):
+                counter.skip(counter.last[-1])
+        elif get_text(record, "sessionId") and not speaks(record):
             log.header = log.header or record
+        elif not change:
+            counter.skip(counter.last[-1])
     return log
 
 

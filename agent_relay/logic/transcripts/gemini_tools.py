@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 _UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
 # The lines the CLI puts after a command's output; the status only where it is not 0.
-_TRAILER = re.compile(r"\n?(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*\s*\Z")
+_TRAILER = re.compile(r"\n?(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*+\s*+\Z")
 # It stands in the last characters; looking through all of the output takes longer than reading the file.
 _TRAILER_LENGTH = 4000
+_MOST_TRAILERS = 16
 _STATUS = re.compile(r"Exit Code: (-?\d+)")
 
 
@@ -85,7 +86,10 @@ def _hear_shell(facts: "Collector", call: object, output: str, place: str) -> No
         return
     text = _UNTRUSTED.sub("", output)
     trailer = ""
-    while found := _TRAILER.search(text, max(0, len(text) - _TRAILER_LENGTH)):
+    for _ in range(_MOST_TRAILERS):
+        found = _TRAILER.search(text, max(0, len(text) - _TRAILER_LENGTH))
+        if found is None:
+            break
         trailer = f"{found[0]}{trailer}"
         text = text[: found.start()]
     is_background = get_map(call, "args").get("is_background") is True

@@ -1,15 +1,21 @@
 """Lenient decoding: values of foreign records by expected type, and lines that may be torn."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TypeVar
 
 import msgspec
 
+from agent_relay.logic.patterns import compile_late
 from agent_relay.logic.transcripts.limits import LINE_BYTES
 
 Record = TypeVar("Record")
+_LAST_LINES = 6
+_QUOTED_BYTES = 64 << 10
+_SPEAKING = ("text", "content", "message", "prompt", "msg")
+_HOLDING = ("payload", "data", "item", "info", "parts")
 
 _MS = 1000
 # Epoch values above this are milliseconds: as seconds they would lie beyond the year 5000.
@@ -17,22 +23,52 @@ _EPOCH_S = 100_000_000_000
 # Nothing an agent wrote is older than this (2001) or later than that (2286); other numbers are no times.
 _EARLIEST_S, _LATEST_S = 1_000_000_000, 10_000_000_000
 # An escaped backslash, a whole surrogate pair, or half of one; compiled where it is needed, which is rare.
-_ESCAPE = (
+_ESCAPE = compile_late(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|\\u[dD](?P<half>[89a-fA-F][0-9a-fA-F]{2})"
 )
+
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 # How surrogateescape writes the bytes 0x80 to 0xff: U+DC80 to U+DCFF.
 _FIRST_BYTE, _LAST_BYTE = 0xC80, 0xCFF
 
 
 class Counter:
-    """How many lines could not be read."""
+    """How many lines could not be read, and the last ones as they stand.
 
-    __slots__ = ("skipped",)
+    `skipped` are those of `seen` that were left out; of these `strange` are what nobody here understands:
+    neither one too long to look at nor a last one that is being written. `last` are the last lines, `odd`
+    the last strange ones.
+    """
+
+    __slots__ = ("last", "odd", "seen", "skipped", "strange")
 
     def __init__(self) -> None:
-        self.skipped = 0
+        self.seen = self.skipped = self.strange = 0
+        self.last: deque[bytes] = deque(maxlen=_LAST_LINES)
+        self.odd: deque[bytes] = deque(maxlen=_LAST_LINES)
+
+    def see(self, line: bytes) -> None:
+        """Take note of a line that holds something."""
+        self.seen += 1
+        self.last.append(_shorten(line))
+
+    def skip(self, line: bytes) -> None:
+        """A line just seen is not understood."""
+        self.skipped += 1
+        self.strange += 1
+        self.odd.append(_shorten(line))
+
+    def list_last(self, *, is_understood: bool) -> tuple[str, ...]:
+        """The last strange lines, or else the last ones of a transcript that is not understood at all."""
+        found = self.odd or (() if is_understood else self.last)
+        return tuple(line.decode("utf-8", "replace").strip() for line in found)
+
+
+def _shorten(line: bytes) -> bytes:
+    """The line, or how long it is: half of a secret would not be recognised as one."""
+    return line if len(line) <= _QUOTED_BYTES else b"[a line of %d bytes]" % len(line)
 
 
 def iterate_records(
@@ -41,13 +77,58 @@ def iterate_records(
     """The line numbers (from 1) and records of `lines`; unreadable lines are counted, never raised."""
     decode = decoder.decode
     for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        counter.see(line)
         if len(line) > LINE_BYTES:
             counter.skipped += 1
             continue
         try:
             yield number, decode_mended(line, decode)
+        except msgspec.ValidationError:
+            found = _decode_known(line, decode)
+            if found is not None:
+                yield number, found
+            else:
+                counter.skip(line)
         except (msgspec.DecodeError, RecursionError):
-            counter.skipped += bool(line.strip())
+            if line.endswith(b"\n"):
+                counter.skip(line)
+            else:
+                counter.skipped += 1  # torn: it is being written, or its writer was killed
+
+
+def _decode_known(line: bytes, decode: Callable[[bytes], Record]) -> Record | None:
+    """The record without those of its fields that are not what they were; `None` where it is no object.
+
+    A newer version writes one field differently: all that the others say is not lost for that.
+    """
+    try:
+        fields = decode_mended(line, _fields.decode)
+        known = {name: raw for name, raw in fields.items() if _is_known(name, raw, decode)}
+        return decode(msgspec.json.encode(known))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _is_known(name: str, raw: msgspec.Raw, decode: Callable[[bytes], Record]) -> bool:
+    try:
+        decode(msgspec.json.encode({name: raw}))
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def speaks(value: object, *, depth: int = 4) -> bool:
+    """Whether a record holds somebody's words, by the names every format gives them."""
+    if depth and isinstance(value, list):
+        return any(speaks(one, depth=depth - 1) for one in value)
+    if not depth or not isinstance(value, dict):
+        return False
+    said = (value.get(name) for name in _SPEAKING)
+    return any(isinstance(one, str) and one.strip() for one in said) or any(
+        speaks(one, depth=depth - 1) for name, one in value.items() if name in _SPEAKING or name in _HOLDING
+    )
 
 
 def decode_mended(data: bytes, decode: Callable[[bytes], Record]) -> Record:
@@ -66,7 +147,7 @@ def mend_json(data: bytes) -> bytes:
     Programs that cut text by UTF-16 units leave half a pair, those that name undecodable files write each
     byte as one (`\udce9`); the byte becomes `\xe9` as in documents of ours, every other half U+FFFD.
     """
-    return re.sub(_ESCAPE, _mend_escape, data.decode("utf-8", "replace").encode())
+    return _ESCAPE.sub(_mend_escape, data.decode("utf-8", "replace").encode())
 
 
 def _mend_escape(match: re.Match[bytes]) -> bytes:

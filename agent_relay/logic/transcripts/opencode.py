@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from agent_relay.domain.facts import Facts, Tokens
 from agent_relay.logic.transcripts.collect import Collector
 from agent_relay.logic.transcripts.lines import (
+    Counter,
     decode_text,
     get_count,
     get_list,
@@ -22,7 +23,13 @@ TABLES = Tables(
     messages="SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id",
     parts="SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id",
     todos="SELECT content, status FROM todo WHERE session_id = ? ORDER BY position",
-    columns={"native_id": "id", "cwd": "directory", "title": "title", "updated": "time_updated"},
+    columns={
+        "native_id": "id",
+        "cwd": "directory",
+        "title": "title",
+        "updated": "time_updated",
+        "started": "time_created",
+    },
 )
 
 _ABORTED = "MessageAbortedError"
@@ -63,12 +70,14 @@ def read_opencode(source: Source) -> Facts:
     parts = _group_parts(source.parts)
     reverted = _find_revert(session)
     model = cwd = ""
-    skipped = 0
+    counter = Counter()
     for row in source.messages:
         message = _unfold(row)
         number = get_text(message, "id")
+        line = _render_row(row)
+        counter.see(line)
         if not get_text(message, "role"):
-            skipped += 1
+            counter.skip(line)
             continue
         if reverted and number >= reverted:
             break
@@ -87,7 +96,7 @@ def read_opencode(source: Source) -> Facts:
         native_id=get_text(session, "id") or source.native_id,
         cwd=get_text(session, "directory") or cwd or source.cwd,
         model=model,
-        skipped_lines=skipped,
+        counter=counter,
     )
 
 
@@ -99,6 +108,13 @@ def _unfold(row: Mapping[str, object]) -> Mapping[str, object]:
     found = decode_text(data) if isinstance(data, str) else data
     message = row.get("message_id") or row.get("messageID") or ""
     return {**get_map(found), "id": row.get("id") or "", "messageID": message}
+
+
+def _render_row(row: Mapping[str, object]) -> bytes:
+    """The row as it stands, for those who are to make something of one that is not understood."""
+    data = row.get("data", row)
+    text = data if isinstance(data, str) else str(data)
+    return text.encode("utf-8", "replace")
 
 
 def _group_parts(rows: Iterable[Mapping[str, object]]) -> dict[str, list[Mapping[str, object]]]:

@@ -62,7 +62,7 @@ class Tables:
     """The queries that read a session from a database.
 
     Each but `newest` takes the session's id. `columns` names the session row's columns that hold
-    `native_id`, `cwd`, `title` and `updated` (epoch in seconds or milliseconds).
+    `native_id`, `cwd`, `title`, `started` and `updated` (epoch in seconds or milliseconds).
     """
 
     session: str

@@ -13,7 +13,7 @@ _STARTS = tuple(map(compile_late, (r"\n", r"[,;]\s*", r"(?<=[^\s:=]{4}) (?=[^:=]
 def compile_wrappers(*names: str) -> re.Pattern[str]:
     """A pattern for whole elements of the given names, an unclosed one reaching to the end."""
     joined = "|".join(names)
-    return compile_late(rf"<(?P<tag>{joined})(?:\s[^>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
+    return compile_late(rf"<(?P<tag>{joined})(?:\s[^<>]*)?>.*?(?:</(?P=tag)>|\Z)", re.DOTALL)
 
 
 def strip_wrappers(text: str, wrappers: re.Pattern[str]) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime, tzinfo
 
 from agent_relay.domain.watch_event import ContextUsed, Rest, SessionTold, TokensUsed, WindowUsed
+from agent_relay.logic.limit_names import name_rest, name_window
 from agent_relay.logic.metrics.figures import draw_bar, render_count
 from agent_relay.logic.moments import render_moment
 
@@ -73,13 +74,13 @@ def render_context(context: ContextUsed, *, width: int, is_plain: bool) -> str:
 
 
 def render_window(window: WindowUsed, now: datetime, zone: tzinfo, *, width: int, is_plain: bool) -> str:
-    """`five-hour ██ 34 %, resets 21:00`."""
+    """`5 h ██ 34 %, resets 21:00`."""
     bar = draw_gauge(round(window.used_percent), width, is_plain=is_plain)
     try:
         resets = f", resets {render_moment(datetime.fromisoformat(window.resets_at), now, zone)}"
     except ValueError:
         resets = ""
-    return f"{window.name} {bar} {window.used_percent:g} %{resets}"
+    return f"{name_window(window.name, window.minutes)} {bar} {window.used_percent:g} %{resets}"
 
 
 def draw_gauge(percent: int, width: int, *, is_plain: bool) -> str:
@@ -94,7 +95,7 @@ def render_unknown_rests(why: str) -> str:
 
 
 def render_rest(rest: Rest, now: datetime, zone: tzinfo) -> str:
-    """`claude rests (account) until 21:00`."""
+    """`claude rests until 21:00 (usage limit)`."""
     try:
         until = (
             render_moment(datetime.fromisoformat(rest.until), now, zone)
@@ -103,7 +104,7 @@ def render_rest(rest: Rest, now: datetime, zone: tzinfo) -> str:
         )
     except ValueError:
         until = rest.until
-    return f"{rest.agent} rests ({rest.scope}) until {until}"
+    return f"{rest.agent} rests until {until} ({name_rest(rest.scope, rest.model)})"
 
 
 def get_mark(status: str, *, is_plain: bool) -> str:

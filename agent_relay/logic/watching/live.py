@@ -63,6 +63,7 @@ def render_live(live: Live) -> dict[str, object]:
         "model": live.model,
         "context": [live.context.used, live.context.room] if live.context is not None else None,
         "windows": [[one.name, one.used_percent, one.resets_at] for one in live.windows[:_MOST_WINDOWS]],
+        "window_minutes": [one.minutes for one in live.windows[:_MOST_WINDOWS]],
     }
 
 
@@ -86,15 +87,22 @@ def _parse(value: object) -> Live:
         trouble=_text(found["trouble"]),
         model=_text(found["model"]),
         context=None if context is None else build_context(*(_whole(one) for one in _pair(context))),
-        windows=tuple(_parse_window(one) for one in _list(found["windows"])[:_MOST_WINDOWS]),
+        windows=_parse_windows(found["windows"], found.get("window_minutes", [])),
     )
 
 
-def _parse_window(value: object) -> WindowUsed:
+def _parse_windows(value: object, minutes: object) -> tuple[WindowUsed, ...]:
+    """The windows; their lengths, which daemons of before did not tell, stand in a list of their own."""
+    rows, lengths = _list(value)[:_MOST_WINDOWS], [_whole(one) for one in _list(minutes)]
+    lengths += [0] * (len(rows) - len(lengths))
+    return tuple(_parse_window(row, length) for row, length in zip(rows, lengths, strict=False))
+
+
+def _parse_window(value: object, minutes: int) -> WindowUsed:
     name, used, resets_at = _list(value)
     if not isinstance(used, (int, float)):
         raise TypeError("no number")
-    return WindowUsed(name=_text(name), used_percent=float(used), resets_at=_text(resets_at))
+    return WindowUsed(name=_text(name), minutes=minutes, used_percent=float(used), resets_at=_text(resets_at))
 
 
 def _pair(value: object) -> tuple[object, object]:

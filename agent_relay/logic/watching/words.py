@@ -32,7 +32,9 @@ from agent_relay.domain.event import (
     TurnBegun,
     TurnEnded,
 )
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import BY_HAND, Session
+from agent_relay.logic.end_names import name_end, name_step
+from agent_relay.logic.limit_names import name_scope
 from agent_relay.logic.moments import render_moment
 
 
@@ -84,7 +86,7 @@ def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an 
         case LegAnswered():
             return f"{agent} answers again"
         case LegEnded(_, how, status):
-            return f"{agent} {how}{f' with status {status}' if status >= 0 else ''}"
+            return f"{agent} {name_end(how)}{f' with status {status}' if status >= 0 else ''}"
         case ContextNoted(_, used, room):
             filled = f"{100 * used // room} % full" if room > 0 else f"{used:,} tokens long"
             return f"the context of {agent} is {filled}"
@@ -103,9 +105,24 @@ def _render_signal(event: Event, zone: tzinfo) -> str:
     until = _render_until(body.until, event.at, zone)
     ends = f", resets {until}" if until else ""
     # Told apart from what acts: a screen may show anything.
-    kind = body.kind.replace("-", " ")
-    scope = "" if body.scope in {"warning", ""} else f" ({body.scope})"
-    return f"{body.agent}: {kind}{scope}{ends}{'' if body.decides else ', not acted on'}"
+    return f"{_name_signal(body)}{ends}{'' if body.decides else ', not acted on'}"
+
+
+def _name_signal(body: SignalSeen) -> str:
+    limit = f"the limit of {body.model}" if body.scope == "model" and body.model else name_scope(body.scope)
+    match body.kind:
+        case "limit":
+            return f"{body.agent} hit {limit}" if body.decides else f"{body.agent} seems to have hit {limit}"
+        case "silent-limit":
+            return f"{body.agent} hit {limit} and keeps trying"
+        case "near-limit":
+            return f"{body.agent} is near a limit"
+        case "retry":
+            return f"{body.agent} tries again by itself"
+        case _ if body.scope == "auth":
+            return f"{body.agent} is signed out or its key is refused"
+        case _:
+            return f"{body.agent} got an error from its provider"
 
 
 def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - one arm an event
@@ -113,8 +130,8 @@ def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - o
         case HandoffBegun() as body:
             reason = body.reason.replace("_", " ")
             return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}"
-        case PacketPublished(text_path=path):
-            return f"its packet is published: {path}"
+        case PacketPublished(text_path=path, lacks=lacks):
+            return f"its packet is published: {path}{f' ({lacks})' if lacks else ''}"
         case PacketSaved(target=target, text_path=path):
             return f"a packet for {target} is saved: {path}"
         case PacketDelivered():
@@ -122,7 +139,7 @@ def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - o
         case HandoffConfirmed():
             return f"handoff done: {session.agent} works on it"
         case HandoffFailed(_, step, why):
-            return f"handoff failed after {step}: {why}"
+            return f"handoff failed {name_step(step)}: {why}"
         case HandoffCancelled():
             return "handoff cancelled"
         case HandoffRetried():
@@ -143,9 +160,9 @@ def _render_session(session: Session, event: Event, zone: tzinfo) -> str:  # noq
         case SessionWoke():
             return "session goes on"
         case ReturnOffered(agent):
-            return f"{agent} can be had again"
+            return f"{agent} is available again"
         case SessionStopping(why):
-            return f"session is stopped{f': {why}' if why else ''}"
+            return f"session is {why}" if why == BY_HAND else f"session is stopped{f': {why}' if why else ''}"
         case SessionEnded(why):
             return f"session ended{f': {why}' if why else ''}"
         case TurnBegun(agent):
