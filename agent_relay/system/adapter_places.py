@@ -30,7 +30,7 @@ def list_folders(place: str) -> list[str]:
             return sorted(
                 entry.name
                 for entry in entries
-                if entry.is_dir() and not entry.name.startswith((".", "_")) and _has_files(entry.path)
+                if not entry.name.startswith((".", "_")) and _is_folder(entry) and _has_files(entry.path)
             )
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -38,7 +38,21 @@ def list_folders(place: str) -> list[str]:
         raise ConfigurationError(f"cannot list the adapters in {place}: {error.strerror}") from error
 
 
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it may be an adapter: a link that cannot be followed is the business of whoever reads it."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return True
+
+
 def _has_files(folder: str) -> bool:
-    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error."""
-    with os.scandir(folder) as entries:
-        return any(not entry.name.startswith(".") for entry in entries)
+    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error.
+
+    A folder that may not be listed is the business of whoever reads its adapter.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return any(not entry.name.startswith(".") for entry in entries)
+    except OSError:
+        return True

@@ -10,11 +10,10 @@ from typing import Literal
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.ids import AgentName
-from agent_relay.system.adapter_places import ADAPTER_FILE, list_folders, project_adapters, user_adapters
+from agent_relay.system.adapter_places import ADAPTER_FILE, project_adapters
 from agent_relay.system.documents import parse_document, read_toml
-from agent_relay.system.folders import Folders
 from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.trust import find_trusted
+from agent_relay.system.search_path import keep_absolute
 
 __all__ = [
     "SCRIPTED",
@@ -24,7 +23,6 @@ __all__ = [
     "is_signed_in",
     "list_default_roster",
     "load_adapter",
-    "load_adapters",
     "project_adapters",
 ]
 
@@ -48,27 +46,6 @@ class LoadedAdapter:
     origin: Origin
 
 
-def load_adapters(folders: Folders, *, root: str = "") -> dict[AgentName, LoadedAdapter]:
-    """Every adapter by its agent's name, sorted; a later place replaces an earlier one whole.
-
-    The places: built-in, the user's config folder, and `<root>/.agent-relay/adapters/` where the user
-    trusted exactly what stands there. Raises ConfigurationError naming file and key.
-    """
-    places: list[tuple[Origin, str]] = [
-        ("built-in", find_builtin_folder()),
-        ("user", user_adapters(folders.config)),
-    ]
-    if root:
-        trusted = find_trusted(project_adapters(root), state=folders.state)
-        if trusted:
-            places.append(("project", trusted))
-    found: dict[AgentName, LoadedAdapter] = {}
-    for origin, place in places:
-        for name in list_folders(place):
-            found[AgentName(name)] = load_adapter(os.path.join(place, name), origin=origin)
-    return dict(sorted(found.items()))
-
-
 def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
     """The adapter in one folder, whose name is the agent's. Raises ConfigurationError."""
     path = os.path.join(folder, ADAPTER_FILE)
@@ -90,12 +67,12 @@ def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | Non
     """The absolute path of the agent's program, `None` where it is not installed.
 
     A program written `./name` or `../other/name` is found from the adapter's own folder; any other is
-    looked up on `PATH`.
+    looked up in the absolute folders of `PATH`.
     """
     program = loaded.adapter.launch.program
     if program.startswith(("./", "../")):
         program = os.path.normpath(os.path.join(loaded.folder, program))
-    found = shutil.which(program, path=environ.get("PATH", os.defpath))
+    found = shutil.which(program, path=keep_absolute(environ.get("PATH", os.defpath)))
     return os.path.abspath(found) if found else None
 
 

@@ -2,17 +2,17 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.tree import render_path
 from agent_relay.logic.race.changes import Change, Kind
-from agent_relay.system.files import cannot_write
+from agent_relay.system.file_changes import FileChange, change_files, describe_file, undo_changes
 from agent_relay.system.race_git import (
     Store,
     own_index,
     read_changes,
-    read_line,
     render_failure,
     run_git,
     try_git,
@@ -23,21 +23,28 @@ from agent_relay.system.removing import remove_tree
 _CONFLICT = 1
 _TOLD = 5
 _BATCH = 200
+_MADE = "made"
+_RECORD = "applying.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be written: `result` is the tree, in git's sense, that the user's shall look like."""
+    """What is to be written: `result` is the tree, in git's sense, that the user's shall look like.
+
+    `before` says of the path of each of `changes` what stood there, as `describe_file` tells it.
+    """
 
     result: str
     changes: tuple[Change, ...]
+    before: tuple[str, ...]
 
 
 def plan_apply(root: str, store: Store, *, base: str, result: str) -> Plan:
     """What makes of the tree `root`, as it is now, one that has `result`'s changes since `base` as well.
 
     A three-way merge without a working tree. Raises RelayError, naming the paths, where both sides changed
-    the same lines or something that git does not know of is in the way. Nothing is changed.
+    the same lines, something that git does not know of is in the way, or somebody writes just now. Nothing is
+    changed.
     """
     now = write_snapshot(root, store, parent=base)
     merged = _merge(root, store, now, result)
@@ -52,16 +59,23 @@ def plan_apply(root: str, store: Store, *, base: str, result: str) -> Plan:
             f"files that git ignores are in the way: {_render(blocked)}",
             hint="Move them away, then try again.",
         )
-    return Plan(merged, changes)
+    try:
+        before = tuple(describe_file(root, change.path) for change in changes)
+    except OSError as error:
+        raise RelayError(f"cannot read {error.filename or root}: {error.strerror}") from error
+    _check_unchanged(root, store, now, base, {change.path for change in changes})
+    return Plan(merged, changes, before)
 
 
-def apply_plan(root: str, store: Store, plan: Plan, *, staging: str) -> None:
+def apply_plan(root: str, store: Store, plan: Plan, *, folder: str) -> None:
     """The working tree has the plan's contents; the user's index is as it was.
 
-    Everything is written into `staging`, on the same disk, before the first file changes place. Raises
-    RelayError; where that was while staging, nothing has changed. May be repeated after a crash.
+    `folder` is a private one of the race's own: there the new files are made before any is written beside
+    its target, and there stands what an interrupted call has done, for `undo_apply`. Raises RelayError; then
+    nothing has changed. May be repeated after a crash.
     """
-    remove_tree(staging)
+    made = os.path.join(folder, _MADE)
+    remove_tree(made)
     written = [change.path for change in plan.changes if change.kind is not Kind.DELETED]
     try:
         with own_index(store) as variables:
@@ -69,19 +83,34 @@ def apply_plan(root: str, store: Store, plan: Plan, *, staging: str) -> None:
             for start in range(0, len(written), _BATCH):
                 batch = written[start : start + _BATCH]
                 run_git(
-                    root, "checkout-index", "--force", "--quiet", f"--prefix={staging}/", "--", *batch,
+                    root, "checkout-index", "--force", "--quiet", f"--prefix={made}/", "--", *batch,
                     environ=variables,
                 )  # fmt: skip
-        _move(root, staging, plan)
-    except OSError as error:
-        raise cannot_write(error.filename or root, error) from error
+        change_files(root, list(_list_file_changes(plan, made)), record=os.path.join(folder, _RECORD))
     finally:
-        remove_tree(staging)
+        remove_tree(made)
 
 
-def find_staging(root: str, name: str) -> str:
-    """A folder for `apply_plan`: within the repository's own, where no tool looks, on the tree's disk."""
-    return os.path.join(read_line(root, "rev-parse", "--absolute-git-dir"), name)
+def undo_apply(folder: str) -> None:
+    """What a killed `apply_plan` with that `folder` did is undone, if anything. Raises RelayError."""
+    undo_changes(os.path.join(folder, _RECORD))
+
+
+def _list_file_changes(plan: Plan, made: str) -> Iterator[FileChange]:
+    for change, before in zip(plan.changes, plan.before, strict=True):
+        source = "" if change.kind is Kind.DELETED else os.path.join(made, change.path)
+        yield FileChange(change.path, source, before, change.executable)
+
+
+def _check_unchanged(root: str, store: Store, now: str, base: str, paths: set[str]) -> None:
+    """Raises RelayError where one of `paths` is not as commit `now` has it.
+
+    What was looked at between two equal snapshots is what both have.
+    """
+    again = write_snapshot(root, store, parent=base)
+    changed = [change.path for change in read_changes(root, store, now, again) if change.path in paths]
+    if changed:
+        raise RelayError(f"these were changed just now: {_render(changed)}", hint="Try again.")
 
 
 def _merge(root: str, store: Store, now: str, result: str) -> str:
@@ -122,10 +151,11 @@ def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
 
 
 def _is_emptied(root: str, path: str, removed: set[str]) -> bool:
+    """Whether the folder holds nothing but what is removed, and folders."""
     return all(
         os.path.relpath(os.path.join(folder, name), root) in removed
-        for folder, _, names in os.walk(os.path.join(root, path))
-        for name in names
+        for folder, folders, names in os.walk(os.path.join(root, path))
+        for name in (*names, *(one for one in folders if os.path.islink(os.path.join(folder, one))))
     )
 
 
@@ -134,35 +164,6 @@ def _lstat(path: str) -> os.stat_result | None:
         return os.lstat(path)
     except OSError:
         return None
-
-
-def _move(root: str, staging: str, plan: Plan) -> None:
-    """Deletions first: a file may stand where a folder comes, and the other way round. Raises OSError."""
-    for change in plan.changes:
-        if change.kind is Kind.DELETED:
-            _delete(root, change.path)
-    for change in plan.changes:
-        if change.kind is not Kind.DELETED:
-            target = os.path.join(root, change.path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            if os.path.isdir(target) and not os.path.islink(target):
-                remove_tree(target)
-            os.replace(os.path.join(staging, change.path), target)
-
-
-def _delete(root: str, path: str) -> None:
-    """The file is gone, and folders that are empty without it."""
-    try:
-        os.unlink(os.path.join(root, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    above = os.path.dirname(path)
-    while above:
-        try:
-            os.rmdir(os.path.join(root, above))
-        except OSError:
-            return
-        above = os.path.dirname(above)
 
 
 def _render(paths: list[str]) -> str:

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.tree import render_path
-from agent_relay.system.files import cannot_write
+from agent_relay.system.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.race_git import copy_index, read_line, run_git, try_git
+from agent_relay.system.regular_files import open_stream
 from agent_relay.system.removing import remove_tree
 
 _INDEX, _FILES, _LIST = "index", "files", "list"
 _SUBMODULE = b"160000"
 _UNMERGED = b"U"
 _OWN = b".agent-relay/"
+_MOST_BYTES = 4 << 30
+"""No larger file is carried along: a sparse one would fill the disk."""
 _TOLD = 5
 _STATES = (
     ("rebase-merge", "rebase"),
@@ -74,10 +77,9 @@ def unpack_changes(folder: str, tree: str) -> None:
     packed = os.path.join(folder, _INDEX)
     try:
         if os.path.exists(packed):
-            shutil.copyfile(packed, index)
+            write_atomic(index, read_bounded(packed, limit_bytes=_MOST_BYTES), durable=False)
             run_git(tree, "checkout-index", "--all", "--force", "--index", "--quiet")
-        with open(os.path.join(folder, _LIST), "rb") as file:
-            entries = file.read().split(b"\0")[:-1]
+        entries = read_bounded(os.path.join(folder, _LIST), limit_bytes=_MOST_BYTES).split(b"\0")[:-1]
         files = os.fsencode(os.path.join(folder, _FILES))
         for number, path in enumerate(entries):
             _put(os.path.join(files, b"%d" % number), os.path.join(os.fsencode(tree), path))
@@ -141,7 +143,8 @@ def _copy_all(root: bytes, paths: list[bytes], folder: str) -> tuple[int, list[b
             if stat.S_ISLNK(mode) or not mode or stat.S_ISDIR(mode):
                 readable = True
             else:
-                readable = stat.S_ISREG(mode) and os.access(source, os.R_OK)
+                is_small = os.lstat(source).st_size <= _MOST_BYTES
+                readable = stat.S_ISREG(mode) and is_small and os.access(source, os.R_OK)
         except OSError:
             readable = False
         if not readable:
@@ -170,7 +173,12 @@ def _put(source: bytes, target: bytes) -> None:
     if not os.path.lexists(source) or (os.path.isdir(source) and not os.path.islink(source)):
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    shutil.copy2(source, target, follow_symlinks=False)
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+    else:
+        with open_stream(source, follow=False) as taken, open(target, "xb") as given:
+            shutil.copyfileobj(taken, given)
+    shutil.copystat(source, target, follow_symlinks=False)
 
 
 def _render_paths(what: str, paths: list[bytes]) -> list[str]:

@@ -1,11 +1,17 @@
-"""The time, asked for in one place so that tests can set it."""
+"""The time, asked for in one place so that tests can set it, and whether its clock was set meanwhile."""
 
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from agent_relay.domain.ulid import build_ulid
+from agent_relay.logic.elapsed import Jump
+
+_TOLERANCE = timedelta(seconds=1)
+"""Two clocks are not read at once, and time servers make one run a little faster or slower."""
+_MOST_READS = 5
+_AT_ONCE_S = 0.01
 
 
 class Clock(Protocol):
@@ -16,7 +22,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never runs backwards."""
+        """Seconds since some fixed point; never runs backwards, and not while the machine sleeps."""
         ...
 
 
@@ -30,8 +36,41 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since some fixed point; never runs backwards."""
+        """Seconds since some fixed point; never runs backwards, and not while the machine sleeps."""
         return time.monotonic()
+
+
+class JumpingClock:
+    """A wall clock that is watched: it tells when it moved otherwise than time passed.
+
+    Elapsed time is what the machine was awake for. An agent that was not running did not wait either, and a
+    person who sets a clock makes nothing older: whatever counts from a moment moves it by each jump.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._wall, self._steady_s = _read_both(clock)
+        self._read_s = self._steady_s
+
+    def read(self) -> tuple[datetime, Jump | None]:
+        """The moment (aware, in UTC), and how the clock jumped since it was last read; mostly it did not."""
+        now, steady_s = _read_both(self._clock)
+        by = now - self._wall - timedelta(seconds=steady_s - self._steady_s)
+        since = now - timedelta(seconds=steady_s - self._read_s)
+        self._read_s = steady_s
+        if abs(by) < _TOLERANCE:
+            return now, None
+        self._wall, self._steady_s = now, steady_s
+        return now, Jump(by, since)
+
+
+def _read_both(clock: Clock) -> tuple[datetime, float]:
+    """Both clocks at one moment; a busy machine may do something else between the two."""
+    for _ in range(_MOST_READS):
+        before_s, now, steady_s = clock.monotonic(), clock.now(), clock.monotonic()
+        if steady_s - before_s < _AT_ONCE_S:
+            break
+    return now, steady_s
 
 
 def create_ulid(clock: Clock) -> str:

@@ -4,15 +4,15 @@ import contextlib
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Iterator
 
 from agent_relay.domain.config import ProjectConfig, UserConfig
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.documents import parse_document, read_toml
+from agent_relay.system.documents import parse_document, parse_toml, read_text, read_toml
 from agent_relay.system.files import write_atomic
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import lock_folder
+from agent_relay.system.pattern_cost import refuse_slow
 
 FILE_NAME = "config.toml"
 _PAGES = {
@@ -20,12 +20,16 @@ _PAGES = {
     "redaction": "packet-format",
 }  # fmt: skip
 """Which page of the documentation tells of a table; of all others that of the file does."""
+_AGENT_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
 def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
-    """The user's wishes. Raises ConfigurationError naming `path` and key."""
-    return parse_document(tables, UserConfig, path, _find_page)
+    """The user's wishes. Raises ConfigurationError naming `path` and key, and a pattern that is slow."""
+    config = parse_document(tables, UserConfig, path, _find_page)
+    for pattern in config.redaction.allow_patterns:
+        refuse_slow(pattern, f"{path}: redaction.allow_patterns", hint="Shorten it, or name texts in: allow")
+    return config
 
 
 def read_user_config(folder: str) -> UserConfig:
@@ -67,15 +71,36 @@ def editing(folder: str) -> Iterator[str]:
         raise ConfigurationError(f"cannot edit {path}: {error.strerror}") from error
 
 
-def write_config(path: str, text: str) -> None:
+def write_config(path: str, text: str, *, before: str) -> None:
     """The user's configuration is `text`: a file at `path`, or the one that a link there leads to.
 
-    Whoever keeps it elsewhere (in a repository of such files, say) goes on having it there, with its mode.
-    Raises ConfigurationError for a link that leads to no file, RelayError where it cannot be written.
+    Whoever keeps it elsewhere (in a repository of such files, say) goes on having it there; its mode is kept.
+    Raises ConfigurationError for a link that leads to no file, and where it does not hold `before` any more,
+    which the change was made of; RelayError where it cannot be written.
     """
-    if not os.path.islink(path):
+    if not os.path.lexists(path):
+        if before:
+            raise _tell_changed(path)
         write_atomic(path, text.encode())
         return
+    target, mode = _find_target(path)
+    if read_text(target) != before:
+        raise _tell_changed(path)
+    write_atomic(target, text.encode(), mode=mode)
+
+
+def read_edited(path: str) -> str:
+    """The user's configuration before it is changed, empty where there is none. Raises ConfigurationError."""
+    if os.path.islink(path) and os.path.exists(path):
+        _find_target(path)
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+
+
+def _find_target(path: str) -> tuple[str, int]:
+    """The file that the link at `path` leads to, and its mode. Raises ConfigurationError for none."""
     try:
         target = os.path.realpath(path, strict=True)
         found = os.stat(target)
@@ -86,7 +111,13 @@ def write_config(path: str, text: str) -> None:
         ) from error
     if not stat.S_ISREG(found.st_mode):
         raise ConfigurationError(f"cannot edit {path}: it is a link to {target}, which is no file")
-    write_atomic(target, text.encode(), mode=stat.S_IMODE(found.st_mode))
+    return target, stat.S_IMODE(found.st_mode)
+
+
+def _tell_changed(path: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot edit {path}: it was changed just now", hint="Nothing was written. Try again."
+    )
 
 
 def create_config(folder: str, text: str) -> bool:
@@ -105,32 +136,26 @@ def write_order(folder: str, order: tuple[str, ...]) -> None:
     """
     line = f"order = [{', '.join(_quote(name) for name in order)}]"
     with editing(folder) as path:
-        try:
-            with open(path, encoding="utf-8") as stream:
-                before = stream.read()
-        except FileNotFoundError:
-            before = ""
-        except (OSError, UnicodeDecodeError):
-            raise ConfigurationError(f"cannot read {path}") from None
-        wanted = {**(read_toml(path) if before else {}), "order": list(order)}
+        before = read_edited(path)
+        wanted = {**parse_toml(before, path), "order": list(order)}
         after, found = _ORDER.subn(lambda _: line, before, count=1)
         if not found:
             after = f"{line}\n{before}"
         if _parse(after) != wanted:
             raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
         parse_user_config(wanted, path)
-        write_config(path, after)
+        write_config(path, after, before=before)
 
 
 def _parse(text: str) -> dict[str, object] | None:
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        return parse_toml(text, FILE_NAME)
+    except ConfigurationError:
         return None
 
 
 def _quote(name: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+    if not _AGENT_NAME.fullmatch(name):
         raise ConfigurationError(f"{name!r} is no agent's name")
     return f'"{name}"'
 

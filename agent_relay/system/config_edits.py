@@ -2,10 +2,10 @@
 
 import json
 import re
-import tomllib
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config import editing, parse_user_config, write_config
+from agent_relay.system.config import editing, parse_user_config, read_edited, write_config
+from agent_relay.system.documents import parse_toml
 
 _HEADER = re.compile(r"^[ \t]*\[")
 _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
@@ -17,20 +17,20 @@ def write_model(folder: str, agent: str, model: str) -> None:
     Raises ConfigurationError where the file cannot be understood or edited safely.
     """
     with editing(folder) as path:
-        before = _read(path)
-        known = _parse(before, path)
+        before = read_edited(path)
+        known = parse_toml(before, path)
         wanted = _want(known, agent, model)
         if not model and f"[agents.{agent}]" not in before:
             return
         line = f"model = {json.dumps(model)}" if model else ""
         after = _replace(before, f"[agents.{agent}]", line)
-        if _parse(after, path) != wanted:
+        if parse_toml(after, path) != wanted:
             what = (
                 f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
             )
             raise ConfigurationError(f"cannot edit {path} safely", hint=what)
         parse_user_config(wanted, path)
-        write_config(path, after)
+        write_config(path, after, before=before)
 
 
 def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:
@@ -51,20 +51,3 @@ def _replace(text: str, header: str, line: str) -> str:
     end = next((n for n in range(at + 1, len(lines)) if _HEADER.match(lines[n])), len(lines))
     kept = [one for one in lines[at + 1 : end] if not _MODEL.match(one)]
     return "\n".join([*lines[: at + 1], *([line] if line else []), *kept, *lines[end:], ""])
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as stream:
-            return stream.read()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError):
-        raise ConfigurationError(f"cannot read {path}") from None
-
-
-def _parse(text: str, path: str) -> dict[str, object]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is no TOML: {error}") from None

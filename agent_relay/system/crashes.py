@@ -5,15 +5,13 @@ import os
 import platform
 import sys
 from datetime import datetime
-from types import TracebackType
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.system.crash_lines import render_error
 from agent_relay.system.files import write_atomic
 from agent_relay.system.folders import ensure_private
 
 _KEPT = 20
-_CHAIN_LIMIT = 8
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def write_crash(folder: str, error: BaseException, *, at: datetime, version: str, doing: str) -> str:
@@ -42,36 +40,7 @@ def render_crash(error: BaseException, *, at: datetime, version: str, doing: str
         f"doing {doing}",
         "",
     ]
-    current: BaseException | None = error
-    for _ in range(_CHAIN_LIMIT):
-        if current is None:
-            break
-        lines.append(type(current).__name__)
-        lines.extend(_render_frames(current.__traceback__))
-        following = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
-        if following is not None:
-            lines.append("caused by")
-        current = following
-    return "\n".join(lines) + "\n"
-
-
-def _render_frames(trace: TracebackType | None) -> list[str]:
-    lines: list[str] = []
-    foreign = 0
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if os.path.abspath(code.co_filename).startswith(_PACKAGE + os.sep):
-            if foreign:
-                lines.append(f"  ({foreign} lines of other code)")
-                foreign = 0
-            place = os.path.relpath(os.path.abspath(code.co_filename), os.path.dirname(_PACKAGE))
-            lines.append(f"  {place}:{trace.tb_lineno} in {code.co_name}")
-        else:
-            foreign += 1
-        trace = trace.tb_next
-    if foreign:
-        lines.append(f"  ({foreign} lines of other code)")
-    return lines
+    return "\n".join([*lines, *render_error(error)]) + "\n"
 
 
 def _remove_old(folder: str) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.system.regular_files import check_regular, open_stream
 
 _TRIES = 5
 _PAUSE_S = 0.1
@@ -34,8 +35,10 @@ def copy_database(path: str, copy: str, *, copy_file: Callable[[str, str], objec
         now_ns, before = time.time_ns(), _look_at(path)
         if any(0 <= now_ns - mark[_WRITTEN] < _COARSE_NS for mark in before[:2] if mark):
             continue
+        check_regular(path)
         copy_file(path, copy)
         for ending in ("-journal", "-wal"):
+            check_regular(path + ending, may_miss=True)
             _copy_beside(path + ending, copy + ending, copy_file)
         if before == _look_at(path):
             return
@@ -54,7 +57,7 @@ def _copy_beside(path: str, copy: str, copy_file: Callable[[str, str], object]) 
 def _look_at(path: str) -> _State:
     """What changes with everything that would tear a copy."""
     log = b""
-    with contextlib.suppress(FileNotFoundError), open(f"{path}-wal", "rb") as file:
+    with contextlib.suppress(FileNotFoundError), open_stream(f"{path}-wal") as file:
         log = file.read(_LOG_HEADER_BYTES)
     return _mark(path), _mark(f"{path}-journal"), log
 

@@ -19,14 +19,33 @@ def read_toml(path: str) -> dict[str, object]:
 
     Raises FileNotFoundError where there is none, ConfigurationError where it is no TOML in UTF-8.
     """
+    return parse_toml(read_text(path), path)
+
+
+def read_text(path: str) -> str:
+    """What somebody wrote there. Raises FileNotFoundError, ConfigurationError where it is no UTF-8 text."""
     try:
-        return tomllib.loads(read_bounded(path, limit_bytes=LIMIT_BYTES).decode())
+        return read_bounded(path, limit_bytes=LIMIT_BYTES).decode()
     except UnicodeDecodeError:
         raise ConfigurationError(f"{path} is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is not TOML: {error}") from None
     except RelayError as error:
         raise ConfigurationError(error.sentence, hint=error.hint) from error
+
+
+def parse_toml(text: str, path: str) -> dict[str, object]:
+    """The tables of `text`, which stands in `path`. Raises ConfigurationError where it is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = "How TOML is written: https://toml.io"
+        raise ConfigurationError(f"{path} is not TOML: {error}", hint=hint) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigurationError(f"{path} cannot be read: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(
+            f"{path} cannot be read: its lists or tables stand too deep within one another",
+            hint="Write it with fewer of them.",
+        ) from None
 
 
 def _find_page(_table: str) -> str:
@@ -46,5 +65,7 @@ def parse_document(
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the file as a whole"
         message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            message = "there is no setting of this name"
         hint = f"See docs/{find_page(key.partition('.')[0])}.md."
         raise ConfigurationError(f"{path}: {key}: {message}", hint=hint) from None

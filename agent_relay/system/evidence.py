@@ -1,6 +1,5 @@
 """Structured evidence a finished leg left behind, from a file or a folder of its records, in one timeline."""
 
-import gzip
 import json
 import os
 import sqlite3
@@ -8,10 +7,11 @@ import urllib.parse
 import zlib
 from collections.abc import Iterator
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.signal import Record, Source
 from agent_relay.logic.framing import Framing, build_framer
 from agent_relay.logic.record_time import find_record_time
+from agent_relay.system.regular_files import check_database, open_stream, unzip
 
 _MOST_BYTES = 256 << 20
 _HEAD = 65_536
@@ -30,7 +30,7 @@ def read_evidence(path: str) -> tuple[Record, ...]:
     """
     if not os.path.exists(path):
         raise WrongUseError(
-            f"There is no transcript at {path}.", hint="Name a native transcript or its folder."
+            f"there is no transcript at {path}", hint="Name a native transcript or its folder."
         )
     return tuple(record for name in _list_files(path) for record in _read_file(name))
 
@@ -47,11 +47,11 @@ def _list_files(path: str) -> Iterator[str]:
 
 def _read_file(path: str) -> Iterator[Record]:
     try:
-        with open(path, "rb") as file:
+        with open_stream(path) as file:
             data = file.read(_MOST_BYTES)
         if path.endswith(".gz"):
-            data, path = gzip.decompress(data), path[:-3]
-    except (OSError, EOFError, zlib.error):
+            data, path = unzip(data, limit_bytes=_MOST_BYTES), path[:-3]
+    except (OSError, EOFError, zlib.error, UntrustedDataError):
         return
     if data.startswith(_SQLITE):
         yield from _read_database(path)
@@ -99,7 +99,7 @@ def _read_document(data: bytes, path: str) -> Iterator[Record]:
     """Messages of an exported or dumped session; other documents hold no records."""
     try:
         document = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if not isinstance(document, dict):
         return
@@ -122,8 +122,9 @@ def _read_database(path: str) -> Iterator[Record]:
     where = os.path.basename(path)
     address = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode=ro&immutable=1"
     try:
+        check_database(path)
         connection = sqlite3.connect(address, uri=True)
-    except sqlite3.Error:
+    except (OSError, UntrustedDataError, sqlite3.Error):
         return
     try:
         for table, query in _ROWS.items():
@@ -138,7 +139,7 @@ def _read_database(path: str) -> Iterator[Record]:
 def _read_row(data: object, updated: object, where: str) -> Iterator[Record]:
     try:
         value = json.loads(data) if isinstance(data, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(value, dict):
         yield Record(Source.TRANSCRIPT, value, find_record_time({"at": updated}), where)

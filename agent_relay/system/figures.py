@@ -13,11 +13,13 @@ from agent_relay.domain.watch_event import PlanStep, TokensUsed
 from agent_relay.logic.metrics.rates import Bill
 from agent_relay.logic.metrics.rows import Question, sum_rows
 from agent_relay.logic.watching.view import Figures
-from agent_relay.system.adapters import LoadedAdapter, load_adapters
+from agent_relay.system.adapter_catalog import load_adapters
+from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.folders import Folders
 from agent_relay.system.metrics import Wanted, gather_metrics
-from agent_relay.system.native_sessions import find_transcript
+from agent_relay.system.native_sessions import Owner, find_transcript
 from agent_relay.system.prices import PriceList
+from agent_relay.system.processes import is_alive
 from agent_relay.system.transcripts import read_facts
 
 
@@ -67,7 +69,9 @@ class FiguresReader:
         for session, leg in legs:
             loaded = adapters[session.root].get(leg.agent)
             spec = loaded.adapter.transcript if loaded is not None else None
-            is_lost = not leg.native_id and (leg.is_over or nameless[leg.agent, session.cwd] > 1)
+            is_lost = not leg.native_id and (
+                leg.is_over or not leg.was_busy or nameless[leg.agent, session.cwd] > 1
+            )
             if spec is None or is_lost:
                 continue
             native = self._find_native(session, leg, spec)
@@ -86,6 +90,7 @@ class FiguresReader:
                 since=None if leg.native_id else leg.starting_at,
                 home=self._environ.get("HOME", ""),
                 environ=self._environ,
+                owner=Owner(leg.child_pid if is_alive(leg.child_pid, leg.child_born) else 0),
             )
         except (RelayError, OSError):
             return None

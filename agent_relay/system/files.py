@@ -7,6 +7,7 @@ import stat
 import time
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.system.regular_files import check_found, open_regular
 
 _CREATE = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # Others hold the lock for one write; longer means that somebody is stopped.
@@ -33,6 +34,8 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = T
         handle = os.open(temporary, _CREATE | os.O_WRONLY | os.O_EXCL, mode)
         made = True
         try:
+            if mode & 0o077:
+                os.fchmod(handle, mode)  # The umask has taken from it what others may do.
             write_all(handle, data)
             if durable:
                 os.fsync(handle)
@@ -47,6 +50,32 @@ def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = T
     finally:
         if made:
             os.unlink(temporary)
+
+
+def write_output(path: str, data: bytes) -> None:
+    """The file `path`, which the user has named for our output, holds `data`.
+
+    As `write_atomic`, but a link is followed, a file that is there keeps its mode, and a pipe or a device is
+    written into: whoever names `/dev/stdout` does not want a file in its place. Raises RelayError.
+    """
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return write_atomic(os.path.realpath(path), data)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if stat.S_ISREG(found.st_mode):
+        return write_atomic(os.path.realpath(path), data, mode=stat.S_IMODE(found.st_mode))
+    try:
+        # A pipe that nobody reads would make us wait for ever.
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            os.set_blocking(handle, True)
+            write_all(handle, data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_write(path, error) from error
 
 
 def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> None:
@@ -72,15 +101,16 @@ def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
     """A descriptor to append to and read `path`, which nobody else appends to before it is closed.
 
     The file is made where it is missing; one that was replaced while it was waited for is opened anew. Raises
-    OSError.
+    OSError, UntrustedDataError where something else than a file stands there.
     """
     while True:
         handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
         try:
+            check_found(os.fstat(handle), path)
             wait_for_flock(handle, wait_s)
             if os.fstat(handle).st_nlink:
                 return handle
-        except OSError:
+        except (OSError, UntrustedDataError):
             os.close(handle)
             raise
         os.close(handle)
@@ -111,7 +141,7 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
     file (a FIFO would make the reader wait for ever), RelayError where it cannot be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = open_regular(path)
         try:
             return read_handle(handle, path, limit_bytes=limit_bytes)
         finally:
@@ -124,11 +154,11 @@ def read_bounded(path: str, *, limit_bytes: int) -> bytes:
 
 def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> bytes:
     """As `read_bounded`, of a descriptor, from `begin` on; `path` is for messages. Raises OSError too."""
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        raise UntrustedDataError(f"{path} is not a regular file")
+    found = os.fstat(handle)
+    check_found(found, path)
     parts: list[bytes] = []
     offset = begin
-    while offset <= limit_bytes:
+    while offset <= limit_bytes and found.st_size <= limit_bytes:
         part = os.pread(handle, min(1 << 20, limit_bytes + 1 - offset), offset)
         if not part:
             return b"".join(parts)

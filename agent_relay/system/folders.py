@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PRIVATE_MODE = 0o700
+ELSEWHERE = "Set AGENT_RELAY_HOME to a folder you can write to."
+"""The hint where a folder of ours cannot be made or written to."""
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -125,7 +127,7 @@ def ensure_private(path: str) -> str:
     parent = os.path.dirname(path)
     try:
         os.makedirs(parent, mode=PRIVATE_MODE, exist_ok=True)
-        _check_parent(parent)
+        check_parent(parent)
         try:
             os.mkdir(path, PRIVATE_MODE)
         except FileExistsError:
@@ -133,8 +135,7 @@ def ensure_private(path: str) -> str:
             _close_to_others(path)
     except OSError as error:
         raise ConfigurationError(
-            f"cannot make the folder {path}: {error.strerror}",
-            hint="Set AGENT_RELAY_HOME to a folder you can write to.",
+            f"cannot make the folder {path}: {error.strerror}", hint=ELSEWHERE
         ) from error
     return path
 
@@ -168,8 +169,11 @@ def _close_to_others(path: str) -> None:
         os.close(handle)
 
 
-def _check_parent(path: str) -> None:
-    """Group write is let pass: it is the custom where every user has a group of their own."""
+def check_parent(path: str) -> None:
+    """Nothing where nobody else could exchange what is in the folder. Raises ConfigurationError, OSError.
+
+    Group write is let pass: it is the custom where every user has a group of their own.
+    """
     found = os.stat(path)
     if found.st_uid not in (0, os.geteuid()):
         raise ConfigurationError(f"{path} belongs to user {found.st_uid}, who could exchange what is in it")

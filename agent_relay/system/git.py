@@ -3,13 +3,15 @@
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.tree import Tree, TreeFile, render_path
+from agent_relay.system.git_filters import QUESTIONS, UnknownFiltersError, build_filter_settings
 from agent_relay.system.git_program import TIMEOUT_S, Answer, GitMissingError, ask_git
+from agent_relay.system.regular_files import open_stream
 
 _LISTED_FILES = 1000
 _LISTED_UNTRACKED = 200
@@ -19,6 +21,8 @@ _NAMES_BYTES = 4 << 20
 _HASHED_FILE_BYTES = 8 << 20
 _HASHED_TOTAL_BYTES = 32 << 20
 _UNREADABLE = "git cannot read"
+_BARE = "a repository without a work tree"
+_REFUSED = b"safe.bareRepository"
 
 _DIFF = (
     "diff",
@@ -59,7 +63,7 @@ def find_root(cwd: str, *, limit_s: float = TIMEOUT_S) -> str | None:
     """
     why = "git did not answer in time"
     try:
-        (answer,) = ask_git(cwd, ("rev-parse", "--show-toplevel"), timeout_s=limit_s)
+        answer, *_ = _find_place(cwd, limit_s)
         is_known = not answer.timed_out
     except GitMissingError as problem:
         if not problem.is_exhausted:
@@ -77,28 +81,66 @@ def read_tree(cwd: str, *, limit_s: float = TIMEOUT_S) -> Tree:
     """
     folder = os.path.realpath(cwd)
     try:
-        top, git_dir = ask_git(
-            cwd, ("rev-parse", "--show-toplevel"), ("rev-parse", "--absolute-git-dir"), timeout_s=limit_s
-        )
+        top, git_dir, is_bare, first = _find_place(cwd, limit_s, *QUESTIONS)
         root = _line(top)
         if not root:
-            note = _why_no_tree(folder, top, git_dir)
+            note = _BARE if is_bare else _why_no_tree(folder, top, git_dir)
             is_whole = not note.startswith(_UNREADABLE)
             return Tree(folder, dirty=False if is_whole else None, note=note, is_whole=is_whole)
+        known = first if root == folder else ()
+        filters, is_every = build_filter_settings(root, limit_s=limit_s, first=known)
         status, names, counts = ask_git(
             root,
-            *(_STATUS, _UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--")),
+            (*_STATUS, *(() if is_every else ("--ignore-submodules=dirty",))),
+            *(_UNTRACKED, (*_DIFF, "--numstat", "-z", "HEAD", "--")),
             limit_bytes=_NAMES_BYTES,
             timeout_s=limit_s,
+            environ=filters,
         )
         if not status.ok and (status.timed_out or not status.cut):
-            note = f"{_UNREADABLE} this repository: {_error(status)}"
-            return Tree(root, is_git=True, dirty=None, note=note, is_whole=False)
+            return _describe_unread(root, _error(status))
         if not counts.ok and b"branch.oid (initial)" in status.out:
-            counts = _count_from_nothing(root, limit_s)
+            counts = _count_from_nothing(root, limit_s, filters)
     except GitMissingError as problem:
         return _describe_missing(folder, problem)
+    except UnknownFiltersError as problem:
+        return _describe_unread(root, str(problem))
     return _build_tree(root, _line(git_dir), status, names, counts)
+
+
+def _find_place(
+    cwd: str, limit_s: float, *more: Sequence[str]
+) -> tuple[Answer, Answer, bool, Sequence[Answer]]:
+    """Git's answers on the work tree around `cwd` and on its own folder, and to `more`.
+
+    A bare repository in the way, which the third value tells of, is taken for the plain folder it may be: its
+    settings are nobody's whom the user knows. Raises GitMissingError.
+    """
+    folder, is_bare = os.path.realpath(cwd), False
+    while True:
+        top, git_dir, *rest = ask_git(
+            folder if is_bare else cwd,
+            *(("rev-parse", "--show-toplevel"), ("rev-parse", "--absolute-git-dir"), *more),
+            timeout_s=limit_s,
+        )
+        above = os.path.dirname(folder)
+        if above == folder or not _is_bare(folder, top, git_dir):
+            return top, git_dir, is_bare, rest
+        folder, is_bare = above, True
+
+
+def _is_bare(folder: str, top: Answer, git_dir: Answer) -> bool:
+    """Whether git found a repository of which `folder` is itself a part, not its work tree."""
+    if not top.ok and _REFUSED in top.error:
+        return True
+    # Older ones than 2.38 know nothing of that, and go by the settings in it.
+    found = _line(git_dir)
+    if not found or os.path.basename(found) == ".git" or os.path.commonpath((found, folder)) != found:
+        return False
+    between = [folder]
+    while between[-1] != found:
+        between.append(os.path.dirname(between[-1]))
+    return not any(os.path.lexists(os.path.join(one, ".git")) for one in between)
 
 
 def _describe_missing(folder: str, problem: GitMissingError) -> Tree:
@@ -108,6 +150,10 @@ def _describe_missing(folder: str, problem: GitMissingError) -> Tree:
     return Tree(
         folder, note="git is not installed" if is_there else f"the folder cannot be entered: {problem}"
     )
+
+
+def _describe_unread(root: str, why: str) -> Tree:
+    return Tree(root, is_git=True, dirty=None, note=f"{_UNREADABLE} this repository: {why}", is_whole=False)
 
 
 def _line(answer: Answer) -> str:
@@ -125,7 +171,7 @@ def _error(answer: Answer) -> str:
 
 def _why_no_tree(folder: str, top: Answer, git_dir: Answer) -> str:
     if git_dir.ok and not top.timed_out:
-        return "a repository without a work tree"
+        return _BARE
     error = _error(top)
     if "not a git repository (or any" not in error:
         return f"{_UNREADABLE} this folder: {error}"
@@ -137,11 +183,15 @@ def _why_no_tree(folder: str, top: Answer, git_dir: Answer) -> str:
     return f"{_UNREADABLE} this folder: its .git is damaged"
 
 
-def _count_from_nothing(root: str, limit_s: float) -> Answer:
+def _count_from_nothing(root: str, limit_s: float, filters: Mapping[str, str]) -> Answer:
     """Line counts before the first commit: against the empty tree, whose name depends on the hash used."""
     (empty,) = ask_git(root, ("hash-object", "-t", "tree", "/dev/null"), timeout_s=limit_s)
     (counts,) = ask_git(
-        root, (*_DIFF, "--numstat", "-z", _line(empty), "--"), limit_bytes=_NAMES_BYTES, timeout_s=limit_s
+        root,
+        (*_DIFF, "--numstat", "-z", _line(empty), "--"),
+        limit_bytes=_NAMES_BYTES,
+        timeout_s=limit_s,
+        environ=filters,
     )
     return counts
 
@@ -265,13 +315,12 @@ def _seal_file(seal: "hashlib._Hash", path: bytes, budget: int) -> int:
         if stat.S_ISLNK(found.st_mode):
             seal.update(os.readlink(path))
         elif stat.S_ISREG(found.st_mode) and found.st_size <= min(_HASHED_FILE_BYTES, budget):
-            # Without blocking or following: the name may have become a pipe or a link since.
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(path, flags), "rb") as stream:
+            # Without following: the name may have become a pipe or a link since.
+            with open_stream(path, follow=False) as stream:
                 seal.update(hashlib.file_digest(stream, "sha256").digest())
             return found.st_size
         else:
             seal.update(_describe(path))
-    except OSError:
+    except (OSError, UntrustedDataError):
         seal.update(b"\0unreadable")
     return 0

@@ -1,4 +1,7 @@
-"""Runs the git program without side effects: no locks, hooks, pagers, prompts, monitors or fetches."""
+"""Runs the git program without side effects: no locks, hooks, pagers, prompts, monitors or fetches.
+
+Every git of ours is started here. Which filters it may ask is decided in `git_filters`.
+"""
 
 import contextlib
 import errno
@@ -11,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from agent_relay.system.search_path import keep_absolute
+
 TIMEOUT_S = 10.0
 LIMIT_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 16
@@ -18,6 +23,7 @@ _EXHAUSTED = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 # Command-line configuration outranks every file, and git hands it on to submodules.
 _OVERRIDES = (
+    "safe.bareRepository=explicit",  # else files of a clone that look like a repository are taken for one
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.pager=cat",
@@ -103,6 +109,7 @@ def _start(cwd: str, command: Sequence[str], environ: Mapping[str, str]) -> subp
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name.startswith(_KEPT)
     }
+    environment["PATH"] = keep_absolute(os.environ.get("PATH", os.defpath))
     try:
         return subprocess.Popen(
             ["git", "--no-pager", "--literal-pathspecs", *flags, *command],

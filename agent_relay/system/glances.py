@@ -3,20 +3,18 @@
 import os
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.quick_json import parse_json
+from agent_relay.domain.quick_json import parse_json, parse_line
 from agent_relay.domain.ulid import is_ulid
 from agent_relay.logic.glance import begin_view, glance
 from agent_relay.system.files import read_bounded
+from agent_relay.system.session_index import find_root, list_ended, list_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 JOURNAL_BYTES = 256 << 20
-_INDEX_BYTES = 64 << 10
 _LEDGER_BYTES = 1 << 20
-_BELIEVED_S = 3600
-"""As `logic.ledger` has it: how long a limit without a reset counts, unless it is about money."""
 
 
 def find_near_root(cwd: str) -> str:
@@ -35,18 +33,63 @@ def find_near_root(cwd: str) -> str:
         folder = above
 
 
-def read_sessions_at(root: str) -> "list[dict[str, object]]":
-    """The sessions of one working tree, newest change first; a journal that cannot be read says so."""
-    return _sort([read_session(root, name) for name in list_sessions_at(root)])
+def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
+    """The user's sessions in one working tree, newest change first; a journal that cannot be read says so."""
+    return _sort([read_session(root, name) for name in list_own_at(root, index)])
+
+
+def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
+    """The same without those that have ended; a journal is opened only where the index leaves that open."""
+    over = list_ended(index)
+    views = [read_session(root, name) for name in list_own_at(root, index) if name not in over]
+    return _sort([view for view in views if view["state"] != "ended"])
 
 
 def list_sessions_at(root: str) -> list[str]:
-    """The ids of the sessions whose folders stand in one working tree."""
+    """The ids of the sessions whose folders stand in one working tree, whoever put them there."""
     try:
         names = os.listdir(os.path.join(root, ".agent-relay", "sessions"))
     except OSError:
         return []
     return [name for name in names if is_ulid(name)]
+
+
+def list_own_at(root: str, index: str) -> list[str]:
+    """Those of them that are the user's: a clone may bring along folders with any story in them."""
+    return [name for name in list_sessions_at(root) if is_own(root, index, name)]
+
+
+def list_strangers_at(root: str, index: str) -> list[str]:
+    """Those that came with the folder, oldest first: the user's index does not name them in this place."""
+    return sorted(name for name in list_sessions_at(root) if not is_own(root, index, name))
+
+
+def list_moved_at(root: str, index: str) -> list[str]:
+    """Those that were moved there with their repository and of which it is not known that they have ended."""
+    over = list_ended(index)
+    return [name for name in list_sessions_at(root) if name not in over and was_moved(root, index, name)]
+
+
+def was_moved(root: str, index: str, session: str) -> bool:
+    """Whether the session's folder stands in `root`, and no longer where the user's index has it."""
+    known = find_root(index, session)
+    if not known or known == root or _is_same(known, root):
+        return False
+    there, here = (os.path.join(place, ".agent-relay", "sessions", session) for place in (known, root))
+    return not os.path.lexists(there) and os.path.isdir(here)
+
+
+def is_own(root: str, index: str, session: str) -> bool:
+    """Whether the user's index has the session at `root`, or where its folder no longer is: it was moved."""
+    known = find_root(index, session)
+    if not known or known == root:
+        return bool(known)
+    return _is_same(known, root) or was_moved(root, index, session)
+
+
+def locate(index: str, session: str, *, near: str) -> str:
+    """The root the session's folder stands in: `near` where it was moved there, else as the index has it."""
+    return near if was_moved(near, index, session) else find_root(index, session)
 
 
 def read_all_sessions(index: str) -> "list[dict[str, object]]":
@@ -69,26 +112,6 @@ def read_session(root: str, session: str) -> "dict[str, object]":
         return empty | {"state": "unreadable", "why": "its journal does not begin with a session"}
     # A folder that was moved since says where it is now.
     return view | {"root": root, "folder": folder}
-
-
-def list_index(index: str) -> list[tuple[str, str]]:
-    """(session, root) of every entry of the user's index that can be read."""
-    found = []
-    try:
-        names = sorted(os.listdir(index))
-    except OSError:
-        return []
-    for name in names:
-        session = name.removesuffix(".json")
-        if not is_ulid(session):
-            continue
-        try:
-            entry = parse_json(read_bounded(os.path.join(index, name), limit_bytes=_INDEX_BYTES))
-        except (RelayError, OSError, ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict) and isinstance(entry.get("root"), str):
-            found.append((session, entry["root"]))
-    return found
 
 
 def check_ledger(ledger: str) -> None:
@@ -122,27 +145,36 @@ def read_resting(ledger: str) -> "list[dict[str, object]]":
     return [rest for rest in found if rest is not None]
 
 
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
 def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
-    from datetime import UTC, datetime, timedelta
+    from datetime import UTC, datetime
+
+    from agent_relay.logic.rest_rules import find_end, is_lasting
 
     keys = ("agent", "model", "scope", "until", "evidence", "seen_at")
     texts = {key: str(row.get(key) or "") for key in keys}
     try:
-        if not texts["until"] and texts["scope"] != "billing":
-            believed = datetime.fromisoformat(texts["seen_at"]) + timedelta(seconds=_BELIEVED_S)
-            texts["until"] = believed.isoformat()
-        if texts["until"] and datetime.fromisoformat(texts["until"]) <= datetime.now(UTC):
+        until = datetime.fromisoformat(texts["until"]) if texts["until"] else None
+        seen_at = datetime.fromisoformat(texts.pop("seen_at"))
+        end = find_end(until, texts["scope"], seen_at)
+        if not is_lasting(end, seen_at, datetime.now(UTC)):
             return None
     except (ValueError, TypeError, OverflowError):
         return None
-    return {key: value for key, value in texts.items() if key != "seen_at"}
+    return {**texts, "until": end.isoformat() if end is not None else ""}
 
 
 def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
     """The lines that were written whole; one that is no object is history somebody damaged, and skipped."""
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         try:
-            row = parse_json(line)
+            row = parse_line(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):

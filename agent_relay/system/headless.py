@@ -14,6 +14,7 @@ from agent_relay.system import headless_parent
 from agent_relay.system.files import cannot_write, write_atomic
 from agent_relay.system.headless_parent import ENDED, REFUSED
 from agent_relay.system.processes import born, end_session
+from agent_relay.system.regular_files import read_end
 
 OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
@@ -104,7 +105,7 @@ async def _wait(told: socket.socket, output: str, *, name: str) -> int:
                 raise RelayError(f"it said more than {OUTPUT_BYTES >> 20} MiB")
         what, _, more = waiting.result().partition(b" ")
     except OSError as error:
-        raise RelayError(f"how {name} ended cannot be told: {error}") from error
+        raise RelayError(f"cannot tell how {name} ended: {error}") from error
     finally:
         waiting.cancel()
     if what == REFUSED:
@@ -129,8 +130,6 @@ def _read_ticks() -> int:
 
 def _read_end(path: str, limit_bytes: int) -> str:
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - limit_bytes))
-            return file.read(limit_bytes).decode("utf-8", "replace")
+        return read_end(path, limit_bytes=limit_bytes).decode("utf-8", "replace")
     except OSError as error:
         raise cannot_write(path, error) from error

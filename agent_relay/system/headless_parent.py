@@ -27,6 +27,7 @@ class Parent:
         signal.signal(signal.SIGTERM, self._leave)
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody could be told how the program ended
         defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
         try:
             pid = os.posix_spawnp(argv[0], argv, os.environ, setsigmask=[], setsigdef=defaults)

@@ -15,8 +15,8 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.logic.screen import Screen, parse_screen
 from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
 from agent_relay.system.holder.spec import HolderSpec, render_spec
+from agent_relay.system.holder_program import build_command
 
-_ENTRY = os.path.join(os.path.dirname(__file__), "holder", "entry.py")
 _START_S = 20.0
 _ANSWER_S = 10.0
 _READ_BYTES = 1 << 16
@@ -54,12 +54,11 @@ class Started:
 def start_holder(spec: HolderSpec, *, python: str = sys.executable, limit_s: float = _START_S) -> Started:
     """The holder of a new leg, listening on `<leg_folder>/sock`. Takes some 40 ms: call it in a thread.
 
-    `spec.lock_fd` stays open here; the holder keeps its own copy for life. The holder is nobody's child: it
-    outlives this process. Raises SpawnError when the program could not be started, HolderError when the
-    holder could not.
+    `spec.lock_fd` and `spec.tree_fd` stay open here; the holder keeps copies of its own for life. The holder
+    is nobody's child: it outlives this process. Raises SpawnError when the program could not be started,
+    HolderError when the holder could not.
     """
-    # Without -X utf8 a holder under another locale would read names written here differently.
-    arguments = [python, "-I", "-S", "-X", "utf8", _ENTRY]
+    arguments = build_command(python=python)
     try:
         process = subprocess.Popen(
             arguments,
@@ -68,22 +67,22 @@ def start_holder(spec: HolderSpec, *, python: str = sys.executable, limit_s: flo
             stderr=subprocess.DEVNULL,
             cwd="/",
             env={},
-            pass_fds=(spec.lock_fd,),
+            pass_fds=[lock for lock in (spec.lock_fd, spec.tree_fd) if lock >= 0],
             start_new_session=True,
         )
     except OSError as error:
-        raise HolderError(f"{python} cannot be started: {error.strerror}.") from error
+        raise HolderError(f"{python} cannot be started: {error.strerror}") from error
     with process:
         try:
             said, _ = process.communicate(render_spec(spec), timeout=limit_s)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise HolderError(f"The holder did not start within {limit_s:g} s.") from error
+            raise HolderError(f"the holder did not start within {limit_s:g} s") from error
     try:
         line = json.loads(said)
     except ValueError as error:
         raise HolderError(
-            "The holder ended before it said anything.", hint=f"Look into {spec.leg_folder}."
+            "the holder ended before it said anything", hint=f"Look into {spec.leg_folder}."
         ) from error
     if not line["ok"]:
         raise _build_spawn_error(line, spec)
@@ -94,7 +93,7 @@ def _build_spawn_error(line: dict[str, object], spec: HolderSpec) -> SpawnError:
     number = line["errno"] if isinstance(line["errno"], int) else 0
     hint = "Is it installed and on PATH?" if number == errno.ENOENT else ""
     return SpawnError(
-        f"{spec.argv[0]} cannot be started: {line['file']}: {line['error']}.", hint=hint, number=number
+        f"{spec.argv[0]} cannot be started: {line['file']}: {line['error']}", hint=hint, number=number
     )
 
 
@@ -123,7 +122,7 @@ class HolderConnection:
             directory = os.open(leg_folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
             streams = await asyncio.open_unix_connection(f"/proc/self/fd/{directory}/sock")
         except OSError as error:
-            raise HolderError(f"No holder listens in {leg_folder}: {error.strerror}.", why="gone") from error
+            raise HolderError(f"no holder listens in {leg_folder}: {error.strerror}", why="gone") from error
         finally:
             if directory >= 0:
                 os.close(directory)
@@ -143,15 +142,13 @@ class HolderConnection:
                 await self._writer.drain()
                 found = await answer
         except TimeoutError as error:
-            raise HolderError(
-                f"The holder did not answer {op} within {_ANSWER_S:g} s.", why="slow"
-            ) from error
+            raise HolderError(f"the holder did not answer {op} within {_ANSWER_S:g} s", why="slow") from error
         except OSError as error:
             raise _build_gone_error() from error
         finally:
             self._waiting.pop(number, None)
         if not found.get("ok"):
-            raise HolderError(f"The holder refused {op}: {found.get('error')}.", why=str(found.get("code")))
+            raise HolderError(f"the holder refused {op}: {found.get('error')}", why=str(found.get("code")))
         return found
 
     async def watch(self) -> dict[str, object]:
@@ -244,7 +241,7 @@ class HolderConnection:
 
 
 def _build_gone_error() -> HolderError:
-    return HolderError("The holder is gone.", why="gone")
+    return HolderError("the holder is gone", why="gone")
 
 
 def _number(answer: dict[str, object], name: str) -> int:

@@ -17,8 +17,9 @@ from agent_relay.domain.event import (
 from agent_relay.domain.event_json import render_event
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.system.files import write_atomic
-from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.system.folders import Folders
 from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.session_index import write_entry
 from agent_relay.system.store import Published, publish_packet
 
 IMPORTED = "imported"
@@ -44,10 +45,7 @@ def import_packet(
     """
     folder = session_folder(open_project(place.root), packet.session_id)
     done = publish_packet(folder, packet, text)
-    entry = {"root": place.root, "cwd": place.cwd}
-    ensure_private(folders.state)
-    index = ensure_private(folders.sessions)
-    write_atomic(os.path.join(index, f"{packet.session_id}.json"), json.dumps(entry).encode(), durable=False)
+    write_entry(folders.sessions, packet.session_id, root=place.root, cwd=place.cwd)
     bodies: tuple[Body, ...] = (
         SessionCreated(packet.session_id, place.root, place.cwd, place.roster, packet.task or ""),
         LegStarting(leg, IMPORTED, 1),

@@ -8,10 +8,14 @@ from typing import Self
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
 from agent_relay.domain.event import Body, Event
 from agent_relay.domain.event_json import parse_event, render_event
+from agent_relay.domain.quick_json import parse_line
+from agent_relay.domain.session import Session
+from agent_relay.logic.fold import ImpossibleEventError, fold_events
 from agent_relay.system.files import read_bounded
 from agent_relay.system.owned_lines import OwnedLines
 
 LIMIT_BYTES = 256 << 20
+_HINT = "Something else changed the file; move the session's folder away to go on without it."
 
 
 def read_events(path: str) -> list[Event]:
@@ -25,6 +29,17 @@ def read_events(path: str) -> list[Event]:
     except FileNotFoundError:
         return []
     return parse_lines(data[: data.rfind(b"\n") + 1], path)
+
+
+def read_session(path: str) -> Session | None:
+    """Return the session the journal at `path` describes, `None` where it has no whole line.
+
+    Raises UntrustedDataError where the journal contradicts itself, and what `read_events` raises.
+    """
+    try:
+        return fold_events(read_events(path))
+    except ImpossibleEventError as error:
+        raise UntrustedDataError(f"{path} contradicts itself: {error}", hint=_HINT) from None
 
 
 class Journal:
@@ -84,7 +99,7 @@ def parse_lines(data: bytes, path: str, *, known: int = 0) -> list[Event]:
     events: list[Event] = []
     for number, line in enumerate(data.split(b"\n")[:-1], known + 1):
         try:
-            found = json.loads(line)
+            found = parse_line(line)
             event = parse_event(found if isinstance(found, dict) else {})
         except (ValueError, RecursionError):
             raise _untrusted(path, number, "it is not JSON") from None
@@ -101,5 +116,5 @@ def parse_lines(data: bytes, path: str, *, known: int = 0) -> list[Event]:
 def _untrusted(path: str, number: int, why: str, *, hint: str = "") -> UntrustedDataError:
     return UntrustedDataError(
         f"line {number} of {path} cannot be trusted: {why}",
-        hint=hint or "Something else changed the file; move the session's folder away to go on without it.",
+        hint=hint or _HINT,
     )

@@ -6,6 +6,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Event
 from agent_relay.system.files import read_handle
 from agent_relay.system.journal import LIMIT_BYTES, parse_lines
+from agent_relay.system.regular_files import open_regular
 
 
 class JournalTail:
@@ -24,7 +25,7 @@ class JournalTail:
         it is read from its beginning next.
         """
         try:
-            handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            handle = open_regular(self.path)
             try:
                 found = os.fstat(handle)
                 goes_on = (found.st_dev, found.st_ino) == self._file and found.st_size >= self._offset

@@ -11,8 +11,9 @@ import msgspec
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import find_near_root, list_index, read_sessions_at
+from agent_relay.system.glances import find_near_root, read_sessions_at
 from agent_relay.system.metrics_looked import list_looked
+from agent_relay.system.session_index import list_index
 from agent_relay.system.usage import UsageRead, read_usage
 from agent_relay.system.usage_specs import load_specs
 
@@ -65,7 +66,7 @@ def gather_metrics(
     Raises WrongUseError for a session that is not there, or not only one.
     """
     root = find_near_root(cwd)
-    places = [(str(view["session"]), root) for view in read_sessions_at(root)]
+    places = [(str(view["session"]), root) for view in read_sessions_at(root, folders.sessions)]
     if wanted.is_chain and not wanted.session:
         if not places:
             raise WrongUseError("there is no session here", hint="See: agent-relay metrics --all")
@@ -80,8 +81,9 @@ def gather_metrics(
         works.extend(_read_works(everywhere if wanted.is_all or wanted.session else places, now, problems))
         looked.extend(list_looked(folders, root))
 
+    specs = load_specs(folders, root=root, problems=problems)
     read = read_usage(
-        load_specs(folders, root=root), folders.usage_index, home=environ.get("HOME", ""), environ=environ,
+        specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ,
         hands=hands, meanwhile=prepare,
     )  # fmt: skip
     gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
@@ -95,15 +97,16 @@ def gather_metrics(
 
 
 def check_agent(gathered: Gathered, agent: str, folders: Folders, *, cwd: str) -> None:
-    """Raises WrongUseError for the name of an agent that neither did anything here nor is known."""
+    """Check that the agent did something here or is known.
+
+    Raises WrongUseError, or ConfigurationError where its adapter cannot be used.
+    """
     told = {leg.agent for work in gathered.works for leg in work.legs}
     if agent in told or any(native.agent == agent for native in gathered.natives):
         return
-    from agent_relay.system.adapters import load_adapters
+    from agent_relay.system.adapter_catalog import read_catalog
 
-    known = [str(name) for name in load_adapters(folders, root=find_near_root(cwd))]
-    if agent not in known:
-        raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {', '.join(known)}")
+    read_catalog(folders, root=find_near_root(cwd)).get(agent)
 
 
 def _keep_inside(gathered: Gathered, root: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from agent_relay.system.adapter_places import find_trust_list, project_adapters, user_adapters
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import list_index
 from agent_relay.system.places import find_builtin_folder
+from agent_relay.system.session_index import list_index
 
 _PROGRAMS = ("agent_relay", "genai_prices")
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.system.files import cannot_write, write_atomic
+from agent_relay.system.regular_files import check_database, open_stream
 
 LEFTOVER = "leftover"
 """The file of a run's folder that names the copy outside it, so that a crash leaves no copy for ever."""
@@ -18,6 +19,10 @@ _SHORTEST_ID = 8
 _BUSY_S = 5.0
 _NOTE_BYTES = 1 << 14
 _HEAD_BYTES = 1 << 16
+_MOST_BYTES = 512 << 20
+"""What is copied for one document at most."""
+_SHARE = 4
+"""No more than one part in so many of what is free where the copy goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,10 @@ def remove_fork(folder: str) -> None:
     An agent may go on in a file of its own, named after the hour and the copy's id.
     """
     try:
-        with open(os.path.join(folder, LEFTOVER), "rb") as file:
+        with open_stream(os.path.join(folder, LEFTOVER)) as file:
             copy, mark, fresh_id = file.read(_NOTE_BYTES).split(b"\0")
         names = os.listdir(os.path.dirname(copy))
-    except (OSError, ValueError):
+    except (OSError, ValueError, UntrustedDataError):
         return
     for name in names:
         path = os.path.join(os.path.dirname(copy), name)
@@ -62,9 +67,9 @@ def remove_fork(folder: str) -> None:
 
 def _speaks_of(path: bytes, fresh_id: bytes) -> bool:
     try:
-        with open(path, "rb") as file:
+        with open_stream(path) as file:
             return fresh_id in file.read(_HEAD_BYTES)
-    except OSError:
+    except (OSError, UntrustedDataError):
         return False
 
 
@@ -83,7 +88,8 @@ def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
     note = b"\0".join((os.fsencode(copy), fresh_id[:length].encode(), fresh_id.encode()))
     write_atomic(os.path.join(folder, LEFTOVER), note, durable=False)
     try:
-        with open(native.path, "rb") as source, open(_create(copy), "wb") as target:
+        with open_stream(native.path) as source, open(_create(copy), "wb") as target:
+            _check_size(os.fstat(source.fileno()).st_size, native.path, folder)
             for line in source:
                 # The agent may be in the middle of its last line.
                 if line.endswith(b"\n"):
@@ -91,11 +97,17 @@ def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
     except OSError as error:
         remove_fork(folder)
         raise cannot_write(copy, error) from error
+    except RelayError:
+        remove_fork(folder)
+        raise
     return Fork(fresh_id, copy)
 
 
 def _copy_database(path: str, copy: str) -> None:
     try:
+        check_database(path)
+        beside = (f"{path}{ending}" for ending in ("", "-wal", "-journal"))
+        _check_size(sum(os.path.getsize(one) for one in beside if os.path.exists(one)), path, copy)
         os.close(_create(copy))
         address = f"file:{quote(os.fsencode(path))}?mode=ro"
         with (
@@ -107,6 +119,18 @@ def _copy_database(path: str, copy: str) -> None:
         raise cannot_write(copy, error) from error
     except sqlite3.Error as error:
         raise RelayError(f"the agent's database {path} cannot be copied: {error}") from error
+
+
+def _check_size(size_bytes: int, path: str, where: str) -> None:
+    """Raises RelayError where `size_bytes` are too many for the folder that holds `where`, often memory."""
+    room = os.statvfs(os.path.dirname(where))
+    limit_bytes = min(_MOST_BYTES, room.f_bavail * room.f_frsize // _SHARE)
+    if size_bytes > limit_bytes:
+        raise RelayError(
+            f"the agent's own record {path} cannot be copied for a handoff document: it has "
+            f"{size_bytes >> 20} MiB, and no more than {limit_bytes >> 20} MiB are copied",
+            hint="The handoff itself does not need it.",
+        )
 
 
 def _create(path: str) -> int:

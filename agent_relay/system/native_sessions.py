@@ -1,7 +1,7 @@
 """Finds the sessions agents keep themselves."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -11,6 +11,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.logic.transcripts.lines import parse_moment
 from agent_relay.logic.transcripts.shape import Peek, Reader
+from agent_relay.system.open_files import find_held, find_held_elsewhere
 from agent_relay.system.sources.place import LegPlace, expand_path
 from agent_relay.system.transcript_databases import list_rows
 from agent_relay.system.transcripts import (
@@ -18,6 +19,7 @@ from agent_relay.system.transcripts import (
     get_reader,
     list_newest,
     peek_into,
+    read_facts,
     read_prompts,
     read_root_mark,
 )
@@ -25,6 +27,8 @@ from agent_relay.system.transcripts import (
 # File systems may round times to whole seconds.
 _ROUNDING_S = 1.0
 _TITLE_LENGTH = 200
+_WEIGHED = 16
+"""How many conversations, newest first, may be the one looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,19 @@ class Found:
     unread: tuple[RelayError, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose conversation is looked for, where its id is not known.
+
+    `pid` is the agent's living process, 0 for none; `others` are the ids of conversations known to be
+    other legs'. `words` are texts that were typed into the one looked for and into no other.
+    """
+
+    pid: int = 0
+    others: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
+
+
 def find_transcript(
     spec: Transcript,
     *,
@@ -43,17 +60,67 @@ def find_transcript(
     since: datetime | None = None,
     home: str,
     environ: Mapping[str, str],
+    owner: Owner | None = None,
 ) -> NativeSession | None:
-    """The session called `native_id`, else the newest one of `cwd` changed after `since`.
+    """The session called `native_id`, else the one of `cwd` changed after `since` that is `owner`'s.
 
-    Raises RelayError where there is none, and one that it might be cannot be read.
+    Raises RelayError where there is none and one that it might be cannot be read, or several might be it.
     """
     closed = list[RelayError]()
     found = _iterate_sessions(spec, native_id, closed, cwd=cwd, since=since, home=home, environ=environ)
-    session = next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+    if not native_id and since is not None:
+        session = _choose(spec, list(islice(found, _WEIGHED)), since, owner or Owner())
+    else:
+        session = next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
     if session is None and closed:
         raise closed[0]
     return session
+
+
+def _choose(
+    spec: Transcript, found: Sequence[NativeSession], since: datetime, owner: Owner
+) -> NativeSession | None:
+    """The one of `found`, newest first, that is `owner`'s; `None` where none is.
+
+    What the agent has open tells it, then what nobody else has open, then what was begun within the leg, then
+    what was said in it. Raises RelayError where several are left.
+    """
+    if spec.held_open and owner.pid:
+        real = {os.path.realpath(one.path): one for one in found}
+        held = find_held(owner.pid, real.__contains__)
+        if held is not None:
+            return next((one for path, one in real.items() if path in held), None)
+    left = [one for one in found if one.native_id not in owner.others]
+    if spec.held_open:
+        paths = {os.path.realpath(one.path) for one in left}
+        elsewhere = find_held_elsewhere(paths, but=owner.pid)
+        left = [one for one in left if os.path.realpath(one.path) not in elsewhere]
+    begun = since.timestamp() - _ROUNDING_S
+    fresh = [one for one in left if one.started_at is None or one.started_at.timestamp() >= begun]
+    left = fresh or left
+    if len(left) > 1 and owner.words:
+        left = [one for one in left if _holds_words(spec, one, owner.words)] or left
+    if len(left) > 1:
+        raise RelayError(
+            f"{len(left)} conversations in this folder may be this one's, and nothing tells which",
+            hint="Start agents through agent-relay, or one of a kind in a folder.",
+        )
+    return left[0] if left else None
+
+
+def _holds_words(spec: Transcript, native: NativeSession, words: Sequence[str]) -> bool:
+    """Whether one of `words` was said by the user in this conversation."""
+    try:
+        facts = read_facts(spec.reader, native.path, native_id=native.native_id)
+    except RelayError:
+        return False
+    said = [_squeeze(one.text) for one in facts.conversation if one.role == "user"]
+    return any(_squeeze(word) in text for word in words for text in said)
+
+
+def _squeeze(text: str) -> str:
+    """`text` without its blanks: agents fold the lines of what is pasted."""
+    return "".join(text.split())
 
 
 def find_native_sessions(
@@ -139,21 +206,26 @@ def _iterate_rows(reader: Reader, paths: list[str], closed: list[RelayError]) ->
     if reader.tables is None:
         return
     columns = reader.tables.columns
+    strange, is_known = list[RelayError](), False
     for _, path in list_newest(paths, PEEKED_FILES):
         try:
             rows = list_rows(path, reader.tables)
         except RelayError as error:
-            closed += [] if _is_of_another_kind(error) else [error]
+            (strange if _is_of_another_kind(error) else closed).append(error)
             continue
+        is_known = True
         for row in rows:
             changed_at = parse_moment(row.get(columns["updated"]))
             peek = Peek(
                 native_id=str(row.get(columns["native_id"]) or ""),
                 title=str(row.get(columns["title"]) or ""),
+                started_at=parse_moment(row.get(columns["started"])),
             )
             cwd = str(row.get(columns["cwd"]) or "")
             if changed_at is not None:
                 yield _build_session(peek, path, cwd, changed_at)
+    # Beside one that holds sessions it is of no interest; alone it may be what a newer version keeps them in.
+    closed += [] if is_known else strange[:1]
 
 
 def _is_of_another_kind(error: RelayError) -> bool:

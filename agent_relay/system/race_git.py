@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.logic.race.changes import Change, parse_changes
-from agent_relay.system.files import cannot_write, write_atomic
+from agent_relay.system.files import cannot_write, read_bounded, write_atomic
 from agent_relay.system.git_program import Answer, GitMissingError, ask_git
 
 _SOME_LEFT_OUT = 1
@@ -169,16 +169,11 @@ def copy_index(tree: str, target: str) -> None:
     """File `target` is a copy of the index of `tree`, or is gone where that has none. Raises RelayError."""
     path = read_line(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
     try:
-        with open(path, "rb") as file:
-            data = file.read(_INDEX_BYTES + 1)
+        data = read_bounded(path, limit_bytes=_INDEX_BYTES)
     except FileNotFoundError:
         if os.path.lexists(target):
             os.unlink(target)
         return
-    except OSError as error:
-        raise RelayError(f"cannot read the index {path}: {error.strerror}") from error
-    if len(data) > _INDEX_BYTES:
-        raise RelayError(f"the index {path} is larger than {_INDEX_BYTES >> 20} MiB")
     write_atomic(target, data, durable=False)
 
 

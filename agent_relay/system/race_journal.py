@@ -5,6 +5,7 @@ import os
 from datetime import datetime
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.quick_json import parse_line
 from agent_relay.domain.race import Race
 from agent_relay.domain.race_event import RaceBegun, RaceBody, RaceEvent, parse_race_event, render_race_event
 from agent_relay.domain.ulid import is_ulid
@@ -116,7 +117,7 @@ def _parse_lines(data: bytes, path: str) -> list[RaceEvent]:
     events: list[RaceEvent] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
-            found = json.loads(line)
+            found = parse_line(line)
             event = parse_race_event(found if isinstance(found, dict) else {})
         except (ValueError, RecursionError):
             raise UntrustedDataError(f"line {number} of {path} is not JSON") from None

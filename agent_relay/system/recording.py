@@ -1,7 +1,6 @@
 """A recording on disk: its bytes, and what the files beside it say about size and time."""
 
 import ast
-import gzip
 import json
 import os
 import re
@@ -10,16 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.logic.playback import Timing
+from agent_relay.system.files import read_bounded
+from agent_relay.system.regular_files import unzip
 
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 512 << 20
 # How long output pauses before a screen counts as settled, and how rarely it is looked at while it flows.
 _QUIET_S = 0.08
 _AT_LEAST_EVERY_S = 0.1
 _SIZE_IN_NAME = re.compile(r"[-_](\d{2,3})x(\d{2,3})(?:\.|$)")
 _RESIZED = re.compile(r"resize to (\d+)x(\d+)")
 _DEFAULT_SIZE = (120, 40)
+_RETURN = re.compile(r"(\r)")
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|.)?|[\x00-\x0c\x0e-\x1a\x7f]")
 _SHORTEST_LINE = 2
 
@@ -46,7 +48,7 @@ def read_recording(path: str) -> Recording:
     Raises WrongUseError where it cannot be read.
     """
     data = _read(path)
-    stem = re.sub(r"(?:\.raw)?(?:\.gz)?$", "", path)
+    stem = path.removesuffix(".gz").removesuffix(".raw")
     meta = _read_meta(stem)
     events = _read_events(stem)
     timing = _find_timing(events, len(data))
@@ -62,15 +64,19 @@ def read_recording(path: str) -> Recording:
 
 
 def _read(path: str) -> bytes:
+    cause: Exception
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES)
-        return gzip.decompress(data) if path.endswith(".gz") else data
-    except (OSError, EOFError, zlib.error) as error:
-        why = (isinstance(error, OSError) and error.strerror) or "it is no whole gzip file"
-        raise WrongUseError(
-            f"the recording {path} cannot be read: {why}", hint="Name a file of recorded terminal output."
-        ) from error
+        data = read_bounded(path, limit_bytes=_MOST_BYTES)
+        return unzip(data, limit_bytes=_MOST_BYTES) if path.endswith(".gz") else data
+    except FileNotFoundError as error:
+        why, cause = "No such file or directory", error
+    except RelayError as error:
+        why, cause = error.sentence, error
+    except (EOFError, zlib.error) as error:
+        why, cause = "it is no whole gzip file", error
+    raise WrongUseError(
+        f"the recording {path} cannot be read: {why}", hint="Name a file of recorded terminal output."
+    ) from cause
 
 
 def _read_beside(stem: str, ending: str) -> bytes:
@@ -83,7 +89,7 @@ def _read_beside(stem: str, ending: str) -> bytes:
 def _read_meta(stem: str) -> dict[str, object]:
     try:
         meta = json.loads(_read_beside(stem, ".meta.json") or b"{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return meta if isinstance(meta, dict) else {}
 
@@ -93,7 +99,7 @@ def _read_events(stem: str) -> list[dict[str, object]]:
     for line in _read_beside(stem, ".events.jsonl").splitlines():
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(event, dict):
             events.append(event)
@@ -124,7 +130,7 @@ def _find_typed(keys: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], .
     typed: list[tuple[str, float]] = []
     line = ""
     for text, seconds in keys:
-        for part in re.split(r"(\r)", _ESCAPES.sub("", text)):
+        for part in _RETURN.split(_ESCAPES.sub("", text)):
             if part != "\r":
                 line += part
                 continue

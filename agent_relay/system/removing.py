@@ -45,7 +45,8 @@ def sweep_unfinished(folder: str) -> None:
     A folder that is not there or that cannot be read or changed is left as it is.
     """
     with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
+        # Nearly all that stands there is something else, in the index of sessions ten thousand entries.
+        for name in [name for name in os.listdir(folder) if name.startswith(".tmp-")]:
             mark, _, rest = name.partition("-")
             pid, _, chance = rest.partition("-")
             # As `write_atomic` names what it has not finished: by the process that writes it.

@@ -30,6 +30,13 @@ def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
     return absorb_edit(packet, original.text, read_body(folder, sequence, target))
 
 
+def is_emptied(folder: str, sequence: int, target: str) -> bool:
+    """Whether nothing is left of the packet's text, which its user edited. Raises UntrustedDataError."""
+    if find_edited(folder, sequence, target) not in {"text", "both"}:
+        return False
+    return not read_body(folder, sequence, target).strip()
+
+
 def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callable[[], bool]) -> None:
     """The packet's file at `path` holds `data`; it held `before` until now and its packet waits still.
 

@@ -97,6 +97,12 @@ def read_original(folder: str, sequence: int, target: str) -> Original | None:
     return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").original
 
 
+def read_kept(folder: str, sequence: int, target: str) -> Original | None:
+    """As `read_original`, whatever has become of the packet itself since."""
+    path = os.path.join(folder, "resume", name_original(f"{sequence:04}-{check_target(target)}"))
+    return _read_original(path)[0]
+
+
 def read_body(folder: str, sequence: int, target: str) -> str:
     """The packet's text as it stands, raw; empty where it was deleted."""
     now = _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}")

@@ -2,11 +2,13 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import TypeVar
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.system.regular_files import check_database, open_stream
 from agent_relay.system.transcript_files import cannot_read
 
 TYPE_CHECKING = False
@@ -19,12 +21,27 @@ _DATABASE_MARK = b"SQLite format 3\x00"
 # A database that can only be opened by copying it is copied up to this size.
 _COPY_BYTES = 512 << 20
 _BUSY_S = 2.0
+# What a copy that is ours can help with: sqlite.org/rescode.html.
+_UNREACHED = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+)
+_PRIMARY = 0xFF
+# Tables may be views, and views without an end.
+_QUERY_S = 20.0
+_STEPS = 100_000
+_VALUE_BYTES = 64 << 20
+_ANSWER_BYTES = 512 << 20
 
 
 def is_database(path: str) -> bool:
     """Whether `path` is a SQLite database."""
     try:
-        with open(path, "rb") as file:
+        with open_stream(path) as file:
             return file.read(len(_DATABASE_MARK)) == _DATABASE_MARK
     except OSError as error:
         raise cannot_read(path, error) from error
@@ -75,7 +92,11 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
         with closing(_connect(path, "ro")) as database:
             return read(database)
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & _PRIMARY not in _UNREACHED:
+            raise _cannot_query(path, error) from error
         why = error
+    except OSError as error:
+        raise cannot_read(path, error) from error
     except sqlite3.Error as error:
         raise _cannot_query(path, error) from error
     import tempfile
@@ -100,9 +121,13 @@ def query_database(path: str, read: Callable[[sqlite3.Connection], Answer]) -> A
 def _connect(path: str, mode: str) -> sqlite3.Connection:
     from urllib.parse import quote
 
+    check_database(path)
     database = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True, timeout=_BUSY_S)
     database.row_factory = sqlite3.Row
     database.text_factory = _decode
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _VALUE_BYTES)
+    deadline = time.monotonic() + _QUERY_S
+    database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
     try:
         # Opening is lazy: the first statement is what fails.
         database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
@@ -117,7 +142,13 @@ def _decode(data: bytes) -> str:
 
 
 def _fetch(database: sqlite3.Connection, query: str, *values: str) -> list[Mapping[str, object]]:
-    return [dict(row) for row in database.execute(query, values)]
+    found, size = list[Mapping[str, object]](), 0
+    for row in database.execute(query, values):
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > _ANSWER_BYTES:
+            raise UntrustedDataError(f"a session's rows have more than {_ANSWER_BYTES >> 20} MiB")
+        found.append(dict(row))
+    return found
 
 
 def _cannot_query(path: str, error: sqlite3.Error) -> UntrustedDataError:

@@ -4,8 +4,10 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.logic.transcripts.limits import LINE_BYTES
+from agent_relay.system.files import read_bounded
+from agent_relay.system.regular_files import open_stream
 
 # Above this nothing is read: it is no session, and would not fit into memory as facts.
 MAX_BYTES = 2 << 30
@@ -18,8 +20,8 @@ def iterate_lines(path: str) -> Iterator[bytes]:
     Raises RelayError where the file cannot be read.
     """
     try:
-        with open(path, "rb") as file:
-            left = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
+        with open_stream(path) as file:
+            left = _check_size(os.fstat(file.fileno()).st_size, path)
             while left > 0:
                 line = file.readline(min(left, LINE_BYTES + 1))
                 if not line:
@@ -33,6 +35,15 @@ def iterate_lines(path: str) -> Iterator[bytes]:
                         return
     except OSError as error:
         raise cannot_read(path, error) from error
+    except UntrustedDataError as error:
+        raise UntrustedDataError(f"cannot read the transcript: {error.sentence}") from error
+
+
+def _check_size(size_bytes: int, path: str) -> int:
+    """The same; raises UntrustedDataError where it is more than is read."""
+    if size_bytes > MAX_BYTES:
+        raise UntrustedDataError(f"{path} is larger than {MAX_BYTES >> 30} GiB")
+    return size_bytes
 
 
 def read_beginning(path: str, *, lines: int, limit_bytes: int) -> list[bytes]:
@@ -49,11 +60,9 @@ def read_beginning(path: str, *, lines: int, limit_bytes: int) -> list[bytes]:
 def read_small(path: str, *, limit_bytes: int) -> bytes | None:
     """The bytes of a small file, `None` where it is missing, unreadable or larger than `limit_bytes`."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(limit_bytes + 1)
-    except OSError:
+        return read_bounded(path, limit_bytes=limit_bytes)
+    except (OSError, RelayError):
         return None
-    return data if len(data) <= limit_bytes else None
 
 
 def cannot_read(path: str, error: OSError) -> RelayError:

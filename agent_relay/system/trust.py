@@ -76,7 +76,7 @@ def _read_trust(state: str) -> dict[str, str]:
         data = json.loads(read_bounded(find_trust_list(state), limit_bytes=_FILE_BYTES))
     except FileNotFoundError:
         return {}
-    except ValueError:
+    except (ValueError, RecursionError):
         # A torn list trusts nobody: the user is asked again, nothing worse.
         return {}
     if not isinstance(data, dict):

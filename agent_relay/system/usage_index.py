@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.logic.transcripts.usage.marks import Mark, Memory
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.locks import wait_for_lock
+from agent_relay.system.regular_files import check_database
 from agent_relay.system.usage_files import Found
 
 VERSION = 5
@@ -194,7 +195,7 @@ def _load(path: str) -> UsageIndex:
     try:
         database = _connect(path)
         return UsageIndex(path, database)
-    except (sqlite3.Error, msgspec.DecodeError) as error:
+    except (sqlite3.Error, msgspec.DecodeError, UntrustedDataError) as error:
         _warn("usage-index-rebuilt why=%s", error)
         if database is not None:
             database.close()
@@ -217,6 +218,7 @@ def _remove(path: str) -> None:
 
 def _connect(path: str) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    check_database(path)
     database = sqlite3.connect(path, timeout=_WAIT_S)
     try:
         # What a failing machine leaves half written is seen by its check sums, and read again.

@@ -22,6 +22,7 @@ class _Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     folder: str
     pattern: str
     usage: tuple[str, ...] = ()
+    held_open: bool = False
 
 
 class _Adapter(msgspec.Struct):
@@ -30,21 +31,22 @@ class _Adapter(msgspec.Struct):
     transcript: _Transcript | None = None
 
 
-def load_specs(folders: Folders, *, root: str) -> dict[str, UsageSpec]:
-    """By agent, of all `load_adapters` would give, in its order. Raises ConfigurationError as that does.
+def load_specs(folders: Folders, *, root: str, problems: list[str]) -> dict[str, UsageSpec]:
+    """Return them by agent, of all `load_adapters` would give, in its order.
 
-    Adapters that come with us were checked before they came. Where there are others, all are checked.
+    Adapters that come with us were checked before they came. Where there are others, all are checked, and
+    `problems` gets a sentence for each that is left out: figures without its records are not whole.
     """
     if _is_there(user_adapters(folders.config)) or _is_there(project_adapters(root)):
-        return _load_checked(folders, root)
+        return _load_checked(folders, root, problems)
     found: dict[str, UsageSpec] = {}
     place = find_builtin_folder()
     for name in list_folders(place):
         try:
             text = read_bounded(os.path.join(place, name, ADAPTER_FILE), limit_bytes=_LIMIT_BYTES).decode()
             spec = msgspec.convert(tomllib.loads(_cut_table(text)), _Adapter).transcript
-        except (OSError, ValueError, RelayError):
-            return _load_checked(folders, root)
+        except (OSError, ValueError, RelayError, RecursionError):
+            return _load_checked(folders, root, problems)
         if spec is not None:
             found[name] = spec
     return found
@@ -56,11 +58,13 @@ def _cut_table(text: str) -> str:
     return head + rest.partition("\n[")[0]
 
 
-def _load_checked(folders: Folders, root: str) -> dict[str, UsageSpec]:
-    from agent_relay.system.adapters import load_adapters
+def _load_checked(folders: Folders, root: str, problems: list[str]) -> dict[str, UsageSpec]:
+    from agent_relay.system.adapter_catalog import read_catalog
 
-    adapters = load_adapters(folders, root=root)
-    return {str(name): one.adapter.transcript for name, one in adapters.items() if one.adapter.transcript}
+    catalog = read_catalog(folders, root=root)
+    problems += [f"an adapter is left out: {one.sentence}" for one in catalog.broken]
+    found = catalog.adapters.items()
+    return {str(name): one.adapter.transcript for name, one in found if one.adapter.transcript}
 
 
 def _is_there(place: str) -> bool:

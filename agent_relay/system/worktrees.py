@@ -83,7 +83,9 @@ def list_worktrees(root: str) -> dict[str, str]:
 def check_repository(root: str) -> str:
     """The commit `root` stands on. Raises RelayError where no worktree can be made from it."""
     if not read_line(root, "rev-parse", "--absolute-git-dir"):
-        raise RelayError(f"{root} is not in a git repository, and a race needs one", hint="Run: git init")
+        raise RelayError(
+            f"{root} is not in a git repository with a work tree, and a race needs one", hint="Run: git init"
+        )
     head = read_line(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not head:
         raise RelayError(

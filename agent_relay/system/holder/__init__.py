@@ -6,14 +6,15 @@ library's cheapest, its state is the folder of the leg: `lock` (flocked while it
 **Wire.** A stream socket; frames of four bytes of length (big end first) and one JSON object. A request has
 `op` and, if answers shall be told apart, `id`; its answer has the same `id` and `ok`: true with the fields
 below, or false with `code` (for programs) and `error` (a sentence). Objects with `event` come unasked.
-Bytes stand in JSON as text of one character per byte (latin-1). Garbage ends the connection it came on.
+Bytes stand in JSON as text of one character per byte (latin-1). Garbage ends the connection it came on, and
+so does a mistake of the holder's own with a request, which it refuses as `failed`: nobody else notices.
 
 Requests, their fields, their answers:
 
 * `hello` -> `protocol` (1), `pid`, `child`, `born` (clock ticks)
 * `status` -> `pid child born rows cols attached typed key_age_s offset tail_start title agent_state`,
   `alternate`, `emulator` (false: screens are refused), `queued` (bytes the child has not taken), `exit`
-  (null, or the `exit` event), `noted` (the last `note`, empty for none)
+  (null, or the `exit` event), `noted` (the last `note`, empty for none), `faults` (mistakes noted so far)
 * `screen`, `peek` -> `screen` (see `logic.screen`), `offset`. Rows scrolled away and states announced are
   handed out once; with `peek` true they stay for the next look. Refused: `no-emulator`
 * `tail`, `offset limit` (at most 131,072) -> `offset` (of the first byte given), `data`, `total`
@@ -25,8 +26,9 @@ Requests, their fields, their answers:
 * `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
 * `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`
 * `attach`, `rows cols width_px height_px relay_key modes` and one descriptor (SCM_RIGHTS) -> `child`. It is a
-  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`. No
-  size: the child keeps its own. `modes`: the tty's line discipline, restored here if the client dies
+  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`,
+  `own-terminal` (the child's). No size: the child keeps its own. `modes`: the tty's line discipline, restored
+  here if the client dies
 * `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
 * `cover` -> nothing: the same, but what is typed there still goes to the child
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
@@ -43,6 +45,8 @@ Events:
 
 * `settled offset agent_state typed` to watchers, at most every 100 ms while there is output and once after
 * `title title` to watchers
+* `fault doing count screen_lost` to watchers: the holder made a mistake and went on, with a note in
+  `holder-crash.txt`; `screen_lost`: its screen shows only what the program draws from now on
 * `clients attached typed key_age_s` to watchers when terminals come and go, when a line is begun or done
 * `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`

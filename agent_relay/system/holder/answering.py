@@ -2,6 +2,8 @@
 
 import time
 
+from agent_relay.logic.answers import count_cursor
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,8 +47,6 @@ class Answering:
         """The program asked what the emulator answers so; whether a terminal will answer instead."""
         who = active if active is not None and active.keeps_up else None
         if len(attached) > 1:
-            from agent_relay.logic.answers import count_cursor
-
             self._who, self._asked, self._asked_at = who, True, time.monotonic()
             count = count_cursor(answers)
             for terminal in attached:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 
+from agent_relay.system.processes import children, end_session, send_signal, session_members
 from agent_relay.system.pty import spawn
 
 TYPE_CHECKING = False
@@ -54,9 +55,6 @@ class Child:
         Agents start themselves anew and run helpers in other process groups: the leader alone is not enough.
         Raises ValueError for a name that is no signal.
         """
-        # Imported when used: it costs a third of a holder's start.
-        from agent_relay.system.processes import send_signal, session_members
-
         try:
             number = signal.Signals[name]
         except KeyError as error:
@@ -113,8 +111,6 @@ class Child:
 
         That is its Unix session, and whoever lost a parent by its end: shells in sessions of their own.
         """
-        from agent_relay.system.processes import children, end_session
-
         orphans = [one for one in children(os.getpid()) if one[0] != self.pid and one not in self._left]
         return end_session(self.pid, self.born, others=orphans)
 
@@ -132,8 +128,6 @@ def _read_children() -> list[int]:
         with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
             return [int(word) for word in file.read(1 << 16).split()]
     except OSError:
-        from agent_relay.system.processes import children
-
         return [pid for pid, _ in children(os.getpid())]
 
 

@@ -1,4 +1,7 @@
-"""The program of a holder: run with `-I -S` by path, told its spec on stdin, one line back on stdout."""
+"""The program of a holder: run with `-I -S` by path, told its spec on stdin, one line back on stdout.
+
+With `--check` it holds nothing: the line is the list of the files it is made of.
+"""
 
 import json
 import os
@@ -10,7 +13,7 @@ if TYPE_CHECKING:
     from agent_relay.logic.emulator import Emulator
     from agent_relay.system.holder.spec import HolderSpec
 
-CRASH_FILE = "holder-crash.txt"
+CHECK = "--check"
 _READ_BYTES = 1 << 16
 
 
@@ -18,25 +21,40 @@ def main() -> None:
     """Hold one leg from its spawn to the collection of its exit status."""
     # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])
+    from agent_relay.system.holder.faults import append_note
     from agent_relay.system.holder.spec import parse_spec
 
     spec = parse_spec(_read_all(0))
-    # The agent must not inherit the lock: it would look held as long as any process of the agent lives.
-    os.set_inheritable(spec.lock_fd, False)
+    if sys.argv[1:] == [CHECK]:
+        _check()
+        return
+    # The agent must not inherit a lock: it would look held as long as any process of the agent lives.
+    for lock in (spec.lock_fd, spec.tree_fd):
+        if lock >= 0:
+            os.set_inheritable(lock, False)
     if os.fork():
         os._exit(0)
     os.setsid()
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
+    # Ignored by whoever started us it would be ignored here, and the agent's status would be lost.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         _hold(spec)
-    except Exception:  # noqa: BLE001 - the root of the process: whatever it is must be readable later
-        import traceback
-
-        with open(f"{spec.leg_folder}/{CRASH_FILE}", "w", encoding="utf-8") as file:
-            traceback.print_exc(file=file)
+    except Exception as error:  # noqa: BLE001 - the root of the process: whatever it is must be readable later
+        append_note(spec.leg_folder, error, "holding")
         os._exit(70)
     os._exit(0)
+
+
+def _check() -> None:
+    """Load all a holder needs, and tell where it came from."""
+    import agent_relay.logic.emulator
+    import agent_relay.system.holder.leg
+    import agent_relay.system.holder.operations  # noqa: F401 - that they can be loaded is the question
+
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    os.write(1, json.dumps(sorted(files - {""})).encode() + b"\n")
 
 
 def _hold(spec: "HolderSpec") -> None:
@@ -52,7 +70,7 @@ def _hold(spec: "HolderSpec") -> None:
     try:
         leg.umask = os.umask(0o077)
         emulator, why = _find_emulator(spec)
-        leg.serve(Output(emulator), answer)
+        leg.serve(Output(emulator, leg.faults), answer)
         _report(
             {
                 "ok": True,

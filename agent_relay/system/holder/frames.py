@@ -27,6 +27,11 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
+    @property
+    def is_within(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return bool(self._buffer)
+
     def feed(self, data: bytes) -> list[dict[str, object]]:
         """The messages completed by `data`. Raises FrameError for garbage."""
         self._buffer += data

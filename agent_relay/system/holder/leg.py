@@ -4,6 +4,8 @@ import os
 import time
 
 from agent_relay.system.holder.child import Child, build_exit, store_exit
+from agent_relay.system.holder.faults import Faults
+from agent_relay.system.holder.keeper import LegKeeper
 from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
 from agent_relay.system.holder.output import Output
 from agent_relay.system.holder.peers import Peer, Peers
@@ -39,10 +41,12 @@ class Leg:
     def __init__(self, spec: "HolderSpec") -> None:
         self.spec = spec
         self.size = (spec.rows, spec.cols, spec.width_px, spec.height_px)
-        self.loop = Loop()
+        self.faults = Faults(spec.leg_folder, self._told_fault)
+        self.loop = Loop(self.faults.note)
         self.master, self._slave = open_pty(
             rows=spec.rows, cols=spec.cols, width_px=spec.width_px, height_px=spec.height_px
         )
+        self.own_tty = os.fstat(self._slave).st_rdev
         self.umask = -1
         self.child = self._start()
         self.exit: dict[str, object] | None = None
@@ -58,7 +62,12 @@ class Leg:
         """Listen in the leg's folder and watch the child; `handle` answers messages. Then `loop.run`."""
         self.output = output
         self.terminals = Terminals(
-            self.loop, output, resized=self.resize, changed=self._count_terminals, eased=self._relieve
+            self.loop,
+            output,
+            self.faults,
+            resized=self.resize,
+            changed=self._count_terminals,
+            eased=self._relieve,
         )
         self.loop.watch(self.master, IN, self._on_master)
         self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
@@ -66,10 +75,23 @@ class Leg:
         self.peers = Peers(
             self.loop,
             self.spec.leg_folder,
+            self.faults,
             handle=lambda peer, message: handle(self, peer, message),
             dropped=self._drop_terminal,
         )
         self.loop.watch(self.child.pidfd, IN, self._on_child)
+        self._keeper = LegKeeper(
+            self.loop,
+            self.spec.leg_folder,
+            self.spec.lock_fd,
+            listen=self.peers.listen_again,
+            may_stay=self._may_stay,
+        )
+
+    def _may_stay(self) -> bool:
+        """Whether a folder that is gone is made again: not one that was removed because its agent is over."""
+        folder = self.spec.leg_folder
+        return not self._ended or os.path.isdir(folder) or not os.path.isdir(os.path.dirname(folder))
 
     def _start(self) -> Child:
         self._began = time.monotonic()
@@ -90,11 +112,28 @@ class Leg:
         set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
 
     def nudge(self) -> None:
-        """Make the program repaint itself, where there is no emulator to do it: a resize there and back."""
+        """Make the program repaint itself, where there is no emulator to do it."""
+        if self.output.emulator is None:
+            self._redraw()
+
+    def _redraw(self) -> None:
+        """The program is told of a resize there and back, after which most draw all they show."""
         rows, cols, width_px, height_px = self.size
-        if self.output.emulator is None and not self._ended:
+        if not self._ended:
             set_size(self.master, rows=rows, cols=max(1, cols - 1), width_px=width_px, height_px=height_px)
             set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+
+    def _told_fault(self, doing: str) -> None:
+        """When what raised is over: telling of it in the middle could raise again."""
+        self.loop.after("fault", 0.0, lambda: self._tell_fault(doing))
+
+    def _tell_fault(self, doing: str) -> None:
+        lost = self.output.take_lost()
+        self.peers.broadcast(
+            {"event": "fault", "doing": doing, "count": self.faults.count, "screen_lost": lost}
+        )
+        if lost:
+            self._redraw()
 
     def key_age_s(self) -> float | None:
         """Seconds since a person last typed; `None` if nobody did."""
@@ -143,12 +182,14 @@ class Leg:
         # First the people, then our own picture of it.
         self.terminals.send(data)
         answers = self.output.take(data)
-        if answers and not self.terminals.ask(answers):
-            self.typing.put(self, answers, in_paste=False)
         self.loop.after("settled", SETTLED_S, self._settle)
         if self.child.exit is not None:
             self.loop.cancel("silence")
             self.loop.after("silence", _SILENCE_S, self._silent)
+        if answers:
+            with self.faults.guard("answering the program"):
+                if not self.terminals.ask(answers):
+                    self.typing.put(self, answers, in_paste=False)
         if not self._paused and self.terminals.over:
             self._paused = True
             self.typing.read_output(wanted=False)
@@ -159,11 +200,12 @@ class Leg:
         self.loop.cancel("relieve")
         if not self._paused:
             return
+        # Before anything is tried: output that is not read stalls the agent.
+        self.loop.after("relieve", GRACE_S / 2, self._relieve)
         if self.terminals.relieve():
             self._paused = False
+            self.loop.cancel("relieve")
             self.typing.read_output(wanted=True)
-        else:
-            self.loop.after("relieve", GRACE_S / 2, self._relieve)
 
     def _settle(self) -> None:
         scanner, tail = self.output.scanner, self.output.tail
@@ -186,7 +228,10 @@ class Leg:
     def _on_child(self, _ready: int) -> None:
         if self.child.see_end():
             self.loop.forget(self.child.pidfd)
-            if self._starts_again():
+            starts_again = False
+            with self.faults.guard("starting the program again"):
+                starts_again = self._starts_again()
+            if starts_again:
                 return
             # While we hold the slave the master never ends; from now on its end is the end of all output.
             os.close(self._slave)
@@ -226,11 +271,14 @@ class Leg:
             return
         self._ended = True
         self.loop.cancel("silence")
-        self.exit = build_exit(
-            self.child, total_bytes=self.output.tail.total, screen=self.output.screen(peek=True)
-        )
-        self.stored = store_exit(self.spec.leg_folder, self.exit)
-        self._farewell(time.monotonic() + _FAREWELL_S)
+        total = self.output.tail.total
+        self.exit = build_exit(self.child, total_bytes=total, screen=None)
+        with self.faults.guard("reading the last screen"):
+            self.exit = build_exit(self.child, total_bytes=total, screen=self.output.screen(peek=True))
+        with self.faults.guard("storing the end"):
+            self.stored = store_exit(self.spec.leg_folder, self.exit)
+        with self.faults.guard("telling of the end"):
+            self._farewell(time.monotonic() + _FAREWELL_S)
         self._linger(time.monotonic() + self._linger_s)
 
     def dismiss(self) -> None:
@@ -243,20 +291,25 @@ class Leg:
     def _linger(self, until: float) -> None:
         """Stay for a daemon that wants the luggage, as long as one can find us."""
         left_s = until - time.monotonic()
-        if left_s <= 0 or not os.path.exists(self.spec.leg_folder):
+        if left_s <= 0 or not self._may_stay():
             self._leave()
         else:
             self.loop.after("linger", min(left_s, _LOOKS_S), lambda: self._linger(until))
 
     def _farewell(self, deadline: float) -> None:
         """Tell of the end when every terminal has shown all output, or takes none any more."""
+        # Before anything is tried: an end nobody hears of is a session that works for ever.
+        self.loop.cancel("farewell")
+        self.loop.after("farewell", 0.01, lambda: self._farewell(deadline))
         if not self.terminals.settled() and time.monotonic() < deadline:
-            self.loop.after("farewell", 0.01, lambda: self._farewell(deadline))
             return
+        self.loop.cancel("farewell")
         event = self.exit_event()
         for terminal in tuple(self.terminals.all):
-            self.terminals.remove(terminal, event)
-        self._settle()
+            with self.faults.guard("letting a terminal go"):
+                self.terminals.remove(terminal, event)
+        with self.faults.guard("telling of the last output"):
+            self._settle()
         self.peers.broadcast(event)
 
     def exit_event(self) -> dict[str, object]:

@@ -32,7 +32,10 @@ class RefusedError(Exception):
 
 
 def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
-    """Do what the message asks and answer it; what it gets wrong is told to its sender only."""
+    """Do what the message asks and answer it; what it gets wrong is told to its sender only.
+
+    A mistake of ours is refused as `failed`, and the connection ends, with the terminal it attached.
+    """
     op, number = message.get("op"), message.get("id")
     operation = (_OPERATIONS.get(op) if isinstance(op, str) else None) or _unknown
     # Only plain ids are given back: writing one that is nested deeply takes more stack than reading it.
@@ -41,6 +44,11 @@ def answer(leg: Leg, peer: Peer, message: dict[str, object]) -> None:
         reply |= operation(leg, peer, message)
     except RefusedError as refusal:
         reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
+    except Exception as error:  # noqa: BLE001 - the root of one message: it costs its sender, and nobody else
+        leg.faults.note(error, f"answering {op}")
+        peer.send(reply | {"ok": False, "code": "failed", "error": "the holder made a mistake with this"})
+        leg.peers.drop(peer)
+        return
     peer.send(reply)
     if op == "leave" and reply["ok"] and message.get("later") is not True:
         leg.loop.stop()
@@ -91,7 +99,7 @@ def _hello(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obje
 
 
 def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
-    tail, emulator = leg.output.tail, leg.output.emulator
+    tail = leg.output.tail
     return {
         "pid": os.getpid(),
         "child": leg.child.pid,
@@ -105,10 +113,11 @@ def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obj
         "tail_start": tail.start,
         "title": leg.output.title(),
         "agent_state": leg.output.scanner.state,
-        "alternate": emulator is not None and emulator.alternate(),
-        "emulator": emulator is not None,
+        "alternate": leg.output.is_alternate(),
+        "emulator": leg.output.emulator is not None,
         "queued": leg.typing.size,
         "noted": leg.noted,
+        "faults": leg.faults.count,
         "exit": None if leg.exit is None else leg.exit_event(),
     }
 
@@ -191,11 +200,11 @@ def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: li
         fd = passed.pop(0)
         os.set_blocking(fd, False)
     else:
-        fd = _open_tty(passed[0])
+        fd = _open_tty(leg, passed[0])
     return Terminal(fd, keys, size, peer.send, message.get("modes"))
 
 
-def _open_tty(fd: int) -> int:
+def _open_tty(leg: Leg, fd: int) -> int:
     """The passed tty opened anew. Refuses what is not a terminal of our user.
 
     O_NONBLOCK belongs to the open file, not to the descriptor: set on the passed one it would reach the
@@ -204,6 +213,9 @@ def _open_tty(fd: int) -> int:
     given = os.fstat(fd)
     if not os.isatty(fd) or given.st_uid != os.geteuid():
         raise RefusedError("tty-refused", "that is not your terminal")
+    if given.st_rdev == leg.own_tty:
+        # Its output would be its input, without end.
+        raise RefusedError("own-terminal", "this terminal is the agent's own")
     try:
         opened = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -234,9 +246,8 @@ def _cover(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, objec
 def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
     terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
     if message.get("relay_key") is True and terminal.keys.relay_key:
-        emulator = leg.output.emulator
-        kitty = emulator is not None and emulator.modes()["kitty"]
-        key = kitty_key(terminal.keys.relay_key) if kitty else bytes((terminal.keys.relay_key,))
+        relay_key = terminal.keys.relay_key
+        key = kitty_key(relay_key) if leg.output.wants_kitty_keys() else bytes((relay_key,))
         leg.typing.put(terminal, key, in_paste=False)
     if terminal in leg.terminals.all:
         leg.terminals.resume(terminal)

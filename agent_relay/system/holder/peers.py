@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_relay.system.holder.faults import Faults
     from agent_relay.system.holder.terminal import Terminal
 
 _BACKLOG = 64
@@ -75,66 +76,100 @@ class Peer:
             if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
                 count = len(body) // struct.calcsize("i")
                 self.fds += struct.unpack(f"{count}i", body[: count * struct.calcsize("i")])
+        # Whoever passes more than any operation takes would use up all we may have open.
+        while len(self.fds) > _DESCRIPTORS:
+            os.close(self.fds.pop(0))
         return self._reader.feed(data) if data else None
+
+    def drop_descriptors(self) -> None:
+        """Those passed with messages that were dealt with are closed; one with half a message stays."""
+        if not self._reader.is_within:
+            self._close_descriptors()
+
+    def _close_descriptors(self) -> None:
+        fds, self.fds = self.fds, []
+        for fd in fds:
+            os.close(fd)
 
     def close(self) -> None:
         """The connection and every descriptor passed on it are closed."""
-        for fd in self.fds:
-            os.close(fd)
-        self.fds.clear()
-        self.sock.close()
         self.fd = -1
+        self.sock.close()
+        self._close_descriptors()
 
 
 class Peers:
     """The listening socket in the leg's folder and its connections.
 
-    `handle(peer, message)` is called with every message, `dropped(peer)` when a peer is gone.
+    `handle(peer, message)` is called with every message, `dropped(peer)` when a peer is gone. What is raised
+    about one of them costs that peer, and a note among the `faults`.
     """
 
     def __init__(
         self,
         loop: Loop,
         folder: str,
+        faults: "Faults",
         *,
         handle: "Callable[[Peer, dict[str, object]], None]",
         dropped: "Callable[[Peer], None]",
     ) -> None:
         self.loop = loop
         self.all: list[Peer] = []
+        self._faults = faults
         self._handle = handle
         self._dropped = dropped
+        self._folder = folder
         self._listener = _listen(folder)
         loop.watch(self._listener.fileno(), IN, self._accept)
+
+    def listen_again(self) -> None:
+        """Whoever looks for the socket, which was deleted, finds one; connections go on. Raises OSError."""
+        fresh = _listen(self._folder)
+        self.loop.forget(self._listener.fileno())
+        self._listener.close()
+        self._listener = fresh
+        self.loop.watch(fresh.fileno(), IN, self._accept)
 
     def broadcast(self, event: dict[str, object]) -> None:
         """Tell every peer that watches."""
         for peer in tuple(self.all):
             if peer.watching:
-                peer.send(event)
+                with self._faults.guard("telling a peer"):
+                    peer.send(event)
 
     def drop(self, peer: Peer) -> None:
         """The peer is let go, and with it the terminal it attached."""
         if peer in self.all:
             self.all.remove(peer)
             self.loop.forget(peer.fd)
-            peer.close()
-            self._dropped(peer)
+            with self._faults.guard("closing a connection"):
+                peer.close()
+            with self._faults.guard("giving a terminal back"):
+                self._dropped(peer)
 
     def _accept(self, _ready: int) -> None:
         try:
             # The public `accept` belongs to `socket`, whose import would cost a sixth of a holder's start.
             fd, _ = self._listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+        except BlockingIOError:
+            return
         except OSError:
+            # No descriptor is left: whoever waits is still waiting then.
+            self.loop.rest(self._listener.fileno())
             return
         sock = _socket.socket(fileno=fd)
-        if not _is_ours(sock):
+        try:
+            if not _is_ours(sock):
+                sock.close()
+                return
+            sock.setblocking(False)
+            peer = Peer(self, sock)
+            self.loop.watch(peer.fd, IN, lambda ready: self._serve(peer, ready), lambda: self.drop(peer))
+        except OSError:
             sock.close()
             return
-        sock.setblocking(False)
-        peer = Peer(self, sock)
         self.all.append(peer)
-        self.loop.watch(peer.fd, IN, lambda ready: self._serve(peer, ready))
 
     def _serve(self, peer: Peer, ready: int) -> None:
         if ready & OUT:
@@ -149,6 +184,8 @@ class Peers:
                     self._handle(peer, message)
             if messages is None:
                 self.drop(peer)
+            elif peer.fds:
+                peer.drop_descriptors()
 
 
 def _is_ours(sock: _socket.socket) -> bool:

@@ -4,10 +4,11 @@ import os
 import termios
 
 # Kept apart from `logic.repaint`, which an attaching client must not pay for. The cursor is saved around the
-# scroll region's reset, which moves it, and right before leaving the alternate screen: that restores it, and
-# on the main screen must not move it.
+# scroll region's reset, which moves it. The alternate screen is entered before it is left: terminals restore
+# the cursor they saved when it was entered last, and on the main screen that was for another program (tmux
+# keeps that cursor apart from the one that `ESC 7` saves); where it is shown already, entering does nothing.
 RESTORE = (
-    b"\x18\x1b[?2026l\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b7\x1b[?69l\x1b[r\x1b8\x1b[4l\x1b[20l\x1b[<8u\x1b7\x1b[?1049l"
+    b"\x18\x1b[?2026l\x1b[0m\x1b]8;;\x1b\\\x1b(B\x0f\x1b7\x1b[?69l\x1b[r\x1b8\x1b[4l\x1b[20l\x1b[<8u\x1b[?1049h\x1b[?1049l"
     b"\x1b[<8u\x1b[=0;1u\x1b[>4m\x1b>\x1b[?1l\x1b[?5l\x1b[?7h\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l"
     b"\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?1004l\x1b[?2004l\x1b[?2031l\x1b[0m\x1b[0 q\x1b[?25h"
     b"\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\"
@@ -29,5 +30,5 @@ def restore(fd: int, modes: object) -> None:
         if isinstance(modes, list):
             control = [bytes((sign,)) for sign in modes[6]]
             termios.tcsetattr(fd, termios.TCSANOW, [*modes[:6], control])
-    except (OSError, termios.error, TypeError, ValueError, IndexError):
+    except (OSError, OverflowError, termios.error, TypeError, ValueError, IndexError):
         return

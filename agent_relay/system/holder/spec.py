@@ -12,7 +12,8 @@ class HolderSpec:
     `argv` and `env` are the child's; `argv[0]` without a slash is looked up in `env["PATH"]`. Sizes are
     cells, `width_px` and `height_px` pixels of the whole terminal (0 unknown). `library` is the path of the
     emulator's library or empty. `luggage` is kept in memory and given back to any later daemon. `lock_fd` is
-    the open descriptor of the leg folder's `lock`, flocked by whoever made it. `linger_s` is how long the
+    the open descriptor of the leg folder's `lock`, flocked by whoever made it, `tree_fd` that of the lock all
+    holders in one working tree share (-1: none); both stay open for life. `linger_s` is how long the
     holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
     to be started again, and is. With `streams`, the paths of its standard input, output and error, the child
     gets these files instead of the terminal, which it does not even have: what asks there has nobody to ask.
@@ -20,7 +21,7 @@ class HolderSpec:
 
     __slots__ = (
         "again_status", "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s",
-        "lock_fd", "luggage", "rows", "streams", "width_px",
+        "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +41,7 @@ class HolderSpec:
         linger_s: float = LINGER_S,
         again_status: int = 0,
         streams: "list[str] | None" = None,
+        tree_fd: int = -1,
     ) -> None:
         if not argv or rows < 1 or cols < 1:
             raise ValueError("a holder needs a program and a size")
@@ -59,6 +61,7 @@ class HolderSpec:
         self.linger_s = linger_s
         self.again_status = again_status
         self.streams = streams or []
+        self.tree_fd = tree_fd
 
 
 def render_spec(spec: HolderSpec) -> bytes:
@@ -67,5 +70,9 @@ def render_spec(spec: HolderSpec) -> bytes:
 
 
 def parse_spec(data: bytes) -> HolderSpec:
-    """The spec from JSON. Raises ValueError, TypeError or KeyError where it is none."""
-    return HolderSpec(**json.loads(data))
+    """The spec from JSON, without what this version does not know.
+
+    Raises ValueError, TypeError or KeyError where it is none.
+    """
+    found = json.loads(data)
+    return HolderSpec(**{name: found[name] for name in HolderSpec.__slots__ if name in found})

@@ -3,7 +3,7 @@
 import os
 import time
 
-from agent_relay.logic.keystrokes import TypedLine, is_focus
+from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
 from agent_relay.system.holder.answering import Answering
 from agent_relay.system.holder.loop import GONE, IN, OUT, Loop
 
@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_relay.system.holder.faults import Faults
     from agent_relay.system.holder.output import Output
     from agent_relay.system.holder.terminal import Terminal
     from agent_relay.system.holder.typing_queue import TypingQueue
@@ -42,6 +43,7 @@ class Terminals:
         "_answering",
         "_changed",
         "_eased",
+        "_faults",
         "_loop",
         "_output",
         "_resized",
@@ -56,6 +58,7 @@ class Terminals:
         self,
         loop: Loop,
         output: "Output",
+        faults: "Faults",
         *,
         resized: "Callable[[tuple[int, int, int, int]], None]",
         changed: "Callable[[], None]",
@@ -63,6 +66,7 @@ class Terminals:
     ) -> None:
         self._loop = loop
         self._output = output
+        self._faults = faults
         self._resized = resized
         self._changed = changed
         self._eased = eased
@@ -75,9 +79,21 @@ class Terminals:
         self.over = False
 
     def add(self, terminal: "Terminal") -> None:
-        """The terminal is attached: it is painted, and what is typed on it reaches the child."""
+        """The terminal is attached: it is painted, and what is typed on it reaches the child.
+
+        Raises OSError where it cannot be watched; then it is closed.
+        """
+        try:
+            self._loop.watch(
+                terminal.fd,
+                OUT,
+                lambda ready: self._serve(terminal, ready),
+                lambda: self.remove(terminal, {"event": "detached"}),
+            )
+        except OSError:
+            os.close(terminal.fd)
+            raise
         self.all.append(terminal)
-        self._loop.watch(terminal.fd, OUT, lambda ready: self._serve(terminal, ready))
         self._rearm(terminal)
         self._activate(terminal)
         self._changed()
@@ -89,15 +105,20 @@ class Terminals:
         self.all.remove(terminal)
         self._loop.forget(terminal.fd)
         self._loop.cancel(terminal)
-        self._drop(terminal)
-        self._uncolor(terminal)
+        guard = self._faults.guard
+        with guard("dropping what waits for a terminal"):
+            self._drop(terminal)
+        with guard("giving colors back"):
+            self._uncolor(terminal)
         os.close(terminal.fd)
-        if self.typing is not None:
-            self.typing.leave(terminal)
-        if self._active is terminal:
-            self._active = None
-            if self.all:
-                self._activate(self.all[-1])
+        with guard("letting others type"):
+            if self.typing is not None:
+                self.typing.leave(terminal)
+        with guard("choosing another terminal"):
+            if self._active is terminal:
+                self._active = None
+                if self.all:
+                    self._activate(self.all[-1])
         if event is not None:
             terminal.tell(event)
         self._changed()
@@ -126,17 +147,23 @@ class Terminals:
         """Give every terminal that keeps up the child's output."""
         self.over = False
         for terminal in tuple(self.all):
-            if terminal.lagging or terminal.covered:
-                continue
-            if terminal.out:
-                terminal.out += data
-                self.over = self.over or len(terminal.out) > HIGH_BYTES
-            else:
-                sent = self._write(terminal, data)
-                if sent < len(data):
-                    terminal.out += data[sent:]
-                    terminal.progress = time.monotonic()
-                    self._rearm(terminal)
+            if terminal.keeps_up:
+                try:
+                    self._send(terminal, data)
+                except Exception as error:  # noqa: BLE001 - the root of one terminal's turn: the others get theirs
+                    self._faults.note(error, "showing output")
+                    self.remove(terminal, {"event": "detached"})
+
+    def _send(self, terminal: "Terminal", data: bytes) -> None:
+        if terminal.out:
+            terminal.out += data
+            self.over = self.over or len(terminal.out) > HIGH_BYTES
+            return
+        sent = self._write(terminal, data)
+        if sent < len(data):
+            terminal.out += data[sent:]
+            terminal.progress = time.monotonic()
+            self._rearm(terminal)
 
     def ask(self, answers: bytes) -> bool:
         """What was sent last asks what the emulator answers so; whether a terminal will answer instead."""
@@ -273,7 +300,8 @@ class Terminals:
         answering = self._answering.find(self._active, self.all, now)
         # With one terminal, as nearly always, nothing is to be told apart.
         sift = terminal is not self._active or terminal is not answering
-        passed, rest = keys.feed(data, sift=sift)
+        passed, rest = self._scan(terminal, data, sift=sift)
+        keys = terminal.keys
         answers = keys.answers if answering is terminal else b""
         if answers or passed:
             typing.put(terminal, answers + passed, in_paste=keys.in_paste)
@@ -291,6 +319,17 @@ class Terminals:
         if rest is not None:
             self.pause(terminal)
             terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
+
+    def _scan(self, terminal: "Terminal", data: bytes, *, sift: bool) -> tuple[bytes, bytes | None]:
+        """As the terminal's scanner says; where that raises, all of it reaches the child, as it came."""
+        keys = terminal.keys
+        held = keys.held
+        try:
+            return keys.feed(data, sift=sift)
+        except Exception as error:  # noqa: BLE001 - the root of one read: what is typed is the agent's anyway
+            self._faults.note(error, "reading keys")
+            terminal.keys = KeyScanner(keys.relay_key, self.line)
+            return held + data, None
 
     def _release(self, terminal: "Terminal") -> None:
         held = terminal.keys.release()

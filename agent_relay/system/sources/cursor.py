@@ -1,17 +1,18 @@
 """Reading one file of evidence as it grows: every record once, whatever happens to the file."""
 
 import os
-import stat
 import zlib
 from collections.abc import Mapping
 from typing import Protocol
 
 from agent_relay.logic.framing import Framing, build_framer
 from agent_relay.logic.json_text import MAX_RECORD_BYTES, Framed, parse_object
+from agent_relay.system.regular_files import find_regular
 from agent_relay.system.sources.freeing import Freer, find_start
 
 CHUNK_BYTES = 256 * 1024
 MAX_CHUNKS = 4
+MAX_UNREAD_BYTES = 2 << 30
 _SEAL_BYTES = 64
 
 Kept = dict[str, int]
@@ -38,18 +39,6 @@ class Cursor(Protocol):
     def keep(self) -> Kept:
         """Plain numbers from which a cursor goes on after a restart, losing and repeating nothing."""
         ...
-
-
-def open_regular(path: str) -> int | None:
-    """A descriptor on the regular file at `path`; `None` where there is none we may read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    except (OSError, ValueError):
-        return None
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return file
-    os.close(file)
-    return None
 
 
 class TailCursor:
@@ -96,7 +85,7 @@ class TailCursor:
     def look(self) -> list[Framed]:
         """The records that came since the last look; at most a mebibyte's worth."""
         had_more, self.has_more = self.has_more, False
-        file = open_regular(self._path)
+        file = find_regular(self._path)
         if file is None:
             return []
         try:
@@ -120,6 +109,9 @@ class TailCursor:
             self._freer.restart()
             self._restart(find_start(file))
         self._inode, self._known = found.st_ino, now
+        if found.st_size - self._read_to > MAX_UNREAD_BYTES:
+            # No agent writes so much between two looks: what claims to be so large would be read for ever.
+            self._restart(found.st_size)
         for _ in range(MAX_CHUNKS):
             chunk = os.pread(file, CHUNK_BYTES, self._read_to)
             self._read_to += len(chunk)
@@ -147,7 +139,7 @@ class TailCursor:
     def flush(self) -> list[Framed]:
         """The log entry that was still open."""
         records = self._absolute(self._framer.flush())
-        file = open_regular(self._path) if records else None
+        file = find_regular(self._path) if records else None
         if file is not None:
             self._kept_seal = _read_seal(file, self._boundary)
             os.close(file)
@@ -177,7 +169,7 @@ class DocumentCursor:
 
     def look(self) -> list[Framed]:
         """The document, where it is whole and not the one already seen; half a one shows again."""
-        file = open_regular(self._path)
+        file = find_regular(self._path)
         if file is None:
             return []
         try:

@@ -54,6 +54,10 @@ class PathPattern(msgspec.Struct, frozen=True):
         """Whether `path` is one `find` would give, if it existed."""
         return path == self.text or _compile(self.text).fullmatch(path) is not None
 
+    def is_called_so(self, path: str) -> bool:
+        """Whether the last part of `path` could be that of a match, wherever it lies."""
+        return _compile(os.path.basename(self.text)).fullmatch(os.path.basename(path)) is not None
+
     def may_lie_below(self, path: str) -> bool:
         """Whether `path` could be a folder on the way to a match."""
         known, star, wild = self.text.partition(_STAR)
@@ -63,10 +67,13 @@ class PathPattern(msgspec.Struct, frozen=True):
         return bool(star) and "/" in wild and is_above and path.startswith(known)
 
 
+_WILD = re.compile(f"({_STAR}{_STAR}/|{_STAR}{_STAR}|{_STAR})")
+
+
 @functools.lru_cache(maxsize=1024)
 def _compile(text: str) -> re.Pattern[str]:
     words = {_STAR * 2 + "/": "(?:[^/]+/)*", _STAR * 2: ".*", _STAR: "[^/]*"}
-    parts = re.split(f"({_STAR}{_STAR}/|{_STAR}{_STAR}|{_STAR})", text)
+    parts = _WILD.split(text)
     return re.compile("".join(words.get(part) or re.escape(part) for part in parts), re.DOTALL)
 
 
@@ -127,9 +134,13 @@ def _fill(inner: str, place: LegPlace, unknown_id: str | None) -> str | None:
     return unknown_id if name == "native_id" else None
 
 
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9]")
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+
+
 def _slug(path: str) -> str:
     """The path with a dash for everything but ASCII letters and digits; astral characters give two.
 
     That is how a program that counts text in UTF-16 units names a folder after another.
     """
-    return re.sub(r"[^A-Za-z0-9]", "-", re.sub(r"[\U00010000-\U0010ffff]", "--", path))
+    return _NOT_PLAIN.sub("-", _ASTRAL.sub("--", path))

@@ -2,20 +2,25 @@
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.records import is_meant
 from agent_relay.logic.framing import build_framer
 from agent_relay.logic.json_text import Data, Framed
 from agent_relay.logic.record_time import find_record_time
-from agent_relay.system.sources.cursor import Cursor, DocumentCursor, TailCursor, open_regular
+from agent_relay.system.open_files import find_held, find_held_elsewhere
+from agent_relay.system.regular_files import find_regular
+from agent_relay.system.sources.cursor import Cursor, DocumentCursor, TailCursor
 from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path, expand_text
 
 MAX_FILES = 8
 MAX_SEEN = 64
 MAX_STRANGERS = 4096
+_REFUSED_S = 1.0  # a file of somebody else's is asked about again: the agent may go on in it later
 _HEAD_BYTES = 256 * 1024  # the first record of a transcript may carry a whole system prompt
 
 # File times and some agents' clocks are coarser than ours; nothing this close is history.
@@ -39,6 +44,7 @@ class SourceReader:
         self._pattern = expand_path(spec.path, place)
         self._cursors: dict[str, Cursor] = {}
         self._strangers: set[tuple[str, int]] = set()
+        self._refused: dict[str, float] = {}
         self._kept = _mapping((state or {}).get("files"))
         self._seen = dict(self._look_around() if state is None else _sizes(state.get("seen")))
 
@@ -168,8 +174,8 @@ class SourceReader:
         A file that does not say yet is asked again; one that says otherwise is not.
         """
         if not self.spec.belongs:
-            return True
-        file = open_regular(path)
+            return self._is_held(path)
+        file = find_regular(path)
         if file is None:
             return False
         try:
@@ -184,13 +190,37 @@ class SourceReader:
             if len(self._strangers) >= MAX_STRANGERS:
                 self._strangers.clear()
             self._strangers.add(mark)
-        return bool(verdict)
+        return bool(verdict) and self._is_held(path)
+
+    def _is_held(self, path: str) -> bool:
+        """Whether the leg's processes have the file open, where its agent keeps such files open.
+
+        Where that cannot be told (the agent is gone, or may not be looked into) a file that nobody else has
+        open counts, unless it was refused before.
+        """
+        pid = int(self._place.values.get("pid") or 0)
+        now = time.monotonic()
+        if not self.spec.held_open:
+            return True
+        if not pid or self._pattern is None or now - self._refused.get(path, -_REFUSED_S) < _REFUSED_S:
+            return False
+        real, held = os.path.realpath(path), find_held(pid, self._pattern.is_called_so)
+        is_ours = real in held if held is not None else path not in self._refused
+        if is_ours and (held is not None or not find_held_elsewhere({real}, but=pid)):
+            self._refused.pop(path, None)
+            return True
+        if len(self._refused) >= MAX_STRANGERS:
+            self._refused.clear()
+        self._refused[path] = now
+        return False
 
     def _ask(self, records: list[Data]) -> bool | None:
         for data in records:
             said = {place: _find_text(data, place) for place in self.spec.belongs}
             if None in said.values():
                 continue
+            if not is_meant(self.spec.belongs_where, data):
+                return False
             wanted = {place: expand_text(text, self._place) for place, text in self.spec.belongs.items()}
             return all(_is_same(said[place], wanted[place]) for place in said)
         return None

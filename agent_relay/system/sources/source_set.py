@@ -10,6 +10,7 @@ import msgspec
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.signal import Record
+from agent_relay.system.clock import Clock, JumpingClock, SystemClock
 from agent_relay.system.sources.event_reader import EventReader
 from agent_relay.system.sources.place import LegPlace
 from agent_relay.system.sources.reader import SourceReader, build_key
@@ -41,11 +42,14 @@ class SourceSet:
     `on_records(leg_id, records)` is called in that loop whenever a leg's sources gained something; the
     records of one file come in order. Between a call's end and the next one `state(leg_id)` is exactly
     what was handed on: kept by then and given to `add` after a crash, nothing is lost or repeated
-    (event streams excepted: they say anew what holds).
+    (event streams excepted: they say anew what holds). `clock` is the machine's where none is given.
     """
 
-    def __init__(self, on_records: OnRecords, *, is_watching: bool = True) -> None:
+    def __init__(
+        self, on_records: OnRecords, *, is_watching: bool = True, clock: Clock | None = None
+    ) -> None:
         self._on_records = on_records
+        self._clock = JumpingClock(clock or SystemClock())
         self._loop = asyncio.get_running_loop()
         self._legs: dict[str, _Leg] = {}
         self._watch = FolderWatch(self._changed) if is_watching else None
@@ -167,7 +171,18 @@ class SourceSet:
             self._later(leg, "walk", wait_s, lambda: self._look(leg.place.leg_id, is_walking=True))
         return False
 
+    def _read_clock(self) -> None:
+        """Where the wall clock was set back, what legs write from now on is older than their starts."""
+        _, jump = self._clock.read()
+        if jump is None or not jump.is_back:
+            return
+        for leg in self._legs.values():
+            leg.place = msgspec.structs.replace(leg.place, started_at=min(leg.place.started_at, jump.since))
+            for reader in leg.readers:
+                reader.update(leg.place)
+
     def _look(self, leg_id: str, *, is_walking: bool = False) -> None:
+        self._read_clock()
         leg = self._legs.get(leg_id)
         if leg is None:
             return
@@ -195,6 +210,7 @@ class SourceSet:
                 return
 
     def _flush(self, leg_id: str) -> None:
+        self._read_clock()
         leg = self._legs.get(leg_id)
         if leg is None:
             return

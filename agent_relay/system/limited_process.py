@@ -1,0 +1,255 @@
+"""Work on texts of others in a process of its own, which is ended at its limit: a thread cannot be.
+
+An expression that takes for ever holds every thread of its process. The work is forked from a server that has
+imported what it needs and runs nothing else (`work_server`), so that it begins within milliseconds. Both end
+with the process that started them, however that ends: `multiprocessing`'s server would first finish its
+imports, and live as long as its children.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import pickle
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar, cast
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.work_server import BEGUN, UNLOADED
+
+_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "work_server.py")
+_PIECE = 1 << 16
+_END_S = 10.0
+"""How long the end of a killed process may take; its memory may be on a slow disk."""
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How long work may take: seconds of processor time, and seconds of waiting for disks and programs.
+
+    The first is the one that counts on a machine that is busy with something else.
+    """
+
+    processor_s: int
+    wall_s: float
+
+
+class TookTooLongError(RelayError):
+    """The work was ended at its limit, and has had no effect but what it had written."""
+
+
+class NotBegunError(RelayError):
+    """No process could be begun for the work: nothing was done."""
+
+
+class KilledError(RelayError):
+    """The work's process was killed by somebody else, or lacked memory: nothing came of it."""
+
+
+class LimitedProcess:
+    """One piece of work at a time, each in a process of its own. `run` is for a thread, `end` for any."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: socket.socket | None = None
+        self._is_ended = False
+
+    def run(
+        self, limit: Limit, work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
+    ) -> _Found:
+        """Return what `work`, a function of a module, returned; all that goes in and comes out is pickled.
+
+        Raise what `work` raises, TookTooLongError at the limit, NotBegunError where the process could not be
+        started, KilledError where it was killed, and RelayError where `end` ended it.
+        """
+        order = pickle.dumps((_perform, (limit.processor_s, work, args, words)))
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise NotBegunError(f"no process can be started: {error}") from error
+        with ours:
+            with theirs:
+                _SERVER.request(theirs)
+            with self._lock:
+                self._connection, self._is_ended = ours, False
+            try:
+                return cast("_Found", _await_answer(ours, order, limit))
+            except KilledError as error:
+                if self._is_ended:
+                    raise RelayError(error.sentence) from error
+                raise
+            finally:
+                with self._lock:
+                    self._connection = None
+                if not _has_ended(ours):
+                    # Who should end it is stopped, or waits for a disk itself: the next work needs another.
+                    _SERVER.end()
+
+    def end(self) -> None:
+        """End the work under way at once; harmless where there is none."""
+        with self._lock:
+            if self._connection is not None:
+                self._is_ended = True
+                _ask_for_end(self._connection)
+
+
+class _Server:
+    """The one server of this process, started when it is first needed, and again where it was ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._modules: tuple[str, ...] = ()
+        self._running: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+
+    def prepare(self, modules: Sequence[str]) -> None:
+        """Start it, where it is not running, and have it import `modules`. Raise OSError."""
+        with self._lock:
+            self._modules = tuple(modules)
+            self._find_or_start()
+
+    def request(self, connection: socket.socket) -> None:
+        """Have a process begun for what comes by the connection. Raise NotBegunError."""
+        with self._lock:
+            try:
+                socket.send_fds(self._find_or_start(), [b"w"], [connection.fileno()])
+            except OSError as error:
+                raise NotBegunError(f"no process can be started: {error}") from error
+
+    def end(self) -> None:
+        """End it and all that was forked from it, and wait for its end; harmless where there is none."""
+        with self._lock:
+            self._end()
+
+    def _find_or_start(self) -> socket.socket:
+        if self._running is not None and self._running[0].poll() is None:
+            return self._running[1]
+        self._end()
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            try:
+                ours.sendall(json.dumps({"path": sys.path, "modules": self._modules}).encode())
+                process = subprocess.Popen(
+                    [sys.executable, "-I", _PROGRAM, str(theirs.fileno())],
+                    stdin=subprocess.PIPE,
+                    pass_fds=(theirs.fileno(),),
+                    process_group=0,
+                )
+            except OSError:
+                ours.close()
+                raise
+        self._running = process, ours
+        return ours
+
+    def _end(self) -> None:
+        if self._running is None:
+            return
+        (process, requests), self._running = self._running, None
+        requests.close()
+        if process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+        if process.stdin is not None:
+            process.stdin.close()
+        process.wait()
+
+
+_SERVER = _Server()
+
+
+def prepare(modules: Sequence[str]) -> None:
+    """Start the server that imports `modules`, so that no work waits for them. Raise OSError."""
+    _SERVER.prepare(modules)
+
+
+@atexit.register
+def end_server() -> None:
+    """End the server and what was forked from it; where it is needed again, it is started again."""
+    _SERVER.end()
+
+
+def _await_answer(connection: socket.socket, order: bytes, limit: Limit) -> object:
+    """Return what the process answers to the order: what its work returned. Raise what that raised."""
+    ends_at = time.monotonic() + limit.wall_s
+    _await_word(connection, ends_at, limit)
+    try:
+        is_begun = connection.recv(len(BEGUN)) == BEGUN
+    except OSError:
+        is_begun = False
+    if not is_begun:
+        raise NotBegunError("no process can be started: what should begin it has ended")
+    try:
+        connection.sendall(order)
+        _await_word(connection, ends_at, limit)
+        with connection.makefile("rb") as heard:
+            answer: object = pickle.load(heard)  # noqa: S301 - our own process's
+    except (EOFError, OSError, pickle.UnpicklingError) as error:
+        raise KilledError("its process was ended") from error
+    match answer:
+        case (True, value):
+            return value
+        case (False, BaseException() as refused):
+            raise refused
+        case int() if answer == UNLOADED:
+            raise NotBegunError("a process was started and could not load what it needs")
+        case int() if answer == -signal.SIGXCPU:
+            raise TookTooLongError(f"it took more than {limit.processor_s} s of processor time")
+        case _:
+            raise KilledError(f"its process was ended ({answer})")
+
+
+def _await_word(connection: socket.socket, ends_at: float, limit: Limit) -> None:
+    said = select.poll()
+    said.register(connection, select.POLLIN)
+    if not said.poll(max(0.0, ends_at - time.monotonic()) * 1000):
+        raise TookTooLongError(f"it took more than {limit.wall_s:g} s")
+
+
+def _ask_for_end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it ended already
+        connection.shutdown(socket.SHUT_WR)
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Have the process ended, and return whether it is within some seconds."""
+    _ask_for_end(connection)
+    ends_at = time.monotonic() + _END_S
+    said = select.poll()
+    said.register(connection, select.POLLIN)
+    with contextlib.suppress(OSError):
+        while said.poll(max(0.0, ends_at - time.monotonic()) * 1000):
+            if not connection.recv(_PIECE):
+                return True
+        return False
+    return True
+
+
+def _perform(
+    processor_s: int, work: Callable[..., object], args: tuple[object, ...], words: dict[str, object]
+) -> tuple[bool, object]:
+    """Return, in the process, what the work returned, or what it raised, and which of the two it is."""
+    signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (processor_s, processor_s + 1))
+    try:
+        return True, work(*args, **words)
+    except RelayError as error:
+        return False, error
+    except MemoryError:
+        return False, KilledError("its process lacked memory")
+    except Exception as error:  # noqa: BLE001 - the root of the process; who asked hears of it
+        # Where, not what: the words of an error may be those of a text, and not all errors can be pickled.
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        return False, RuntimeError(f"{type(error).__name__} at {frame.filename}:{frame.lineno}")

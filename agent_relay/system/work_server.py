@@ -1,0 +1,107 @@
+"""What processes with a limit are forked from: it imports what it is told to, and runs nothing else.
+
+Run by its path, with the number of the socket its requests come by; its standard input is a pipe nobody
+writes to, whose other end only its client has. That end is closed by whatever ends the client, and the
+kernel then ends the whole group with a signal, whatever it is at: importing, working, or waiting for work.
+"""
+
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+
+UNLOADED = 1
+"""What a process ends with that cannot load its work: a package whose files have gone."""
+BEGUN = b"+"
+"""What comes before every answer: without it nothing was done."""
+_LONGEST_MESSAGE = 1 << 17
+_BROKEN = 2
+_CLIENT = 0
+
+
+def main(requests: socket.socket) -> None:
+    """Serve until the client has gone: first comes what to import, then a connection for each work."""
+    _end_with(_CLIENT, -os.getpgrp())
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children vanish without being asked after
+    wanted = json.loads(requests.recv(_LONGEST_MESSAGE) or b'{"path": [], "modules": []}')
+    sys.path[:] = wanted["path"]
+    for module in wanted["modules"]:
+        # What is missing is missed by the work that needs it.
+        with contextlib.suppress(ImportError, SyntaxError):
+            importlib.import_module(module)
+    while True:
+        message, handles, _, _ = socket.recv_fds(requests, 1, 1)
+        if not message:
+            return
+        for handle in handles:
+            _fork(requests, handle)
+
+
+def _end_with(pipe: int, owner: int) -> None:
+    """Have the kernel end `owner`, us or our group (negative), when the other end of the pipe is closed."""
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
+    fcntl.fcntl(pipe, fcntl.F_SETOWN, owner)
+    fcntl.fcntl(pipe, fcntl.F_SETFL, fcntl.fcntl(pipe, fcntl.F_GETFL) | os.O_ASYNC)
+    ended = select.poll()
+    ended.register(pipe, select.POLLHUP)
+    if ended.poll(0):  # before we asked to be told
+        os._exit(_BROKEN)
+
+
+def _fork(requests: socket.socket, handle: int) -> None:
+    """Begin what comes by the connection; one that closes without a word could not be begun."""
+    with socket.socket(fileno=handle) as connection:
+        try:
+            is_ours = os.fork() != 0
+        except OSError:
+            return
+        if is_ours:
+            return
+        try:
+            requests.close()
+            _supervise(connection)
+        finally:
+            os._exit(_BROKEN)
+
+
+def _supervise(connection: socket.socket) -> None:
+    """Have the work done by a child, end it when the client asks for that, and tell how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    connection.sendall(BEGUN)
+    lives, held = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(held)
+            _end_with(lives, os.getpid())
+            _work(connection)
+        finally:
+            os._exit(_BROKEN)
+    either = select.poll()
+    either.register(os.pidfd_open(child), select.POLLIN)
+    either.register(connection, select.POLLRDHUP)
+    either.poll()
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    connection.sendall(pickle.dumps(os.waitstatus_to_exitcode(status)))
+
+
+def _work(connection: socket.socket) -> None:
+    with connection.makefile("rb") as asked:
+        try:
+            work, arguments = pickle.load(asked)  # noqa: S301 - the client's own words
+        except (ImportError, AttributeError, SyntaxError):
+            os._exit(UNLOADED)
+    connection.sendall(pickle.dumps(work(*arguments)))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
