@@ -29,7 +29,7 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
         raise found.unread[0]
     if found.unread and not wanted:
         raise RelayError(
-            f"{agent}'s newest session in {wish.cwd} cannot be told: {found.unread[0].sentence}",
+            f"cannot tell {agent}'s newest session in {wish.cwd}: {found.unread[0].sentence}",
             hint=f"Name one, --from {agent}:ID; see: agent-relay sessions --native",
         )
     if not found.sessions:

@@ -1,6 +1,7 @@
 """The application the daemon serves: every session at work, and the operations on them."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 
 from agent_relay.app.chatting import build_chat_handlers
@@ -10,19 +11,24 @@ from agent_relay.app.handlers import build_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.onlooking import build_watch_handlers
+from agent_relay.app.preload import load_rest
 from agent_relay.app.race.handlers import build_race_handlers
 from agent_relay.app.race.racing import Racing
 from agent_relay.app.race.runner import SessionRunners
 from agent_relay.app.running import build_run_handlers
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
-from agent_relay.system.adapters import load_adapters
+from agent_relay.system.adapter_catalog import AdapterCatalog, read_catalog
 from agent_relay.system.clock import Clock
 from agent_relay.system.folders import Folders
 from agent_relay.system.followed_config import FollowedConfig
 from agent_relay.system.legs import sweep_unmade
+from agent_relay.system.limited_process import end_server
 from agent_relay.system.local_zone import LocalZone
+from agent_relay.system.owner_facts import read_boot_moment, read_owner
 from agent_relay.system.removing import sweep_unfinished
+
+_log = logging.getLogger(__name__)
 
 
 class Application:
@@ -30,6 +36,7 @@ class Application:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._loading: asyncio.Task[None] | None = None
         self._narrating = Narrating(ground)
         self._sessions = Sessions(ground, self._narrating)
         self._racing = Racing(ground, SessionRunners(self._sessions, ground))
@@ -42,13 +49,17 @@ class Application:
         await asyncio.to_thread(sweep_unmade, folders)
         await self._sessions.start()
         await self._racing.start()
+        self._loading = asyncio.create_task(load_rest())
 
     async def stop(self) -> None:
         """Everything is let go of; agents and their holders run on."""
+        if self._loading is not None:
+            self._loading.cancel()
         await self._narrating.close()
         await self._racing.close()
         await self._sessions.stop()
         await self._ground.evidence.close()
+        await asyncio.to_thread(end_server)
 
     def handlers(self) -> Mapping[str, Handler]:
         """The operations by name."""
@@ -66,13 +77,23 @@ def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:
         folders=folders,
         clock=clock,
         teller=teller,
-        adapters=load_adapters(folders),
-        read_config=FollowedConfig(folders.config).get,
+        catalog=_read_catalog(folders),
+        followed_config=FollowedConfig(folders.config),
         zone=LocalZone(),
-        evidence=Evidence(_report),
+        evidence=Evidence(_report, clock),
         report=_report,
+        owner=read_owner(folders.runtime),
+        booted_at=read_boot_moment(),
     )
     return Application(ground)
+
+
+def _read_catalog(folders: Folders) -> AdapterCatalog:
+    """Return what can be used; the log names what is left out, for those who see no start."""
+    catalog = read_catalog(folders)
+    for one in catalog.broken:
+        _log.warning("adapter-left-out agent=%s", one.name)
+    return catalog
 
 
 def _report(error: BaseException) -> None:

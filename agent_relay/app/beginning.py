@@ -5,23 +5,27 @@ import asyncio
 from agent_relay.app.adoption import build_history, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import create_journal
+from agent_relay.app.redaction import redact_wish
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.event import SessionCreated
 from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.redact import redact_text
-from agent_relay.logic.wording import render_resting_note
+from agent_relay.logic.wording import render_left_out, render_resting_note
 from agent_relay.system.journal import Journal
 from agent_relay.system.secrets import gather_secrets
 
 
 async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Journal, Outcome]:
-    """The journal of a new session in `root`, and the past it is to be given: of an adopted one, or none."""
+    """The journal of a new session in `root`, and the past it is to be given: of an adopted one, or none.
+
+    Raises ConfigurationError while the user's file has a mistake: an older one is not what they want.
+    """
+    await asyncio.to_thread(ground.check_config)
     native = None
     if wish.source:
         native = await asyncio.to_thread(find_adoptable, ground, wish)
     roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
     known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
-    task = redact_text(wish.task, known=known).text
+    task = await redact_wish(wish.task, known=known)
     body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
     journal = await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now())
     past = build_history(ground.create_id(), wish.source, native) if native is not None else ()
@@ -29,7 +33,18 @@ async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Jou
 
 
 async def find_note(ground: Ground, wish: OpenWish) -> str:
-    """That the agent of a new session rests, by what the ledger says; empty where it does not."""
+    """Return what to know of a new session: adapters left out, an agent that rests; empty for nothing.
+
+    The agent's rest is what the ledger says.
+    """
     state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
     now = ground.clock.now()
-    return render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
+    rests = render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
+    left_out = [(one.name, one.sentence) for one in ground.catalog.broken]
+    return " ".join(note for note in (render_left_out(left_out), rests) if note)
+
+
+def find_config_note(ground: Ground) -> str:
+    """Return that a session at work goes by an older configuration than the file; empty where it does not."""
+    problem = ground.followed_config.find_problem()
+    return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""

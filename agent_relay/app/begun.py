@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.index import find_journal, get_journal_path
 from agent_relay.app.room import Room
 from agent_relay.app.rooms import Rooms
 from agent_relay.domain.errors import RelayError, WrongUseError
@@ -15,6 +15,7 @@ from agent_relay.domain.event import Event
 from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.domain.ulid import is_ulid, read_moment_ms
 from agent_relay.logic.turn_lines import find_asked
+from agent_relay.system.glances import list_sessions_at
 from agent_relay.system.journal import read_events
 
 _EARLIER_MS = 60_000
@@ -43,18 +44,18 @@ async def find_begun(ground: Ground, rooms: Rooms, message: str, *, root: str, s
         return None
     if not is_ulid(message):
         raise WrongUseError("a message is named by a ULID")
-    index = await asyncio.to_thread(read_index, ground.folders.sessions)
-    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
-    for session_id, place in reversed(index.items()):
-        if session_id in rooms:
-            events: Sequence[Event] = rooms.get(session_id).host.events
-        elif session_id == session or place == root:
-            events = await asyncio.to_thread(_read_since, get_journal_path(place, session_id), since_s)
-        else:
-            continue
-        found = find_asked(events, message)
+    for room in rooms:
+        found = find_asked(room.host.events, message)
         if found is not None:
-            return Begun(session_id, *found)
+            return Begun(room.session.id, *found)
+    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
+    for session_id in await asyncio.to_thread(_list_candidates, root, session):
+        if session_id not in rooms:
+            found = find_asked(
+                await asyncio.to_thread(_read_since, ground, root, session_id, since_s), message
+            )
+            if found is not None:
+                return Begun(session_id, *found)
     return None
 
 
@@ -64,9 +65,18 @@ def get_newest(room: Room) -> Begun:
     return Begun(room.session.id, numbers[-1])
 
 
-def _read_since(path: str, since_s: float) -> Sequence[Event]:
-    """The events of a journal, none where it did not change since then or cannot be read."""
+def _list_candidates(root: str, session: str) -> list[str]:
+    """The session asked for, and those whose folders stand in the working tree, newest first."""
+    return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
+
+
+def _read_since(ground: Ground, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+    """The events of a journal; none where it did not change since, is not the user's or cannot be read."""
     with contextlib.suppress(OSError, RelayError):
-        if os.stat(path).st_mtime >= since_s:
+        near = get_journal_path(root, session_id)
+        if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
+            return ()
+        path = find_journal(ground.folders, session_id)
+        if path and os.stat(path).st_mtime >= since_s:
             return read_events(path)
     return ()

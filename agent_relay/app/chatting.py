@@ -12,6 +12,7 @@ from agent_relay.app.begun import Begun, get_newest
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for
 from agent_relay.app.launching import get_program
+from agent_relay.app.redaction import redact_in_thread
 from agent_relay.app.room import Room
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.telling import Told, render_told
@@ -29,6 +30,7 @@ from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.succession import find_native_id
 from agent_relay.logic.turns import check_free
 from agent_relay.logic.wording import session_folder
+from agent_relay.system.secrets import gather_secrets
 
 _MOST_TURNS = 1000
 _MOST_AGENTS = 16
@@ -55,7 +57,8 @@ class Chatting:
         async with self._sessions.entrance.hold(wish, message) as found:
             match found:
                 case Room():
-                    return await _write_begin(found, agents, wish.task, most, message), _tell_started(found)
+                    task = await asyncio.to_thread(_redact_task, wish, found.session.root)
+                    return await _write_begin(found, agents, task, most, message), _tell_started(found)
                 case Begun():
                     known = found
         async with self._sessions.entrance.enter(replace(wish, session=known.session, fresh=False)) as room:
@@ -164,6 +167,11 @@ def _answer(
         "turn": told.number + 1,
         "over": event.type == "chat-end",
     }
+
+
+def _redact_task(wish: OpenWish, root: str) -> str:
+    """The task without the secrets of whoever wishes for it: the session has not been given them yet."""
+    return redact_in_thread(wish.task, known=gather_secrets(root, wish.environ, cwd=wish.cwd))
 
 
 async def _write_begin(room: Room, agents: Sequence[str], task: str, most: int, message: str) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.signal import Record
+from agent_relay.system.clock import Clock
 from agent_relay.system.sources.place import LegPlace
 from agent_relay.system.sources.reader import build_key
 from agent_relay.system.sources.source_set import SourceSet
@@ -15,9 +16,9 @@ Hear = Callable[[list[Record]], Awaitable[None]]
 class Evidence:
     """The sources of every living leg; `report` is told of mistakes in hearing. Make it in the event loop."""
 
-    def __init__(self, report: Callable[[BaseException], None]) -> None:
+    def __init__(self, report: Callable[[BaseException], None], clock: Clock | None = None) -> None:
         self._report = report
-        self._sources = SourceSet(self._heard)
+        self._sources = SourceSet(self._heard, clock=clock)
         self._queues: dict[str, asyncio.Queue[list[Record]]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from agent_relay.app.counting import Counting, build_counter
+from agent_relay.app.ended_rests import EndedRests
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
@@ -18,13 +19,14 @@ from agent_relay.app.own_records import find_native
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words
-from agent_relay.domain.effect import Answered, Happened, LegGone, Spawned
+from agent_relay.domain.effect import Answered, ClockSetBack, Happened, LegGone, Spawned
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import LegNamed
 from agent_relay.domain.session import Leg, Session, State
-from agent_relay.logic.chat.wording import shorten
 from agent_relay.logic.outcome import Outcome
+from agent_relay.system.shortages import find_passing
 
+_Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
 _STARTING_S = 5.0
 """How long a new daemon waits for a holder whose start nobody heard of."""
@@ -34,6 +36,8 @@ _SLOWEST_S = 30.0
 """A holder that lives and does not answer is asked again, ever more seldom."""
 _GRACE_S = 15.0
 """How long an agent that said that its headless turn is over may be silent and not end by itself."""
+_SHORT_S = 600.0
+"""How long an agent's end waits for what this machine is short of; then it is told with what is known."""
 _REPORTS = 3
 """A mistake of ours that comes back with every look is reported this often for one leg."""
 
@@ -66,14 +70,17 @@ class Following:
         self._late: dict[str, asyncio.Task[None]] = {}
         self._heard_at: dict[str, float] = {}
         self._overdue: set[str] = set()
+        self._ended_rests = EndedRests(ground)
         self._counting = Counting(build_counter(ground), ground.clock, ground.report, ground.counting)
 
     def follow(self, live: LiveLeg, told: Told) -> None:
         """`live` is watched from now on; what it does is told."""
         self.live[live.leg.id] = live
-        live.watch.tell = lambda happened: _tell(told, happened)
+        self._ground.last_seen.note(live.leg.id, live.watch.seen)
+        live.watch.tell = lambda happened: self._tell(live, told, happened)
         live.watch.stirred = partial(self._stir, live)
         live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
+        live.watch.asked = lambda seen: told.tell(Outcome((seen,)))
         self._run(self._watch(live, told))
         self._run(self._count(live, told))
         self._run(tell_slow_start(live.watch, told.session))
@@ -98,8 +105,8 @@ class Following:
                 self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
                 return True
             await asyncio.sleep(_LOOK_S)
+        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
         self.trouble = ""
-        await end_lost_leg(self._ground, leg)
         return False
 
     async def await_adoption(self, leg_id: str) -> bool:
@@ -134,7 +141,7 @@ class Following:
     ) -> bool:
         try:
             live = await adopt_leg(self._ground, leg, known)
-        except RelayError as error:
+        except (RelayError, OSError) as error:
             self._miss(leg, error)
             return False
         self.trouble = ""
@@ -142,6 +149,8 @@ class Following:
         if not leg.child_pid:
             # Before anything that can be seen of it: who is told that it is ready is to find it.
             told.tell(Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born))
+        if live.leg.starting_at < leg.starting_at:
+            told.tell(ClockSetBack(leg.id, live.leg.starting_at))
         self.follow(live, told)
         return True
 
@@ -152,13 +161,13 @@ class Following:
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
+        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
         self.trouble = ""
-        await end_lost_leg(self._ground, leg)
         told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
 
-    def _miss(self, leg: Leg, error: RelayError) -> None:
+    def _miss(self, leg: Leg, error: RelayError | OSError) -> None:
         """It may be stopped, or wait for its turn on a busy machine: killing its agent would be worse."""
-        self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error.sentence})"
+        self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error})"
         _log.warning("holder-silent leg=%s why=%s", leg.id, type(error).__name__)
 
     async def _watch(self, live: LiveLeg, told: Told) -> None:
@@ -166,33 +175,53 @@ class Following:
         leg = live.leg
         ending = await self._see_out(live)
         await live.watch.end()
-        try:
-            await self._ground.evidence.leave(leg.id)
-            await self._name(_get_leg(told.session, leg.id), told)
-        except Exception as error:  # noqa: BLE001 - the root of the watch's task: whatever its records hold, its end must be told
-            self._ground.report(error)
-        folder = f"{self._ground.folders.legs}/{leg.id}"
-        ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
+        await self._do_at_last(leg, lambda: self._ground.evidence.leave(leg.id))
+        await self._do_at_last(leg, lambda: self._name(_get_leg(told.session, leg.id), told))
+        ending = await self._do_at_last(leg, lambda: self._judge(live, told, ending)) or ending
         self._overdue.discard(leg.id)
-        turn = told.session.turn
-        if leg.headless and turn is not None and turn.seat:
-            said = await asyncio.to_thread(read_words, self._ground, leg)
-            ending = replace(ending, said=shorten(said))
         # The journal may not know the pids yet, where the disk refused the line that tells them.
         pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
         if ending.how == "exited":
-            await end_agent(pids)
+            await self._do_at_last(leg, lambda: end_agent(self._ground, pids))
         else:
-            await end_lost_leg(self._ground, pids)
+            await self._do_at_last(leg, lambda: end_lost_leg(self._ground, pids))
         self.live.pop(leg.id, None)
-        await live.close()
         self.trouble = ""
         told.tell(ending)
+        await live.close()
+
+    async def _judge(self, live: LiveLeg, told: Told, ending: LegGone) -> LegGone:
+        """The ending with what the leg's records say of it."""
+        leg, turn = live.leg, told.session.turn
+        folder = f"{self._ground.folders.legs}/{leg.id}"
+        ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
+        if not leg.headless or turn is None or not turn.seat:
+            return ending
+        said = await asyncio.to_thread(read_words, self._ground, leg)
+        return replace(ending, said=said)
+
+    async def _do_at_last(self, leg: Leg, work: Callable[[], Awaitable[_Found]]) -> _Found | None:
+        """What `work` returned, tried again while the machine is short of something; `None` where it breaks.
+
+        Whatever happens here, the leg's end is told after it: nobody else would say that its agent is gone.
+        """
+        wait_s, left_s = _LOOK_S, _SHORT_S
+        while True:
+            try:
+                return await work()
+            except Exception as error:  # noqa: BLE001 - the root of the watch's task: its end must be told
+                lacking = find_passing(error)
+                if not lacking or left_s <= 0:
+                    self._ground.report(error)
+                    return None
+                self.trouble = f"the end of {leg.agent} is not seen to yet: {lacking}"
+            await asyncio.sleep(wait_s)
+            left_s, wait_s = left_s - wait_s, min(wait_s * 2, _SLOWEST_S)
 
     def _stir(self, live: LiveLeg) -> None:
         """Its agent said something: one that says that its turn is over has a while to end by itself."""
         verdict, leg = live.watch.verdict, live.leg
-        self._ground.windows.note(leg.agent, live.watch.windows)
+        self._ground.windows.note(leg.agent, live.watch.windows, self._ground.clock.now())
         if leg.headless and (verdict.is_done or verdict.has_failed):
             is_seen_off = leg.id in self._heard_at
             self._heard_at[leg.id] = asyncio.get_running_loop().time()
@@ -248,14 +277,22 @@ class Following:
                     return ending
             if not await is_held(self._ground, live.leg):
                 # At once: shells in Unix sessions of their own are found only while their agent lives.
-                await self.end_by_force(
-                    replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
-                )
+                pids = replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
+                await self._do_at_last(live.leg, partial(self.end_by_force, pids))
                 return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
             await asyncio.sleep(wait_s)
             wait_s = min(wait_s * 2, _SLOWEST_S)
-            with contextlib.suppress(RelayError):
+            with contextlib.suppress(RelayError, OSError):
                 await live.reconnect(self._ground)
+
+    def _tell(self, live: LiveLeg, told: Told, happened: Happened) -> None:
+        """Answers come with every turn, and matter to a resting session or a refused agent only."""
+        session = told.session
+        waits = session.state is State.RESTING or session.refusal is not None
+        if isinstance(happened, Answered):
+            self._run(self._ended_rests.note_answer(live.leg, happened.at))
+        if not isinstance(happened, Answered) or waits:
+            told.tell(happened)
 
     def _rename(self, told: Told, leg_id: str, names: Mapping[str, str]) -> None:
         leg = _get_leg(told.session, leg_id)
@@ -282,14 +319,6 @@ class Following:
     def _let_go(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._stirred()
-
-
-def _tell(told: Told, happened: Happened) -> None:
-    """Answers come with every turn, and matter to a resting session or a refused agent only."""
-    session = told.session
-    waits = session.state is State.RESTING or session.refusal is not None
-    if not isinstance(happened, Answered) or waits:
-        told.tell(happened)
 
 
 def _get_leg(session: Session, leg_id: str) -> Leg:

@@ -9,6 +9,7 @@ from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record
 from agent_relay.logic.context_window import find_level
 from agent_relay.logic.detector.gauge import Gauge
+from agent_relay.logic.elapsed import Jump
 
 
 class Fullness:
@@ -20,6 +21,10 @@ class Fullness:
         self._wishes = senses.wishes
         self._gauge = Gauge(senses.rules.context, started_at=leg.starting_at)
         self._level = Level.UNKNOWN
+
+    def shift(self, jump: Jump) -> None:
+        """The wall clock jumped."""
+        self._gauge.shift(jump)
 
     def hear(self, record: Record, *, now: datetime) -> Filled | None:
         """That the leg's context passed a mark, by a record; `None` where it did not, or none is wished."""

@@ -5,71 +5,89 @@ import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent_relay.app.evidence import Evidence
+from agent_relay.app.last_seen import LastSeen
 from agent_relay.app.last_windows import LastWindows
 from agent_relay.app.threads import HomeThreads
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
-from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.ledger import Rest
+from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
 from agent_relay.domain.serving import Teller
 from agent_relay.logic.launch import chooses_session
-from agent_relay.logic.ledger import add_rest, find_rest
+from agent_relay.logic.ledger import add_rest, end_rests, find_rest
 from agent_relay.logic.policy import Availability
 from agent_relay.logic.succession import HEADLESS
-from agent_relay.system.adapters import (
-    LoadedAdapter,
-    find_program,
-    is_signed_in,
-    list_default_roster,
-)
+from agent_relay.system.adapter_catalog import AdapterCatalog
+from agent_relay.system.adapters import LoadedAdapter, find_program, is_signed_in, list_default_roster
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config import read_project_config
 from agent_relay.system.folders import Folders
+from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.holder_program import HolderProgram
 from agent_relay.system.ledger import read_ledger, update_ledger
 
 _log = logging.getLogger(__name__)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
     """Shared by every session; nothing here belongs to one.
 
+    `owner` is whose the daemon is, `booted_at` when the machine was started, by the clock of then.
     What was used is counted in the `counting` threads: every count in one home waits for the same files.
     """
 
     folders: Folders
     clock: Clock
     teller: Teller
-    adapters: Mapping[AgentName, LoadedAdapter]
-    read_config: Callable[[], UserConfig]
+    catalog: AdapterCatalog
+    followed_config: FollowedConfig
     zone: tzinfo
     evidence: Evidence
     report: Callable[[BaseException], None]
     windows: LastWindows = field(default_factory=LastWindows)
+    last_seen: LastSeen = field(default_factory=LastSeen)
+    owner: Owner = UNKNOWN_OWNER
+    booted_at: datetime = _LONG_AGO
     counting: HomeThreads = field(default_factory=partial(HomeThreads, "counting"))
+    holders: HolderProgram = field(default_factory=HolderProgram)
+
+    @property
+    def adapters(self) -> Mapping[AgentName, LoadedAdapter]:
+        """Every adapter that can be used, by its agent's name."""
+        return self.catalog.adapters
 
     @property
     def config(self) -> UserConfig:
-        """The user's wishes as they are now."""
-        return self.read_config()
+        """The user's wishes as they are now, or as they last were while the file cannot be meant."""
+        return self.followed_config.get()
+
+    def check_config(self) -> None:
+        """Raise ConfigurationError where `config` is older than the file, which has a mistake now."""
+        problem = self.followed_config.find_problem()
+        if problem is not None:
+            raise ConfigurationError(problem.sentence, hint=problem.hint)
 
     def create_id(self) -> str:
         """A new name for a session, leg or handoff."""
         return create_ulid(self.clock)
 
     def get_adapter(self, agent: str) -> LoadedAdapter:
-        """The agent's adapter. Raises WrongUseError naming those there are."""
-        found = self.adapters.get(AgentName(agent))
-        if found is None:
-            known = ", ".join(self.adapters)
-            raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {known}")
-        return found
+        """The agent's adapter. Raises WrongUseError, or ConfigurationError where it is left out."""
+        try:
+            return self.catalog.get(agent)
+        except ConfigurationError as error:
+            # Adapters are read once: the file may be right by now.
+            hint = "Once it is mended: agent-relay daemon restart"
+            raise ConfigurationError(error.sentence, hint=hint) from error
 
     def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
         """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""
@@ -111,6 +129,13 @@ class Ground:
         )
         update_ledger(self.folders.ledger, lambda rests: add_rest(rests, rest, now))
 
+    def end_rests(self, agent: str, model: str, answered_at: datetime) -> None:
+        """The ledger knows that `agent` answered on `model`. Reads disk; writes it where a rest is over."""
+        path = self.folders.ledger
+        known = read_ledger(path)
+        if end_rests(known, agent, model, answered_at) != known:
+            update_ledger(path, lambda rests: end_rests(rests, agent, model, answered_at))
+
     def fresh_native_ids(self, agent: str, args: Sequence[str]) -> dict[str, str]:
         """A new native session id for every agent that accepts one; not for `agent` if `args` choose one."""
         return {
@@ -138,4 +163,5 @@ def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: R
         rests_until=rest.until if rest else None,
         scope=rest.scope if rest else "",
         capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
+        fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
     )

@@ -14,6 +14,7 @@ from agent_relay.domain.effect import Delivered, DeliverFailed, Happened, TaskGi
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.system.holder_client import HolderError
+from agent_relay.system.shortages import find_passing
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +49,8 @@ class Handing:
         except RelayError as error:
             with contextlib.suppress(HolderError):
                 await forget_text(live.watch)
+            if find_passing(error):
+                raise
             return DeliverFailed(handoff.id, leg_id, error.sentence)
         finally:
             self._under_way.pop(leg_id, None)

@@ -1,15 +1,17 @@
 """The operations faces may ask of the application, as the daemon serves them."""
 
+import asyncio
 from collections.abc import Mapping
 
 from agent_relay.app.handoffs import build_handoff_handlers, parse_terms
+from agent_relay.app.legs import Luggage
 from agent_relay.app.sessions import Sessions
-from agent_relay.app.wishes import OpenWish
+from agent_relay.app.wishes import OpenWish, find_wished_root
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.usage_windows import render_windows
-from agent_relay.logic.wording import render_message, session_folder
+from agent_relay.logic.wording import render_message, render_saved, session_folder
 
 _SIDE_LIMIT = 4096
 
@@ -23,6 +25,8 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "use": handlers.use,
         "session.stop": handlers.stop,
         "session.list": handlers.list,
+        "session.environment": handlers.bring,
+        "tree.take": handlers.take_tree,
         **build_handoff_handlers(sessions),
     }
 
@@ -56,18 +60,23 @@ class _Handlers:
             opened, note = await self._sessions.open(wish)
             return {**self._where(opened), "note": note}
         session, path = await self._sessions.save_packet(wish)
-        return {**self._where(session), "message": f"Packet for {wish.agent}: {path}"}
+        return {**self._where(session), "message": render_saved(session, wish.agent, path)}
 
     async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """Where a session's living leg can be attached, and what the terminal should say."""
-        return self._where(await self._sessions.get(request.text("session")).host.look())
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        note = await self._sessions.find_config_note()
+        return {**self._where(await room.host.look()), "note": note}
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
 
         `passed` is whether it was begun.
         """
-        before = await self._sessions.get(request.text("session")).host.look()
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        before = await room.host.look()
         if request.flag("turn") and before.open_turn is None:
             return {**self._where(before), "passed": False}
         session = await self._sessions.use(
@@ -77,11 +86,19 @@ class _Handlers:
             force=request.flag("yes"),
             terms=parse_terms(request, target=request.text("agent")),
         )
-        return {**self._where(session), "passed": True}
+        return {**self._where(session), "passed": True, "note": await self._sessions.find_config_note()}
 
     async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The session, its end begun."""
-        return self._where(await self._sessions.stop_session(request.text("session")))
+        """The session, its end begun; `note` is what keeps it from being written down."""
+        await self._follow_move(request)
+        session, note = await self._sessions.stop_session(request.text("session"))
+        return {**self._where(session), "note": note}
+
+    async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session's next agent gets `env`, where daemon and holder died with what it began with."""
+        room = await self._sessions.find(request.text("session"))
+        size = (_side(request, "rows", 24), _side(request, "cols", 80))
+        return {"taken": room.stage.offer(Luggage(request.mapping("env"), rows=size[0], cols=size[1]))}
 
     async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
         """The sessions at work, and what their agents last said of usage windows, in whichever of them."""
@@ -90,6 +107,16 @@ class _Handlers:
             "sessions": [self._where(session) for session in self._sessions.at_work()],
             "windows": render_windows(self._sessions.rooms.list_windows()),
         }
+
+    async def _follow_move(self, request: Request) -> None:
+        """The session goes on where its asker found it: it moves along with a renamed repository."""
+        await self._sessions.follow_move(request.text("session"), request.text("root", ""))
+
+    async def take_tree(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The working tree of `cwd` is this owner's, on a person's word that another one is gone."""
+        root = await asyncio.to_thread(find_wished_root, request.text("cwd"))
+        await self._sessions.entrance.take_over(root)
+        return {"root": root}
 
     def _where(self, session: Session) -> dict[str, object]:
         leg = session.living_leg
@@ -110,6 +137,7 @@ class _Handlers:
             "handoffs": len(session.done),
             "status": session.leg.status if session.leg is not None else -1,
             "refused": session.refusal.text if session.refusal is not None else "",
+            "owed": _find_owed(session),
             "trouble": self._find_trouble(session.id),
         }
 
@@ -119,6 +147,13 @@ class _Handlers:
             return self._sessions.get(session_id).trouble
         except WrongUseError:
             return ""
+
+
+def _find_owed(session: Session) -> str:
+    """The agent that did not work on its packet before the session ended; empty for none."""
+    left = session.retriable
+    is_owed = session.state is State.ENDED and left is not None and not left.is_cancelled
+    return left.to_agent if is_owed and left is not None else ""
 
 
 def _side(request: Request, name: str, default: int) -> int:

@@ -45,7 +45,9 @@ def parse_terms(request: Request, *, target: str) -> Terms:
             f"there is no priority {terms.priority[:40]!r}", hint=f"Known: {', '.join(PRIORITIES)}"
         )
     if terms.questions and not terms.rollback:
-        raise WrongUseError("nobody would answer the questions", hint="Name who takes over: --rollback AGENT")
+        raise WrongUseError(
+            "the questions have nobody to answer them", hint="Name who does: --rollback AGENT"
+        )
     if terms.rollback and terms.rollback == target:
         raise WrongUseError(f"{target} cannot be its own rollback agent", hint="Name another one")
     return terms

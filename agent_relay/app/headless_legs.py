@@ -7,13 +7,14 @@ from agent_relay.app.ground import Ground
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.effect import LegGone
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.session import Leg
 from agent_relay.logic.launch import STREAM_FILE, build_headless
-from agent_relay.logic.stream import find_last_line
+from agent_relay.logic.reasons import find_reason
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.holder.child import UNASKED_FILE
+from agent_relay.system.regular_files import read_end
 
 _PROMPT_FILE, _ERRORS_FILE = "prompt", "errors.log"
 _PACKET_BYTES = 4 << 20
@@ -75,15 +76,18 @@ def judge(watch: LegWatch, ending: LegGone, folder: str, *, is_overdue: bool = F
     verdict = watch.verdict
     if is_overdue or (verdict.is_done and ending.status <= 0):
         return replace(ending, is_done=True)
-    how = ending.why or f"{watch.leg.agent} ended with status {ending.status} before its turn was over"
-    return replace(ending, why=verdict.why or _read_why(folder) or how)
+    agent, told = watch.leg.agent, verdict.why or _read_why(folder)
+    if verdict.is_idle:
+        idle = f"{agent} ended its turn without doing anything"
+        return replace(ending, why=f"{idle}: {told}" if told else idle)
+    how = ending.why or f"{agent} ended with status {ending.status} before its turn was over"
+    return replace(ending, why=told or how)
 
 
 def _read_why(folder: str) -> str:
     """The last thing a program that failed said on its standard error; empty for nothing."""
     try:
-        with open(os.path.join(folder, _ERRORS_FILE), "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _ERROR_BYTES))
-            return find_last_line(file.read(_ERROR_BYTES).decode("utf-8", "replace"))
-    except OSError:
+        said = read_end(os.path.join(folder, _ERRORS_FILE), limit_bytes=_ERROR_BYTES)
+    except (OSError, UntrustedDataError):
         return ""
+    return find_reason(said.decode("utf-8", "replace"))

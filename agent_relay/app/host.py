@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 from agent_relay.app.keeping import Keeper
 from agent_relay.app.threads import OwnThread
-from agent_relay.domain.effect import Effect, Happened
+from agent_relay.domain.effect import Effect, Happened, StopAsked
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.event import (
     Body,
@@ -26,13 +27,14 @@ from agent_relay.domain.handoff_event import (
     PacketPublished,
     PredecessorStopped,
 )
-from agent_relay.domain.session import Session
-from agent_relay.logic.failing import build_failure
+from agent_relay.domain.session import Session, State
+from agent_relay.logic.failing import build_failure, is_wanted, must_be_done
 from agent_relay.logic.fold import fold_event, fold_events
 from agent_relay.logic.machine import step
 from agent_relay.logic.outcome import Outcome, World
 from agent_relay.system.clock import Clock
 from agent_relay.system.pause import pause_at
+from agent_relay.system.shortages import find_passing, find_shortage
 
 _log = logging.getLogger(__name__)
 
@@ -47,8 +49,10 @@ _DURABLE = (
     SessionRested,
     SessionEnded,
 )
-_RETRY_S = 5.0
-"""How long a host waits before it tries again what a full disk refused."""
+_RETRY_S = 0.5
+"""How long a host waits before it tries again what a full disk refused: nothing tells when there is room."""
+_SHARES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""How the waits between two tries of an effect grow, as shares of `_RETRY_S`: half a minute in all."""
 _LOOK_S = 1.0
 """How long who looks waits for a disk that has taken a line and does not say so."""
 _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
@@ -58,6 +62,7 @@ _OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
 class _Item:
     happened: Happened | Outcome
     answer: "asyncio.Future[Session] | None" = None
+    ready: "Callable[[], Awaitable[None]] | None" = None
 
 
 Perform = Callable[[Effect], Awaitable[Happened | None]]
@@ -77,7 +82,7 @@ class Host:
         *,
         build_world: Callable[[Session], Awaitable[World]],
         perform: Perform,
-        redact: Callable[[Body], Body],
+        redact: Callable[[Body], Awaitable[Body]],
         changed: Callable[[Session], None],
         report: Callable[[BaseException], None],
         retry_s: float = _RETRY_S,
@@ -103,6 +108,8 @@ class Host:
         self._pump: asyncio.Task[None] | None = None
         self._refusal: RelayError | None = None
         self._is_working = False
+        self._asked_again = asyncio.Event()
+        self._tried_again = asyncio.Event()
 
     @property
     def events(self) -> Sequence[Event]:
@@ -144,16 +151,24 @@ class Host:
         self._thread.close()
         self._journal.close()
 
-    def tell(self, happened: Happened | Outcome) -> None:
-        """`happened` will be worked on in turn; an outcome is journalled as it is."""
-        self._queue.put_nowait(_Item(happened))
+    def tell(
+        self, happened: Happened | Outcome, *, ready: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`happened` will be worked on in turn; an outcome is journalled as it is.
+
+        What it takes to decide is waited for by `ready`, and all that is told or asked later with it.
+        """
+        self._queue.put_nowait(_Item(happened, ready=ready))
 
     async def ask(self, happened: Happened | Outcome) -> Session:
         """The session after `happened` was journalled, its effects begun.
 
-        Raises RelayError where it cannot be: then nothing has changed, or the disk refused in the middle
-        and the rest follows as soon as it can.
+        Where the disk refused before, it is tried again first: there may be room by now. Raises RelayError
+        where it cannot be: then nothing has changed, or the disk refused in the middle and the rest follows
+        as soon as it can.
         """
+        if self._refusal is not None:
+            await self._try_again()
         if self._refusal is not None:
             raise self._refusal
         answer: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
@@ -165,6 +180,8 @@ class Host:
             item = await self._queue.get()
             self._is_working = True
             try:
+                if item.ready is not None:
+                    await item.ready()
                 await self._work(item)
             except RelayError as error:
                 if item.answer is None:
@@ -178,13 +195,33 @@ class Host:
             else:
                 _answer(item, self.session)
             self._is_working, self._refusal = False, None
+            self._end_try()
+
+    async def _try_again(self) -> None:
+        """What the disk refused was tried once more, or a disk that hangs was waited for."""
+        tried = self._tried_again
+        self._asked_again.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S):
+                await tried.wait()
+
+    async def _await_retry(self) -> None:
+        """Wait until what was refused is to be tried again: somebody asks, or a while has passed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._retry_s):
+                await self._asked_again.wait()
+        self._asked_again.clear()
+
+    def _end_try(self) -> None:
+        tried, self._tried_again = self._tried_again, asyncio.Event()
+        tried.set()
 
     async def _work(self, item: _Item) -> None:
         happened = item.happened
         if isinstance(happened, Outcome):
             outcome = happened
         else:
-            outcome = step(self.session, happened, await self._build_world(self.session))
+            outcome = step(self.session, happened, await self._see_world(item, happened))
         for index, body in enumerate(outcome.bodies):
             await self._write_at_last(body, item, is_first=index == 0)
         if outcome.bodies:
@@ -194,6 +231,26 @@ class Host:
             task = asyncio.create_task(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
             self._effects.add(task)
             task.add_done_callback(self._effects.discard)
+
+    async def _see_world(self, item: _Item, happened: Happened) -> World:
+        """What the machine may know now, however long that takes; an end needs to know nothing.
+
+        What was told must not be lost because something could not be read. Raises what went wrong where
+        somebody asked, and waits for it.
+        """
+        while True:
+            try:
+                return await self._build_world(self.session)
+            except Exception as error:
+                if isinstance(happened, StopAsked) or self.session.state is State.STOPPING:
+                    return World(self._clock.now(), {}, "", "")
+                why = self._tell_trouble(error, is_new=self._refusal is None)
+                if item.answer is not None:
+                    raise RelayError(why) from error
+                self._refusal = RelayError(why)
+                self._refuse_waiting(self._refusal)
+                self._end_try()
+            await self._await_retry()
 
     async def _write_at_last(self, body: Body, item: _Item, *, is_first: bool) -> None:
         """`body` is journalled, however long the disk takes to let us.
@@ -215,7 +272,8 @@ class Host:
                     self._refusal, self.trouble = error, error.sentence
                     _log.warning("disk-refuses session=%s line=%s", self.session.id, body.name)
                     self._changed(self.session)
-            await asyncio.sleep(self._retry_s)
+                self._end_try()
+            await self._await_retry()
 
     def _refuse_waiting(self, error: RelayError) -> None:
         """Who asks and would wait for the disk knows why instead; what was told stays, in its order."""
@@ -226,7 +284,7 @@ class Host:
             _answer(item, error)
 
     async def _write(self, told: Body) -> None:
-        body = self._redact(told)
+        body = await self._redact(told)
         generation = body.generation if isinstance(body, LegStarting) else self.session.generation
         durable = isinstance(body, _DURABLE) or (isinstance(body, SignalSeen) and body.decides)
         at = self._clock.now()
@@ -240,16 +298,48 @@ class Host:
                 self.session = folded
 
     async def _do(self, effect: Effect) -> None:
-        try:
-            pause_at(f"before {type(effect).__name__}")
-            happened = await self._perform(effect)
-            pause_at(f"after {type(effect).__name__}")
-        except Exception as error:  # noqa: BLE001 - the root of an effect's task: whoever waits for its outcome must hear of one
-            self.trouble = _OUR_MISTAKE
-            self._report(error)
-            happened = build_failure(effect, _OUR_MISTAKE)
+        happened: Happened | None = None
+        why, is_reported = "", False
+        for wait_s in self._list_waits(effect):
+            try:
+                pause_at(f"before {type(effect).__name__}")
+                happened = await self._perform(effect)
+                pause_at(f"after {type(effect).__name__}")
+            except Exception as error:  # noqa: BLE001 - the root of an effect's task: whoever waits for its outcome must hear of one
+                why = self._tell_trouble(error, is_new=not is_reported)
+                is_reported = is_reported or why == _OUR_MISTAKE
+                if wait_s and (must_be_done(effect) or find_passing(error)):
+                    await asyncio.sleep(wait_s)
+                    if is_wanted(self.session, effect):
+                        continue
+                    return
+                happened = build_failure(effect, why)
+            else:
+                self.trouble = "" if self.trouble == why else self.trouble
+            break
         if happened is not None:
             self.tell(happened)
+
+    def _list_waits(self, effect: Effect) -> Iterator[float]:
+        """How long is waited after each time `effect` could not be performed; 0 where it is given up then."""
+        waits = [self._retry_s * share for share in _SHARES]
+        return chain(waits, repeat(waits[-1]) if must_be_done(effect) else (0.0,))
+
+    def _tell_trouble(self, error: BaseException, *, is_new: bool) -> str:
+        """Why something cannot be done now, as `trouble` says from now on; a mistake of ours is reported."""
+        if isinstance(error, RelayError):
+            why = error.sentence
+        elif lacking := find_shortage(error):
+            why = f"this machine is short of something agent-relay needs: {lacking}"
+        else:
+            why = _OUR_MISTAKE
+            if is_new:
+                self._report(error)
+        if why != self.trouble:
+            self.trouble = why
+            _log.warning("not-done session=%s why=%s", self.session.id, type(error).__name__)
+            self._changed(self.session)
+        return why
 
 
 def _answer(item: _Item, answer: Session | Exception) -> None:

@@ -1,28 +1,19 @@
-"""The user's index of sessions over repositories: where each one's folder stands."""
+"""A session's journal by its name in the user's index: made with its entry, or opened where that says."""
 
-import json
+import contextlib
 import logging
-import os
 from datetime import datetime
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.event import SessionCreated
-from agent_relay.domain.ulid import is_ulid
-from agent_relay.system.files import read_bounded, write_atomic
-from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.domain.session import Session
+from agent_relay.system.folders import Folders
 from agent_relay.system.journal import Journal
-from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.leg_owners import list_owners
+from agent_relay.system.project import open_project, secure_session, session_folder
+from agent_relay.system.session_index import find_root, has_entry, unmark_ended, write_entry
 
 _log = logging.getLogger(__name__)
-_LIMIT_BYTES = 64 << 10
-
-
-def note_session(folders: Folders, created: SessionCreated) -> None:
-    """The index names the session. Raises RelayError where the disk refuses."""
-    ensure_private(folders.state)
-    index = ensure_private(folders.sessions)
-    entry = {"root": created.root, "cwd": created.cwd}
-    write_atomic(f"{index}/{created.session}.json", json.dumps(entry).encode(), durable=False)
 
 
 def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -> Journal:
@@ -31,7 +22,7 @@ def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -
     journal = Journal(f"{folder}/journal.jsonl")
     try:
         event = journal.append(created, at=at, generation=0, durable=True)
-        note_session(folders, created)
+        write_entry(folders.sessions, created.session, root=created.root, cwd=created.cwd)
     except RelayError:
         journal.close()
         raise
@@ -39,30 +30,47 @@ def create_journal(folders: Folders, created: SessionCreated, *, at: datetime) -
     return journal
 
 
-def read_index(folder: str) -> dict[str, str]:
-    """The root of every session whose entry can be read, oldest session first."""
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        _log.warning("index-unreadable errno=%s", error.errno)
-        return {}
-    roots: dict[str, str] = {}
-    for name in names:
-        session_id = name.removesuffix(".json")
-        if not is_ulid(session_id):
-            continue
-        try:
-            entry = json.loads(read_bounded(f"{folder}/{name}", limit_bytes=_LIMIT_BYTES))
-        except (RelayError, OSError, ValueError, RecursionError):
-            entry = None
-        root = entry.get("root") if isinstance(entry, dict) else None
-        if isinstance(root, str) and os.path.isabs(root):
-            roots[session_id] = root
-        else:
-            _log.warning("index-entry-unreadable session=%s", session_id)
-    return roots
+def open_journal(folders: Folders, session_id: str, root: str) -> Journal:
+    """The journal of a session that goes on, owned.
+
+    Raises RelayError where its folder is reached through a link, or the journal cannot be trusted or opened.
+    """
+    secure_session(root, session_id)
+    # Before a line is written: a crash behind it must find a session that the next start looks at.
+    unmark_ended(folders.sessions, session_id)
+    return Journal(get_journal_path(root, session_id))
+
+
+def name_session(folders: Folders, session: Session) -> None:
+    """The index names a session at work: somebody may have removed it, with or without its folder.
+
+    A disk that refuses is asked again at the next occasion.
+    """
+    if has_entry(folders.sessions, session.id):
+        return
+    with contextlib.suppress(RelayError, ConfigurationError):
+        write_entry(folders.sessions, session.id, root=session.root, cwd=session.cwd)
+        unmark_ended(folders.sessions, session.id)
+        _log.warning("index-entry-written-again session=%s", session.id)
+
+
+def move_entry(folders: Folders, session_id: str, root: str) -> None:
+    """The index has the session in `root` from now on. Raises RelayError."""
+    write_entry(folders.sessions, session_id, root=root, cwd=root)
+
+
+def name_owners(folders: Folders) -> None:
+    """The index names the sessions of all legs that are left, as far as their folders say whose they are."""
+    for session_id, root, cwd in list_owners(folders.legs):
+        if not has_entry(folders.sessions, session_id):
+            write_entry(folders.sessions, session_id, root=root, cwd=cwd)
+            _log.warning("index-entry-written-again session=%s", session_id)
+
+
+def find_journal(folders: Folders, session_id: str) -> str:
+    """The path of the journal of a session in the user's index; empty for one it does not name."""
+    root = find_root(folders.sessions, session_id)
+    return get_journal_path(root, session_id) if root else ""
 
 
 def get_journal_path(root: str, session_id: str) -> str:

@@ -16,6 +16,7 @@ from agent_relay.app.legs import Luggage, read_luggage
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
 from agent_relay.system.holder_client import HolderConnection
+from agent_relay.system.session_index import mark_ended
 
 UNREAD = timedelta(hours=1)
 """How long what a headless turn said is kept for somebody who has not read it to its end."""
@@ -64,6 +65,15 @@ async def forget_streams(ground: Ground, session: Session, *, since: str | None 
         if leg.headless and leg.is_over and await asyncio.to_thread(os.path.isdir, _get_folder(ground, leg)):
             await _release(ground, leg)
             await remove_folder(ground, leg)
+
+
+async def note_ended(ground: Ground, session: Session) -> None:
+    """The index says that the session has ended and that nothing of it is left to be tidied up.
+
+    Where the disk refuses, the next daemon finds that out again.
+    """
+    with contextlib.suppress(RelayError):
+        await asyncio.to_thread(mark_ended, ground.folders.sessions, session.id)
 
 
 def _get_folder(ground: Ground, leg: Leg) -> str:

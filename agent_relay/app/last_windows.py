@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agent_relay.logic.elapsed import is_later
 from agent_relay.logic.usage_windows import WindowRead, list_open
 
 if TYPE_CHECKING:
@@ -17,12 +18,12 @@ class LastWindows:
     def __init__(self) -> None:
         self._readings: dict[str, dict[str, Reading]] = {}
 
-    def note(self, agent: str, readings: "Sequence[Reading]") -> None:
+    def note(self, agent: str, readings: "Sequence[Reading]", now: datetime) -> None:
         """The readings of one leg of `agent` are known; of two of a window the newer one counts."""
         known = self._readings.setdefault(agent, {}) if readings else {}
         for reading in readings:
             before = known.get(reading.window.name)
-            if before is None or before.at <= reading.at:
+            if before is None or before.at == reading.at or is_later(reading.at, before.at, now):
                 known[reading.window.name] = reading
 
     def list_known(self, now: datetime) -> dict[str, tuple[WindowRead, ...]]:

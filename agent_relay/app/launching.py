@@ -5,25 +5,23 @@ import os
 import secrets
 import shlex
 import socket
-import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jinja2 import TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-import agent_relay
 from agent_relay.domain.adapter import FileTemplate
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import Leg
 from agent_relay.logic.launch import LaunchPlan, build_launch, chooses_session
 from agent_relay.system.adapters import LoadedAdapter, find_program
 from agent_relay.system.files import read_bounded, write_atomic
+from agent_relay.system.hook_command import build_hook_command
 from agent_relay.system.sources.place import LegPlace, expand_text
 
 _TEMPLATE_LIMIT_BYTES = 1 << 20
 _USER_FILE_LIMIT_BYTES = 4 << 20
-HOOK_PATH = os.path.join(os.path.dirname(os.path.abspath(agent_relay.__file__)), "hook.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +103,9 @@ def _render_file(
     environment = SandboxedEnvironment(autoescape=False)
     environment.filters["shell"] = shlex.quote
     read = {name: _read_object(form, place) for name, form in file.reads.items()}
-    hook_command = shlex.join([sys.executable, "-I", "-S", HOOK_PATH])
     try:
         source = read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode()
-        return environment.from_string(source).render(**values, **read, hook_command=hook_command)
+        return environment.from_string(source).render(**values, **read, hook_command=build_hook_command())
     except FileNotFoundError:
         raise ConfigurationError(f"the adapter's template {path} is missing") from None
     except (TemplateError, UnicodeDecodeError) as error:

@@ -10,15 +10,20 @@ from agent_relay.app.ground import Ground
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg
+from agent_relay.logic.ownership import may_use_pid
 from agent_relay.system import legs
-from agent_relay.system.processes import end_session
+from agent_relay.system.owner_facts import read_boot_moment
+from agent_relay.system.processes import end_session, find_parent
+from agent_relay.system.sockets import connect
 
 _log = logging.getLogger(__name__)
+_LISTENS_S = 1.0
 
 
 async def is_held(ground: Ground, leg: Leg) -> bool:
     """Whether the leg's holder lives; where that cannot be told, it counts as living."""
-    return await asyncio.to_thread(_is_held, legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}"))
+    place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(ground, leg))
 
 
 def _is_held(place: legs.Leg) -> bool:
@@ -26,34 +31,57 @@ def _is_held(place: legs.Leg) -> bool:
         return False
     try:
         lock = legs.try_lock(place)
-    except RelayError:
+    except (RelayError, OSError):
         return True
-    if lock is not None:
-        os.close(lock)
-    return lock is None
+    if lock is None:
+        return True
+    os.close(lock)
+    # Somebody may have deleted the lock of one that lives: nobody listens at what a dead one left.
+    try:
+        connect(place.socket, timeout_s=_LISTENS_S).close()
+    except (OSError, RelayError):
+        return False
+    return True
+
+
+def _is_at_its_agent(ground: Ground, leg: Leg) -> bool:
+    """Whether the holder's process still has its agent, whoever deleted or hid the leg's folder."""
+    if not leg.child_pid or not can_use_pids(ground, leg):
+        return False
+    return find_parent(leg.child_pid, leg.child_born) == leg.holder_pid
+
+
+def can_use_pids(ground: Ground, leg: Leg) -> bool:
+    """Whether the pids the journal has of the leg count here and now: not of before a reboot."""
+    # The leg's start is told by the clock as it was before it was set or after, and so is the boot.
+    booted_at = min(ground.booted_at, read_boot_moment())
+    return may_use_pid(leg.owner, ground.owner, noted_at=leg.starting_at, booted_at=booted_at)
 
 
 async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
     """Neither the agent nor a holder that does not answer lives on."""
-    if leg.child_pid:
-        await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
-    if holder_pid and await is_held(ground, leg):
+    await end_agent(ground, leg)
+    if holder_pid and can_use_pids(ground, leg) and await is_held(ground, leg):
         # While the lock is held its holder lives, so that its pid cannot have become another's.
         with contextlib.suppress(ProcessLookupError):
             os.kill(holder_pid, signal.SIGKILL)
 
 
-async def end_agent(leg: Leg) -> None:
+async def end_agent(ground: Ground, leg: Leg) -> None:
     """No process of the leg's agent is left."""
-    if leg.child_pid:
-        left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
-        if left:
-            _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+    if not leg.child_pid:
+        return
+    if not can_use_pids(ground, leg):
+        _log.warning("pid-of-another-time-or-place leg=%s", leg.id)
+        return
+    left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
+    if left:
+        _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
 
 
 async def end_lost_leg(ground: Ground, leg: Leg) -> None:
     """No process of a leg without a holder is left, and, but for a headless leg's, its folder is gone."""
-    await end_agent(leg)
+    await end_agent(ground, leg)
     if not leg.headless:
         await remove_folder(ground, leg)
 

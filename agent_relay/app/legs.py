@@ -5,8 +5,9 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from functools import partial
 
 from agent_relay.app.finishing import finish
@@ -27,9 +28,11 @@ from agent_relay.system.emulator_library import find_library
 from agent_relay.system.files import write_atomic
 from agent_relay.system.holder.spec import HolderSpec
 from agent_relay.system.holder_client import HolderConnection, Started, start_holder
-from agent_relay.system.processes import end_session
+from agent_relay.system.leg_owners import note_owner
+from agent_relay.system.processes import end_session, get_age_s
 from agent_relay.system.rules import load_rules
 from agent_relay.system.sources.place import LegPlace
+from agent_relay.system.tree_owner import close_claim, hold_tree
 
 _log = logging.getLogger(__name__)
 _STARTING_HOLDER_S = 5.0
@@ -41,7 +44,7 @@ class Luggage:
 
     `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values`
     are what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the
-    journal has them without secrets.
+    journal has them without secrets. `more` is what another version put beside: it is given to later legs.
     """
 
     environ: Mapping[str, str] = field(repr=False)
@@ -52,7 +55,10 @@ class Luggage:
     model: str = ""
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     task: str = field(default="", repr=False)
+    more: Mapping[str, object] = field(default_factory=dict, repr=False)
 
+
+_LUGGAGE = {each.name for each in fields(Luggage)} - {"more"}
 
 Known = frozenset[tuple[str, str, str, bool]]
 """(rule, text, until, decides) of the signals a journal holds."""
@@ -102,7 +108,7 @@ async def start_leg(
 
 async def read_luggage(holder: HolderConnection) -> Luggage:
     """What the leg took along. Raises RelayError where the holder kept something else or is gone."""
-    return _unpack(await holder.luggage())
+    return parse_luggage(await holder.luggage())
 
 
 async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, prompt: str) -> LiveLeg:
@@ -111,17 +117,17 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
     started: Started | None = None
     try:
         loaded = load_for(ground, leg)
-        packet = await asyncio.to_thread(_write_packet, ground, session, leg, made.folder)
+        packet = await asyncio.to_thread(_write_files, ground, session, leg, made.folder)
         start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)
-        plan = await asyncio.to_thread(
-            prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys()
-        )
-        watch = _build_watch(ground, leg, loaded, plan.env)
+        prepare = partial(prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys())
+        plan = await asyncio.to_thread(prepare)
+        watch = await _build_watch(ground, leg, loaded, plan.env)
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
         given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
-        spec = HolderSpec(
+        spec = partial(
+            HolderSpec,
             argv=list(plan.argv),
             env=plan.env,
             cwd=session.cwd,
@@ -131,10 +137,10 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
             lock_fd=lock,
             library="" if leg.headless else find_library() or "",
             streams=await asyncio.to_thread(given) if leg.headless else [],
-            luggage=_pack(luggage, values),
+            luggage=render_luggage(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
         )
-        started = await finish(start_holder, spec)
+        started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)
     except asyncio.CancelledError:
         # The daemon leaves: what was begun is whole, and the next one adopts it.
@@ -150,6 +156,15 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _start_holder(spec: Callable[..., HolderSpec], root: str) -> Started:
+    """The holder of a new leg, which keeps others from the working tree `root` for as long as it lives."""
+    tree = hold_tree(root)
+    try:
+        return start_holder(spec(tree_fd=tree))
+    finally:
+        close_claim(tree)
 
 
 async def _undo(made: legs.Leg, started: Started | None) -> None:
@@ -186,9 +201,10 @@ async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
     try:
         hello = await holder.request("hello")
         pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
+        leg = _redate(leg, ground.clock.now(), pids[2])
         luggage = await read_luggage(holder)
         env = dict(luggage.environ)
-        watch = _build_watch(ground, leg, loaded, env, known)
+        watch = await _build_watch(ground, leg, loaded, env, known)
         place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)
         ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
     except BaseException:
@@ -199,7 +215,13 @@ async def adopt_leg(ground: Ground, leg: Leg, known: Known) -> LiveLeg:
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
 
 
-def _build_watch(
+def _redate(leg: Leg, now: datetime, child_born: int) -> Leg:
+    """The leg as the clock is set now: while no daemon looked, it may have been set back."""
+    since = now - timedelta(seconds=get_age_s(child_born))
+    return replace(leg, starting_at=min(leg.starting_at, since)) if child_born else leg
+
+
+async def _build_watch(
     ground: Ground, leg: Leg, loaded: LoadedAdapter, env: Mapping[str, str], known: Known = frozenset()
 ) -> LegWatch:
     sources = loaded.adapter.sources
@@ -207,8 +229,15 @@ def _build_watch(
     wishes = ground.config.context.build_wishes()
     says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
     zone = ground.find_zone(env)
-    senses = Senses(load_rules(loaded), sources, zone, ground.config.patience_s, known, wishes, says)
+    rules = await asyncio.to_thread(load_rules, loaded)
+    senses = Senses(rules, sources, zone, ground.config.patience_s, known, wishes, says)
     return LegWatch(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
+
+
+def _write_files(ground: Ground, session: Session, leg: Leg, folder: str) -> str:
+    """The leg's folder says whose it is, and holds its packet. Returns and raises as `_write_packet`."""
+    note_owner(folder, session.id, root=session.root, cwd=session.cwd)
+    return _write_packet(ground, session, leg, folder)
 
 
 def _write_packet(ground: Ground, session: Session, leg: Leg, folder: str) -> str:
@@ -240,14 +269,29 @@ def _number(answer: Mapping[str, object], name: str) -> int:
     return value
 
 
-def _pack(luggage: Luggage, values: Mapping[str, str]) -> str:
-    return json.dumps({**asdict(luggage), "values": dict(values)})
+def render_luggage(luggage: Luggage, values: Mapping[str, str]) -> str:
+    """The text a holder keeps of `luggage`, its leg's placeholders filled with `values`."""
+    known = {**asdict(luggage), "values": dict(values)}
+    del known["more"]
+    return json.dumps({**luggage.more, **known})
 
 
-def _unpack(text: str) -> Luggage:
-    """Raises RelayError where the holder kept something else."""
+def parse_luggage(text: str) -> Luggage:
+    """The luggage a holder kept, of this version or another one, which may know more or less.
+
+    Raises RelayError where it is something else: without the user's environment nothing can be started.
+    """
     try:
         found = json.loads(text)
-        return Luggage(**{**found, "args": tuple(found["args"])})
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise RelayError("a holder's luggage is not ours") from None
+        known = {name: found.pop(name) for name in _LUGGAGE & found.keys()}
+        luggage = Luggage(**{**known, "args": tuple(known.get("args", ())), "more": found})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        luggage = None
+    environ = luggage.environ if luggage is not None else None
+    if (
+        luggage is None
+        or not isinstance(environ, dict)
+        or not all(isinstance(one, str) for one in environ.values())
+    ):
+        raise RelayError("a holder's luggage is not ours")
+    return luggage

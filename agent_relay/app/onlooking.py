@@ -72,7 +72,12 @@ def build_live(room: Room) -> Live:
     title, rows = cut_screen(watch.screen) if watch.screen is not None else ("", ())
     reading = watch.reading
     windows = tuple(
-        WindowUsed(name=one.window.name, used_percent=one.used, resets_at=one.resets_at.isoformat())
+        WindowUsed(
+            name=one.window.name,
+            minutes=one.minutes,
+            used_percent=one.used,
+            resets_at=one.resets_at.isoformat(),
+        )
         for one in watch.windows
     )
     return Live(

@@ -3,19 +3,28 @@
 import logging
 import os
 from collections.abc import Mapping
+from typing import Protocol
 
-from agent_relay.app.ground import Ground
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import Facts, NativeSession
 from agent_relay.domain.session import Leg, Session
 from agent_relay.system.adapters import LoadedAdapter
-from agent_relay.system.native_sessions import find_transcript
+from agent_relay.system.native_sessions import Owner, find_transcript
+from agent_relay.system.processes import is_alive
 from agent_relay.system.transcripts import read_facts
 
 _log = logging.getLogger(__name__)
 
 
-def gather_facts(ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
+class Adapters(Protocol):
+    """Who knows the agents' adapters."""
+
+    def get_adapter(self, agent: str) -> LoadedAdapter:
+        """The agent's adapter. Raises RelayError."""
+        ...
+
+
+def gather_facts(ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]) -> Facts:
     """What the leg's transcript says; nothing but why where it cannot be read."""
     try:
         native = find_own(leg) or _look_for(ground, session, leg, environ)
@@ -25,7 +34,7 @@ def gather_facts(ground: Ground, session: Session, leg: Leg, environ: Mapping[st
 
 
 def find_native(
-    ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]
+    ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
 ) -> NativeSession | None:
     """The agent's own session of this leg; `None` where it left none, or none can be told."""
     try:
@@ -34,11 +43,23 @@ def find_native(
         return None
 
 
-def _look_for(ground: Ground, session: Session, leg: Leg, environ: Mapping[str, str]) -> NativeSession | None:
-    """The same; raises RelayError where one that it might be cannot be read."""
-    spec = ground.get_adapter(leg.agent).adapter.transcript
+def _look_for(
+    ground: Adapters, session: Session, leg: Leg, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """The same; raises RelayError where one that it might be cannot be read.
+
+    A leg that took no prompt has no conversation yet: the newest one of its folder is somebody else's. One
+    whose agent will name its own is not guessed at while it lives.
+    """
+    adapter = ground.get_adapter(leg.agent).adapter
+    spec = adapter.transcript
     if spec is None:
         return None
+    lives = is_alive(leg.child_pid, leg.child_born)
+    if not leg.native_id:
+        is_told = not spec.held_open and any("native_id" in source.names for source in adapter.sources)
+        if not (leg.was_busy or leg.headless) or (lives and is_told):
+            return None
     return find_transcript(
         spec,
         native_id=leg.native_id,
@@ -46,7 +67,15 @@ def _look_for(ground: Ground, session: Session, leg: Leg, environ: Mapping[str, 
         since=leg.starting_at,
         home=environ.get("HOME", ""),
         environ=environ,
+        owner=_find_owner(session, leg, pid=leg.child_pid if lives else 0, opening=adapter.deliver.opening),
     )
+
+
+def _find_owner(session: Session, leg: Leg, *, pid: int, opening: str) -> Owner:
+    """What tells the leg's own conversation from others in its folder."""
+    others = frozenset(one.native_id for one in session.legs if one.id != leg.id and one.native_id)
+    typed = (session.task if leg.was_given else "", opening if leg.handoff else "")
+    return Owner(pid, others, tuple(text for text in typed if text.strip()))
 
 
 def read_own_facts(loaded: LoadedAdapter, leg: Leg, native: NativeSession | None) -> Facts:

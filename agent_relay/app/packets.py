@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from agent_relay.app.finishing import finish
+from agent_relay.app.finishing import finish_or_end
 from agent_relay.domain.effect import Happened, Published, PublishFailed
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import PacketSaved
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.logic.outcome import Outcome
+from agent_relay.system.shortages import find_passing
 
 Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
 """Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
@@ -31,19 +32,23 @@ class Journalling(Protocol):
 class Packets:
     """What `publish` makes visible takes its number from what is there: two at once would take the same.
 
-    Who is cancelled waits for what is being written: nobody's packet comes in between.
+    Who is cancelled waits for what is being written: nobody's packet comes in between. `end` is called
+    then: what goes into the packet need not be thought out any more.
     """
 
-    def __init__(self, publish: Publish) -> None:
+    def __init__(self, publish: Publish, *, end: Callable[[], None] = lambda: None) -> None:
         self._publish = publish
+        self._end = end
         self._turn = asyncio.Lock()
 
     async def publish(self, host: Journalling, handoff: Handoff, environ: Mapping[str, str]) -> Happened:
         """That the handoff's packet is visible, or why it is not."""
         try:
             async with self._turn:
-                return await finish(self._publish, host.session, handoff, environ)
+                return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
         except RelayError as error:
+            if find_passing(error):
+                raise
             return PublishFailed(handoff.id, error.sentence)
 
     async def save(self, host: Journalling, occasion: Handoff, environ: Mapping[str, str]) -> str:
@@ -52,7 +57,7 @@ class Packets:
         Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
         """
         async with self._turn:
-            done = await finish(self._publish, host.session, occasion, environ)
+            done = await finish_or_end(self._end, self._publish, host.session, occasion, environ)
             saved = PacketSaved(
                 done.packet,
                 done.sequence,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.host import Host
@@ -11,12 +10,13 @@ from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
-from agent_relay.domain.effect import StopLeg, TurnAsked
+from agent_relay.app.trees import Trees
+from agent_relay.domain.effect import StopAsked, StopLeg, TurnAsked
 from agent_relay.domain.session import Session, State
 from agent_relay.logic.turns import check_free
 from agent_relay.system.journal import Journal
 
-_LOST = timedelta(minutes=1)
+_LOST_S = 60.0
 """Who follows a turn asks three times as often, and has gone after that."""
 _ENDS_S = 5.0
 """The polite steps of a headless agent take no time."""
@@ -24,9 +24,12 @@ _ENDS_S = 5.0
 
 @dataclass(slots=True)
 class Reading:
-    """Who follows a headless turn, and when each was last heard of; `is_done` once all have read it."""
+    """Who follows a headless turn, and when each was last heard of (monotonic seconds).
 
-    followers: dict[int, datetime] = field(default_factory=dict)
+    `is_done` once all have read it.
+    """
+
+    followers: dict[int, float] = field(default_factory=dict)
     is_done: bool = False
 
     def begin(self) -> None:
@@ -34,14 +37,14 @@ class Reading:
         self.followers.clear()
         self.is_done = False
 
-    def note(self, follower: int, at: datetime) -> None:
+    def note(self, follower: int, at_s: float) -> None:
         """`follower` reads on."""
-        self.followers[follower] = at
+        self.followers[follower] = at_s
 
-    def leave(self, follower: int, at: datetime) -> None:
+    def leave(self, follower: int, at_s: float) -> None:
         """`follower` has read it to its end; who was not heard of for a while does not count."""
         self.followers.pop(follower, None)
-        self.is_done = all(at - last > _LOST for last in self.followers.values())
+        self.is_done = all(at_s - last_s > _LOST_S for last_s in self.followers.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,14 @@ class Room:
         self.stage.take(luggage, asked.prompt)
         await self.host.ask(asked)
 
+    async def end_unwritten(self, asked: StopAsked) -> None:
+        """Its agent has ended although nothing can be written; what was `asked` is journalled later."""
+        self.host.tell(asked)
+        living = self.session.living_leg
+        happened = await self.stage.perform(StopLeg(living.id)) if living is not None else None
+        if happened is not None:
+            self.host.tell(happened)
+
     async def abandon(self) -> None:
         """Its agent has ended and nothing runs for it in this process: for where nothing can be written."""
         living = self.session.living_leg
@@ -116,14 +127,20 @@ class Room:
 
 
 def open_room(
-    ground: Ground, narrating: Narrating, journal: Journal, changed: Callable[[Session], None], above: Pulse
+    ground: Ground,
+    narrating: Narrating,
+    trees: Trees,
+    journal: Journal,
+    *,
+    changed: Callable[[Session], None],
+    above: Pulse,
 ) -> Room:
     """The session of `journal`, at work. Raises what its history makes of it, the journal given up then.
 
     What happens to it beats `above`, too.
     """
     pulse = Pulse(above)
-    stage = Stage(ground, narrating, pulse.beat)
+    stage = Stage(ground, narrating, trees, pulse.beat)
 
     def see(session: Session) -> None:
         stage.see(session)

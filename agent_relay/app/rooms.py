@@ -5,17 +5,27 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from agent_relay.app.ground import Ground
-from agent_relay.app.kept import UNREAD, forget_streams, release_legs
+from agent_relay.app.index import name_session
+from agent_relay.app.kept import UNREAD, forget_streams, note_ended, release_legs
+from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room, open_room
+from agent_relay.app.trees import Trees
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.elapsed import has_passed
+from agent_relay.logic.moving import build_move
+from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.usage_windows import WindowRead
 from agent_relay.system.journal import Journal
+
+if TYPE_CHECKING:
+    from agent_relay.system.tree_owner import TreeOwnedError
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = timedelta(minutes=1)
@@ -25,7 +35,11 @@ _SETTLED_S = 5.0
 
 
 class Rooms:
-    """One instance per daemon; use it from the event loop only. `pulse` beats with every room's."""
+    """One instance per daemon; use it from the event loop only. `pulse` beats with every room's.
+
+    `trees` are those claimed for them. `owned_elsewhere` are the sessions another owner has, or may have,
+    each with what to tell the user: they are left alone.
+    """
 
     def __init__(self, ground: Ground, narrating: Narrating) -> None:
         self._ground = ground
@@ -34,14 +48,21 @@ class Rooms:
         self.pulse = Pulse()
         self._changes = asyncio.Condition()
         self._wakers: set[asyncio.Task[None]] = set()
+        self.trees = Trees(ground.owner, self._is_at_work_in)
+        self.owned_elsewhere: dict[str, TreeOwnedError] = {}
 
     def __contains__(self, session_id: object) -> bool:
         """Whether the session has a room."""
         return session_id in self._rooms
 
     def get(self, session_id: str) -> Room:
-        """The session's room. Raises WrongUseError where no such session is at work."""
+        """The session's room.
+
+        Raises WrongUseError where no such session is at work, TreeOwnedError where another owner has it.
+        """
         room = self._rooms.get(session_id)
+        if room is None and session_id in self.owned_elsewhere:
+            raise self.owned_elsewhere[session_id]
         if room is None:
             raise WrongUseError(f"no session {session_id[:26]} is at work", hint="See: agent-relay sessions")
         return room
@@ -56,7 +77,8 @@ class Rooms:
         return sorted(living, key=lambda session: session.updated_at, reverse=True)
 
     async def look(self) -> None:
-        """What the journals of all of them show by now is known."""
+        """What the journals of all of them show by now is known, and the index names those at work."""
+        await asyncio.to_thread(self._name_all, self.at_work())
         await asyncio.gather(*(room.host.look() for room in self))
 
     def list_windows(self) -> dict[str, tuple[WindowRead, ...]]:
@@ -70,13 +92,21 @@ class Rooms:
 
     def add(self, journal: Journal) -> Room:
         """The room of the journal's session, at work from now on."""
-        room = open_room(self._ground, self._narrating, journal, self._changed, self.pulse)
+        room = open_room(
+            self._ground, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
+        )
         self._rooms[room.session.id] = room
+        self.owned_elsewhere.pop(room.session.id, None)
         return room
 
-    async def reopen(self, journal: Journal) -> None:
-        """The journal's session is at work again, its leg watched if it lives; nothing of it is kept else."""
+    async def reopen(self, journal: Journal, root: str) -> None:
+        """The journal's session is at work again, its leg watched if it lives; nothing of it is kept else.
+
+        It stands in `root` now, whatever its journal says so far.
+        """
         room = self.add(journal)
+        if room.session.root != root:
+            room.host.tell(Outcome((build_move(room.session, root),)))
         if room.session.state is State.ENDED:
             return
         try:
@@ -85,7 +115,20 @@ class Rooms:
             self._rooms.pop(room.session.id, None)
             await room.close()
             raise
-        room.host.tell(news)
+        # What follows may be the start of an agent, which needs the user's environment.
+        room.host.tell(news, ready=None if news.leg_lives else room.stage.await_luggage)
+
+    def offer(self, luggage: Luggage, *, root: str, session: str = "") -> None:
+        """What a terminal in `root` brings is taken by its sessions that lost theirs, or by the one named."""
+        for room in self:
+            if room.session.id == session or (not session and room.session.root == root):
+                room.stage.offer(luggage)
+
+    async def let_go(self, session_id: str) -> None:
+        """Nothing of the session runs in this process any more; its agent and holder are left as they are."""
+        room = self._rooms.pop(session_id, None)
+        if room is not None:
+            await room.close()
 
     async def retire(self) -> None:
         """Sessions that ended a while ago are let go of: each holds a file and a task."""
@@ -93,11 +136,12 @@ class Rooms:
         for room in list(self._rooms.values()):
             session = room.session
             remembered = _REMEMBERED if session.turn is None or room.is_read() else UNREAD
-            is_old = session.updated_at < now - remembered
+            is_old = has_passed(remembered, session.updated_at, now)
             if session.state is State.ENDED and is_old and room.host.is_idle:
                 del self._rooms[session.id]
                 await room.close()
                 await forget_streams(self._ground, session)
+                await note_ended(self._ground, session)
 
     async def abandon(self, session_id: str) -> Session:
         """The session whose folder is gone, as it last was; nothing of it runs or is kept."""
@@ -107,6 +151,7 @@ class Rooms:
         left = replace(room.session, legs=legs)
         await release_legs(self._ground, left)
         await forget_streams(self._ground, left)
+        await self.trees.tidy(room.session.root)
         return room.session
 
     async def settle(self) -> None:
@@ -131,13 +176,28 @@ class Rooms:
     async def close(self) -> None:
         """Nothing runs in this process any more; agents and holders are left as they are."""
         await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
+        self.trees.close()
+
+    def _is_at_work_in(self, root: str) -> bool:
+        return any(
+            room.session.root == root and room.session.state is not State.ENDED
+            for room in self._rooms.values()
+        )
+
+    def _name_all(self, sessions: list[Session]) -> None:
+        for session in sessions:
+            name_session(self._ground.folders, session)
 
     def _changed(self, session: Session) -> None:
         self._ground.teller.tell(session.id)
-        waker = asyncio.create_task(self._wake(), name="changed")
+        waker = asyncio.create_task(self._wake(session), name="changed")
         self._wakers.add(waker)
         waker.add_done_callback(self._wakers.discard)
 
-    async def _wake(self) -> None:
+    async def _wake(self, session: Session) -> None:
+        if session.state is not State.ENDED:
+            await asyncio.to_thread(name_session, self._ground.folders, session)
         async with self._changes:
             self._changes.notify_all()
+        if session.state is State.ENDED:
+            await self.trees.tidy(session.root)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for
-from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.index import find_journal
 from agent_relay.app.kept import forget_streams
 from agent_relay.app.launching import get_program
 from agent_relay.app.pulse import wait_for
@@ -59,7 +59,7 @@ class Running:
             room = self._sessions.get(session_id)
         except WrongUseError:
             return await asyncio.to_thread(self._follow_ended, session_id, told)
-        room.reading.note(follower, self._ground.clock.now())
+        room.reading.note(follower, self._ground.clock.monotonic())
         deadline = asyncio.get_running_loop().time() + _LISTEN_S
         while True:
             beat = room.pulse.listen()
@@ -79,7 +79,7 @@ class Running:
     async def forget(self, session_id: str, *, follower: int = 0) -> None:
         """What the turn's agents said need not be kept any longer, once nobody else reads it either."""
         room = self._sessions.get(session_id)
-        room.reading.leave(follower, self._ground.clock.now())
+        room.reading.leave(follower, self._ground.clock.monotonic())
         session = room.session
         if not room.reading.is_done:
             return
@@ -99,8 +99,8 @@ class Running:
 
     def _follow_ended(self, session_id: str, told: Told) -> tuple[Chapter, Session]:
         """The same of a session that ended while no daemon, or another one, was there."""
-        root = read_index(self._ground.folders.sessions).get(session_id)
-        events = read_events(get_journal_path(root, session_id)) if root is not None else []
+        path = find_journal(self._ground.folders, session_id)
+        events = read_events(path) if path else []
         session = fold_events(events)
         if session is None:
             raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")

@@ -6,15 +6,16 @@ import os
 from datetime import tzinfo
 
 from agent_relay.app.adoption import was_adopted
-from agent_relay.app.beginning import find_note
+from agent_relay.app.beginning import find_config_note, find_note
 from agent_relay.app.begun import Begun, get_newest
 from agent_relay.app.entrance import Entrance
 from agent_relay.app.ground import Ground
-from agent_relay.app.index import get_journal_path, read_index
-from agent_relay.app.kept import UNREAD, forget_streams, release_legs
+from agent_relay.app.index import get_journal_path, name_owners, open_journal
+from agent_relay.app.kept import UNREAD, forget_streams, note_ended, release_legs
 from agent_relay.app.launching import get_program
 from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.redaction import redact_wish
 from agent_relay.app.room import Room
 from agent_relay.app.rooms import Rooms
 from agent_relay.app.wishes import (
@@ -29,20 +30,25 @@ from agent_relay.app.wishes import (
     is_on_its_way,
 )
 from agent_relay.domain.effect import Asked, StopAsked, TurnAsked
-from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
+from agent_relay.domain.session import BY_HAND, Session, State
 from agent_relay.domain.terms import NO_TERMS, Terms
+from agent_relay.logic.elapsed import has_passed
 from agent_relay.logic.fold import fold_events
-from agent_relay.logic.redact import redact_text
 from agent_relay.logic.succession import begin_leg
 from agent_relay.logic.wording import session_folder as build_folder
-from agent_relay.system.journal import Journal, read_events
+from agent_relay.system.journal import read_events
+from agent_relay.system.session_index import find_root, list_unended
+from agent_relay.system.shortages import find_passing
+from agent_relay.system.tree_owner import TreeOwnedError
 
 _log = logging.getLogger(__name__)
 _START_S = 20.0
 """How long a leg may take from exec to a living process before `open` gives up waiting for it."""
 _ENDINGS_S = 7.0
 """How long a daemon that is stopped waits for what is ending: the polite steps of nearly every agent."""
+_SHORT_WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
+"""How long a session waits to be taken up where this machine is short of descriptors or memory."""
 _AT_ONCE = 8
 """How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
 
@@ -61,20 +67,35 @@ class Sessions:
         return self._ground.zone
 
     async def start(self) -> None:
-        """Every session the index names and that has not ended is at work again."""
-        index = await asyncio.to_thread(read_index, self._ground.folders.sessions)
+        """Every session the index names and that has not ended is at work again, but for other owners'.
+
+        What has ended is not opened: who has worked for a year has thousands of those.
+        """
+        try:
+            await asyncio.to_thread(name_owners, self._ground.folders)
+        except RelayError as error:
+            _log.warning("index-not-renewed why=%s", type(error).__name__)
+        index = await asyncio.to_thread(_list_unended, self._ground.folders.sessions)
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def take_up(session_id: str, root: str) -> None:
             async with turns:
-                try:
-                    await self._take_up(session_id, root)
-                except RelayError as error:
-                    _log.warning("not-recovered session=%s why=%s", session_id, type(error).__name__)
-                except Exception as error:  # noqa: BLE001 - one journal a bug made impossible must not cost all the others
-                    self._ground.report(error)
+                for wait_s in _SHORT_WAITS_S:
+                    try:
+                        await self._take_up(session_id, root)
+                    except TreeOwnedError as error:
+                        self._rooms.owned_elsewhere[session_id] = error
+                        _log.info("left-to-another-owner session=%s", session_id)
+                    except Exception as error:  # noqa: BLE001 - one journal a bug made impossible must not cost all the others
+                        if wait_s and find_passing(error):
+                            await asyncio.sleep(wait_s)
+                            continue
+                        _log.warning("not-recovered session=%s why=%s", session_id, type(error).__name__)
+                        if not isinstance(error, RelayError):
+                            self._ground.report(error)
+                    return
 
-        await asyncio.gather(*(take_up(session_id, root) for session_id, root in index.items()))
+        await asyncio.gather(*(take_up(session_id, root) for session_id, root in index))
 
     async def stop(self) -> None:
         """Nothing runs in this process any more; agents and holders are left as they are.
@@ -83,6 +104,15 @@ class Sessions:
         """
         await self._rooms.see_out(_ENDINGS_S)
         await self._rooms.close()
+
+    async def find(self, session_id: str) -> Room:
+        """As `get`; one that another owner had is looked at again."""
+        if session_id in self._rooms.owned_elsewhere:
+            async with self.entrance.lock:
+                known = self._rooms.owned_elsewhere.get(session_id)
+                if known is not None:
+                    await self.entrance.enter_released(known.root)
+        return self.get(session_id)
 
     def get(self, session_id: str) -> Room:
         """The session's room. Raises WrongUseError where no such session is at work."""
@@ -111,6 +141,7 @@ class Sessions:
         for name in (wish.agent, wish.terms.rollback or wish.agent):
             self._ground.get_adapter(name)
         root = await asyncio.to_thread(find_wished_root, wish.cwd)
+        self._rooms.offer(wish.pack(), root=root, session=wish.session)
         await self._rooms.settle()
         async with self.entrance.lock:
             await self._rooms.retire()
@@ -128,9 +159,14 @@ class Sessions:
                 check_screen(room.session)
                 living = room.session.living_leg
                 check_terms(wish, room.session)
-                check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))
+                await check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))
+                note = await self.find_config_note()
             session = await self._go_on(room, wish)
         return (session if session.handoff is not None else await self._started(room)), note
+
+    async def find_config_note(self) -> str:
+        """Return that sessions go by an older configuration than the file; empty where they do not."""
+        return await asyncio.to_thread(find_config_note, self._ground)
 
     async def save_packet(self, wish: OpenWish) -> tuple[Session, str]:
         """The session, as it was, and the path of a packet of its present state for `wish.agent`.
@@ -145,10 +181,10 @@ class Sessions:
                 room = await self.entrance.create(wish, root)
         if room is None or room.session.leg is None:
             raise WrongUseError(
-                f"no session runs in {root}, so there is nothing to hand over",
+                f"no session is running in {root}, so there is nothing to hand over",
                 hint="Name an agent's own session: --from AGENT",
             )
-        focus = build_focus(wish, room.session)
+        focus = await build_focus(wish, room.session)
         text_path = await room.stage.save_packet(wish.agent, focus, wish.environ, wish.terms)
         return room.session, f"{build_folder(room.session)}/{text_path}"
 
@@ -162,8 +198,8 @@ class Sessions:
         for name in (agent, terms.rollback):
             if name:
                 self._ground.get_adapter(name)
-        asked = Asked(agent, focus=redact_text(focus).text, force=force, terms=terms)
-        return await self.get(session_id).host.ask(asked)
+        asked = Asked(agent, focus=await redact_wish(focus), force=force, terms=terms)
+        return await (await self.find(session_id)).host.ask(asked)
 
     async def take_up(self, session_id: str, luggage: Luggage) -> Room:
         """The session's room; one that has ended is at work again. Legs begun from now on get `luggage`."""
@@ -189,15 +225,31 @@ class Sessions:
                     found.reading.begin()
                     return get_newest(found)
 
-    async def stop_session(self, session_id: str) -> Session:
-        """The session, its end begun; where its folder was deleted, its agent has ended."""
-        room = self.get(session_id)
+    async def follow_move(self, session_id: str, root: str) -> None:
+        """The session goes on in `root`, where its folder was moved there; nothing where it was not."""
+        if root:
+            async with self.entrance.lock:
+                await self.entrance.follow_move(session_id, root)
+
+    async def stop_session(self, session_id: str) -> tuple[Session, str]:
+        """The session, its end begun; where its folder was deleted or cannot be written, its agent has ended.
+
+        With what the user should know of that; empty for nothing.
+        """
+        room, asked = await self.find(session_id), StopAsked(BY_HAND)
         try:
-            return await room.host.ask(StopAsked("stopped by hand"))
-        except RelayError:
-            if session_id not in self._rooms or await asyncio.to_thread(os.path.isdir, room.session.root):
+            return await room.host.ask(asked), ""
+        except StaleOwnerError:
+            raise
+        except RelayError as error:
+            if session_id not in self._rooms:
                 raise
-        return await self._rooms.abandon(session_id)
+            why = error.sentence
+        if not await asyncio.to_thread(os.path.isdir, room.session.root):
+            return await self._rooms.abandon(session_id), ""
+        # Whoever wants an agent to end cannot be made to wait for room on a disk.
+        await room.end_unwritten(asked)
+        return room.session, f"Its agent has ended. {why}; that is noted when there is room."
 
     async def _begin(self, wish: OpenWish, root: str) -> Room:
         """A new session whose first leg is on its way, or whose past was adopted."""
@@ -210,6 +262,7 @@ class Sessions:
         return room
 
     async def _go_on(self, room: Room, wish: OpenWish) -> Session:
+        focus = await build_focus(wish, room.session)
         session = room.session
         living = session.living_leg
         if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
@@ -217,7 +270,6 @@ class Sessions:
         if is_on_its_way(session, wish.agent) and asks_nothing_new(wish):
             return session
         room.stage.take(wish.pack(), wish.task)
-        focus = build_focus(wish, session)
         return await room.host.ask(Asked(wish.agent, focus=focus, force=wish.force, terms=wish.terms))
 
     async def _started(self, room: Room) -> Session:
@@ -245,7 +297,24 @@ class Sessions:
             return
         if session.state is State.ENDED:
             await release_legs(self._ground, session)
-            if session.updated_at < self._ground.clock.now() - UNREAD:
+            is_old = has_passed(UNREAD, session.updated_at, self._ground.clock.now())
+            if is_old:
                 await forget_streams(self._ground, session)
+            if is_old or not any(leg.headless for leg in session.legs):
+                await note_ended(self._ground, session)
             return
-        await self._rooms.reopen(await asyncio.to_thread(Journal, path))
+        folders = self._ground.folders
+        async with self._rooms.trees.enter(root):
+            journal = await asyncio.to_thread(open_journal, folders, session_id, root)
+            await self._rooms.reopen(journal, root)
+
+
+def _list_unended(index: str) -> list[tuple[str, str]]:
+    """(session, root) of those not known to have ended, oldest first; an entry nobody can read is told of."""
+    found = [(session, find_root(index, session)) for session in list_unended(index)]
+    for session, root in found:
+        if not root:
+            _log.warning("index-entry-unreadable session=%s", session)
+    return [
+        (session, root) for session, root in found if root and os.path.exists(get_journal_path(root, session))
+    ]

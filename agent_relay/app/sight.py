@@ -5,6 +5,7 @@ from datetime import datetime
 from agent_relay.app.senses import Senses
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.elapsed import Jump, start_at
 from agent_relay.logic.readiness import AgentState, InputState, believe_state, read_input, read_state
 from agent_relay.logic.screen import Screen
 
@@ -22,7 +23,7 @@ class Sight:
         self.moment = 0
         """Counts how often the agent was said to work, whatever its screen showed."""
         self._seen_at = 0
-        self._began_at = leg.starting_at
+        self._began = start_at(leg.starting_at)
         self._rules = senses.rules
         self._state_record: dict[str, object] | None = None
         self._had_turns = leg.was_ready or leg.was_busy
@@ -31,6 +32,10 @@ class Sight:
         """What the agent keeps of its own state in a file is the newest such record."""
         if record.source is Source.STATE_FILE:
             self._state_record = dict(record.data)
+
+    def shift(self, jump: Jump) -> None:
+        """The wall clock jumped: the leg is no newer for it."""
+        self._began = self._began.after(jump)
 
     def see(self, screen: Screen, moment: int) -> bool:
         """Whether `screen`, asked for at `moment`, shows something else than the one before."""
@@ -47,7 +52,7 @@ class Sight:
 
     def get_doubted_s(self, now: datetime) -> float:
         """How long the leg is still too new to be believed by its screen alone."""
-        return max(0.0, _NEW_S - (now - self._began_at).total_seconds())
+        return max(0.0, _NEW_S - self._began.get_elapsed(now).total_seconds())
 
     def read(self, *, now: datetime, was_prompted: bool) -> AgentState | None:
         """The state where it is known and another one than before.

@@ -1,6 +1,7 @@
 """Where one session's effects are performed: legs started and stopped, packets published and delivered."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -12,15 +13,19 @@ from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
 from agent_relay.app.headless_legs import was_begun
 from agent_relay.app.kept import find_luggage
-from agent_relay.app.leg_ends import end_lost_leg
+from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
+from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.packets import Packets
 from agent_relay.app.publishing import publish
+from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
+from agent_relay.app.trees import Trees
+from agent_relay.app.waiting import find_spoilt
 from agent_relay.app.waking import sleep_until
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
@@ -41,33 +46,51 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
+from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.outcome import World
-from agent_relay.logic.redact_event import redact_body
+from agent_relay.logic.redact import collect_known
+from agent_relay.logic.wording import session_folder
+from agent_relay.system.limited_process import LimitedProcess
 from agent_relay.system.secrets import gather_secrets
+from agent_relay.system.shortages import find_passing
+from agent_relay.system.templates import build_renderer
 
 if TYPE_CHECKING:
     from agent_relay.app.host import Host
 
+_UPGRADE_S = 8.0
+"""How long files of ours may be on their way back: package managers remove before they write."""
+_UPGRADE_LOOK_S = 0.25
 _LEDGER_WAITS_S = (0, 2, 5, 10, 15, 30)
+_BROUGHT_S = 4.0
+"""How long a terminal that was attached may take to find the next daemon and bring its environment."""
 
 
 class Stage:
     """Performs one session's effects. `luggage` is what the user's last terminal brought."""
 
-    def __init__(self, ground: Ground, narrating: Narrating, stirred: Callable[[], None]) -> None:
+    def __init__(
+        self, ground: Ground, narrating: Narrating, trees: Trees, stirred: Callable[[], None]
+    ) -> None:
         self._ground = ground
+        self._trees = trees
         self._host: Host | None = None
         self._following = Following(ground, lambda: self._luggage.environ, stirred)
+        # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
         self._luggage = Luggage(dict(os.environ))
+        self._brought = asyncio.Event()
+        # What no disk is asked for is known at once: words may be journalled before anything is decided.
+        self._brought_secrets = collect_known(os.environ.items(), from_file=False)
         self._secrets: tuple[Luggage | None, frozenset[str]] = (None, frozenset())
         self._task = ""
         self._troubles: dict[str, str] = {}
         self._starting = asyncio.Lock()
         # What is decided waits for this session's own folders only.
         self._deciding = OwnThread("deciding")
-        self._packets = Packets(partial(publish, ground))
+        building = LimitedProcess()
+        self._packets = Packets(partial(publish, ground, building), end=building.end)
         self._handing = Handing(ground, self._following.live)
         self._relief = Relief(narrating, self._following.live)
 
@@ -94,7 +117,25 @@ class Stage:
         `task` is in the user's words; the journal knows it without secrets.
         """
         self._luggage = luggage
+        self._brought_secrets = collect_known(luggage.environ.items(), from_file=False)
         self._task = task or self._task
+        self._brought.set()
+
+    def offer(self, luggage: Luggage) -> bool:
+        """Whether what a terminal brings is taken: where nobody else has what the session began with."""
+        is_wanted = not self._brought.is_set()
+        if is_wanted:
+            self.take(luggage)
+        return is_wanted
+
+    async def await_luggage(self) -> None:
+        """Somebody brought the user's environment, or nobody who could is there, as after a reboot."""
+        leg = self.host.session.leg
+        if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._ground, leg):
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_BROUGHT_S):
+                await self._brought.wait()
 
     def get_luggage(self, leg: str) -> Luggage:
         """What the living leg was started with, or what the next one would be."""
@@ -105,21 +146,23 @@ class Stage:
         """The leg while it is under watch."""
         return self._following.live.get(leg)
 
-    def redact(self, body: Body) -> Body:
-        """`body` as it may stand in a journal."""
-        return redact_body(body, known=self._secrets[1])
+    async def redact(self, body: Body) -> Body:
+        """`body` as it may stand in a journal. Raises RelayError where that cannot be found out."""
+        return await redact_event(body, known=self._secrets[1] | self._brought_secrets)
 
     async def build_world(self, session: Session) -> World:
         """What the machine may know now."""
         ground, luggage = self._ground, self._luggage
         availability = await self._deciding.run(ground.read_availability, luggage.environ)
+        fault = await self._find_fault() if session.living_leg is not None else ""
         if self._secrets[0] is not luggage:
             known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
             self._secrets = (luggage, known)
+        spoilt = await self._deciding.run(find_spoilt, session, self._build_renderer)
         return World(
             ground.clock.now(),
             {
-                name: state
+                name: replace(state, fault=fault) if fault else state
                 for name, state in availability.items()
                 if name in {*session.roster, *ground.adapters}
             },
@@ -132,7 +175,30 @@ class Stage:
             fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
             context=ground.config.context.build_wishes(),
             draft_near_limit=ground.config.handoff.draft_near_limit,
+            spoilt=spoilt,
+            owner=ground.owner,
         )
+
+    def _build_renderer(self, agent: str) -> Callable[[ResumePacket], str]:
+        """What renders packets for `agent`. Raises RelayError."""
+        return build_renderer(self._ground.get_adapter(agent), session_folder(self.host.session))
+
+    async def _find_fault(self) -> str:
+        """Why no successor could be started; an installation that is just being replaced is waited for, once.
+
+        Where nobody lives who would be stopped for one, its start is tried and fails instead.
+        """
+        fault = await self._deciding.run(self._ground.holders.find_fault)
+        left_s = 0.0 if "installation" in self._troubles else _UPGRADE_S
+        while fault:
+            self._troubles["installation"] = fault
+            if left_s <= 0:
+                return fault
+            await asyncio.sleep(_UPGRADE_LOOK_S)
+            left_s -= _UPGRADE_LOOK_S
+            fault = await self._deciding.run(self._ground.holders.find_fault)
+        self._troubles.pop("installation", None)
+        return ""
 
     async def perform(self, effect: Effect) -> Happened | None:  # noqa: C901, PLR0911 - one arm an effect
         """What came of the effect, `None` where its outcome is told elsewhere."""
@@ -170,13 +236,18 @@ class Stage:
 
         The next leg gets what that one took along, or the newest one whose holder was kept.
         """
+        # What its agent was asked meanwhile is journalled before anything is decided.
+        found_here = await self._deciding.run(gather_secrets, session.root, {}, cwd=session.cwd)
+        self._secrets = (None, found_here)
         leg, began = session.living_leg, True
         if leg is not None:
             known = find_known(self.host.events, leg.id)
             if await self._following.adopt(leg, self.host, known, self._take_over):
+                await _prepare_building()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._ground, leg)
-        self._luggage = await find_luggage(self._ground, session) or self._luggage
+        if (found := await find_luggage(self._ground, session)) is not None:
+            self.take(found)
         return Restarted(leg_lives=False, leg_began=began)
 
     def see(self, session: Session) -> None:
@@ -209,8 +280,7 @@ class Stage:
         self._deciding.close()
 
     def _take_over(self, live: LiveLeg) -> None:
-        self._luggage = live.luggage
-        self._task = live.luggage.task or self._task
+        self.take(live.luggage, live.luggage.task)
 
     def _get_leg(self, leg_id: str) -> Leg:
         return next(leg for leg in self.host.session.legs if leg.id == leg_id)
@@ -229,10 +299,14 @@ class Stage:
                     session = self.host.session
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     luggage = replace(self._luggage, task=self._task)
-                    live = await start_leg(self._ground, session, leg, luggage, prompt=prompt)
+                    async with self._trees.enter(session.root):
+                        live = await start_leg(self._ground, session, leg, luggage, prompt=prompt)
                 except RelayError as error:
+                    if find_passing(error):
+                        raise
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._following.follow(live, self.host)
+                await _prepare_building()
         self._troubles.pop("stop", None)
         self._troubles.pop("task", None)
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
@@ -249,6 +323,8 @@ class Stage:
         if self.host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
             await dismiss_holder(live.watch)
+        elif not leg.headless:
+            await live.watch.wait_for_prompt()
         try:
             await stop_leg(live.watch, live.adapter.quit)
         except RelayError as error:
@@ -263,8 +339,8 @@ class Stage:
             await asyncio.sleep(wait_s)
             try:
                 await asyncio.to_thread(self._ground.note_rest, note)
-            except RelayError as error:
-                self._troubles["ledger"] = error.sentence
+            except (RelayError, OSError) as error:
+                self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
             else:
                 self._troubles.pop("ledger", None)
                 return
@@ -286,7 +362,14 @@ class Stage:
         try:
             happened = await work
         except RelayError as error:
+            if find_passing(error):
+                raise
             self._troubles[what] = error.sentence
             return None
         self._troubles.pop(what, None)
         return happened
+
+
+async def _prepare_building() -> None:
+    """A handoff that comes finds all that builds packets imported."""
+    await asyncio.to_thread(prepare_server)

@@ -5,22 +5,23 @@ from there. So output of any size passes, and a daemon that was killed in betwee
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 
 from agent_relay.app.ground import Ground
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
 from agent_relay.domain.event import Event
 from agent_relay.domain.run_event import LeftOut, RunEvent, Text
-from agent_relay.domain.saying import Saying
+from agent_relay.domain.saying import Saying, Totals
 from agent_relay.domain.serving import Request
 from agent_relay.domain.session import Leg, Session
 from agent_relay.logic.json_text import MAX_RECORD_BYTES, parse_object
 from agent_relay.logic.launch import STREAM_FILE
-from agent_relay.logic.stream import read_record
+from agent_relay.logic.stream import Said, read_record, take_off
 from agent_relay.logic.turn_report import report_event, report_said
+from agent_relay.system.conversation_totals import read_totals
+from agent_relay.system.regular_files import open_stream
 
 _ENOUGH = 96 << 10
 """Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
@@ -66,7 +67,7 @@ def read_words(ground: Ground, leg: Leg) -> str:
     """What the leg's agent said in its turn, message by message; empty where nothing of it is kept."""
     words: list[str] = []
     is_open = False
-    for event, _ in _read_stream(ground, leg, Told(0, leg.id)):
+    for event, _ in _read_stream(ground, None, leg, Told(0, leg.id)):
         if isinstance(event, Text):
             words.append(event.text if is_open or not words else f"\n\n{event.text}")
             is_open = event.more
@@ -82,7 +83,7 @@ def _walk(
     legs = {leg.id: leg for leg in session.legs}
     while True:
         if told.leg in legs:
-            for event, after in _read_stream(ground, legs[told.leg], told):
+            for event, after in _read_stream(ground, session, legs[told.leg], told):
                 told = after
                 yield event, told
         following = journal[told.number : told.number + 1]
@@ -97,13 +98,16 @@ def _walk(
         yield begun, told
 
 
-def _read_stream(ground: Ground, leg: Leg, told: Told) -> Iterator[tuple[RunEvent | None, Told]]:
+def _read_stream(
+    ground: Ground, session: Session | None, leg: Leg, told: Told
+) -> Iterator[tuple[RunEvent | None, Told]]:
+    """What the leg said from `told` on. Without its session, what it used is not told."""
     headless = ground.get_adapter(leg.agent).adapter.headless
     says = headless.says if headless is not None else ()
     path = f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}"
     for offset, end, record in _read_records(path, told.offset):
         skip = told.events if offset == told.offset else 0
-        events = list(_report_record(says, record, leg))
+        events = list(_report_record(says, record, session, leg))
         for count, event in enumerate(events[skip:], start=skip + 1):
             is_last = count == len(events)
             place = (
@@ -114,12 +118,17 @@ def _read_stream(ground: Ground, leg: Leg, told: Told) -> Iterator[tuple[RunEven
             yield None, replace(told, offset=end, events=0)
 
 
-def _report_record(says: Sequence[Saying], record: Mapping[str, object], leg: Leg) -> Iterator[RunEvent]:
+def _report_record(
+    says: Sequence[Saying], record: Mapping[str, object], session: Session | None, leg: Leg
+) -> Iterator[RunEvent]:
     if record is _TOO_LONG:
         yield LeftOut(leg=leg.id, agent=leg.agent, longest=MAX_RECORD_BYTES)
     if record is _TOO_LONG or record is _REST:
         return
-    for said in read_record(says, record):
+    for told in read_record(says, record):
+        said = _count_own(told, session, leg)
+        if said is None:
+            continue
         pieces = range(0, len(said.text) or 1, _PIECE)
         for at in pieces:
             rest = at + _PIECE < len(said.text)
@@ -129,14 +138,38 @@ def _report_record(says: Sequence[Saying], record: Mapping[str, object], leg: Le
                 yield event
 
 
+def _count_own(said: Said, session: Session | None, leg: Leg) -> Said | None:
+    """What the leg's one turn used, where its agent tells what all turns of the conversation did.
+
+    `None` where that cannot be told apart: no figure is better than a wrong one.
+    """
+    if said.totals is None:
+        return said
+    earlier = _find_earlier(said.totals, session, leg) if session is not None else None
+    own = take_off(said.tokens, earlier) if earlier is not None else None
+    return replace(said, tokens=own) if own is not None else None
+
+
+def _find_earlier(totals: Totals, session: Session, leg: Leg) -> Mapping[str, int] | None:
+    """What the leg's conversation had used before it; `None` where it goes on in one and nothing tells."""
+    names = {leg.native_id} - {""}
+    same = [one for one in session.legs if one.id == leg.id or one.native_id in names]
+    paths = dict.fromkeys(one.transcript for one in reversed(same) if one.transcript)
+    for path in paths:
+        found = read_totals(path, totals, before=leg.starting_at)
+        if found is not None:
+            return found
+    return None if leg.resumes else {}
+
+
 def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[str, object]]]:
     """Every whole line from `offset` on that is an object, with where it begins and ends.
 
     A line that is too long is `_TOO_LONG` where it begins, and `_REST` in all its later parts.
     """
     try:
-        file = open(path, "rb", opener=_open_plain)  # noqa: SIM115 - closed by the with below
-    except OSError:
+        file = open_stream(path, follow=False)
+    except (OSError, UntrustedDataError):
         return
     with file:
         file.seek(max(0, offset - 1))
@@ -153,10 +186,6 @@ def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[st
             elif (record := parse_object(line)) is not None:
                 yield offset, end, record
             offset, is_within = end, not is_whole
-
-
-def _open_plain(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def render_told(told: Told) -> dict[str, object]:

@@ -3,6 +3,7 @@
 import logging
 
 from agent_relay.domain.effect import Happened
+from agent_relay.domain.event import PromptSeen
 
 _log = logging.getLogger(__name__)
 
@@ -19,3 +20,8 @@ def tell_nobody(happened: Happened) -> None:
 def tell_nobody_the_name(leg_id: str, _names: dict[str, str]) -> None:
     """Nobody hears which session of its own the agent works in."""
     _log.warning("told-nobody leg=%s what=name", leg_id)
+
+
+def tell_nobody_the_prompt(seen: PromptSeen) -> None:
+    """Nobody hears what the agent was asked."""
+    _log.warning("told-nobody leg=%s what=prompt", seen.leg)

@@ -1,9 +1,13 @@
 """Packets that wait for a successor: saved without a launch and edited since, or brought from elsewhere."""
 
+from collections.abc import Callable
+
 from agent_relay.domain.effect import Published
+from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.logic.packet_json import parse_document, render_json
+from agent_relay.logic.wording import session_folder
 from agent_relay.system.files import read_bounded
 from agent_relay.system.importing import IMPORTED
 from agent_relay.system.store_edits import read_as_left, replace_file
@@ -11,6 +15,7 @@ from agent_relay.system.store_reading import (
     LIMIT_BYTES,
     find_edited,
     list_packets,
+    read_delivery_text,
     read_document,
     read_packet,
 )
@@ -28,14 +33,24 @@ def find_waiting(session: Session, handoff: Handoff, folder: str) -> Published |
     sequence, target, path = rows[-1]
     if sequence not in list_saved(session):
         return None
-    edited = find_edited(folder, sequence, target)
-    if not (is_brought(session, handoff) or (handoff.reason == "manual" and edited != "nothing")):
+    if not is_brought(session, handoff) and not _is_meant(session, handoff, folder, sequence):
         return None
     packet = read_packet(path)
     seal = read_document(path).get("published")
     known = str(seal.get("document")) if isinstance(seal, dict) else ""
     stem = f"resume/{sequence:04}-{target}"
     return Published(handoff.id, packet.packet_id, sequence, f"{stem}.json", f"{stem}.md", known)
+
+
+def _is_meant(session: Session, handoff: Handoff, folder: str, sequence: int) -> bool:
+    """Whether who hands over by hand means packet `sequence`: edited, or of an agent that did nothing since.
+
+    By a limit nobody means it; and what they do not mean may be broken.
+    """
+    if handoff.reason != "manual":
+        return False
+    is_idle = any(leg.id == handoff.from_leg and leg.handoff and not leg.was_busy for leg in session.legs)
+    return is_idle or find_edited(folder, sequence, handoff.to_agent) != "nothing"
 
 
 def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket | None:
@@ -49,9 +64,62 @@ def find_source(session: Session, handoff: Handoff, folder: str) -> ResumePacket
     if not is_under_way(session, handoff) or not rows or not (brought or session.tried):
         return None
     sequence, target, _ = rows[-1]
-    if not brought and find_edited(folder, sequence, target) == "nothing":
+    if brought:
+        return read_as_left(folder, sequence, target)
+    try:
+        is_edited = find_edited(folder, sequence, target) != "nothing"
+        return read_as_left(folder, sequence, target) if is_edited else None
+    except RelayError:
+        # An edit that cannot be read keeps nobody from being told what the records say.
         return None
-    return read_as_left(folder, sequence, target)
+
+
+def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket], str]]) -> dict[str, str]:
+    """By agent, why the packet that waits for it cannot be used; others have a good one, or none.
+
+    `render` gives what renders packets for an agent. Reads disk.
+    """
+    if not session.saved and session.retriable is None:
+        return {}
+    spoilt: dict[str, str] = {}
+    for sequence, target, is_given in _list_waiting(session):
+        why = _find_fault(session_folder(session), sequence, target, is_given=is_given, render=render)
+        if why:
+            spoilt[target] = why
+    return spoilt
+
+
+def _list_waiting(session: Session) -> list[tuple[int, str, bool]]:
+    """Number and target of the packets that would be picked up, and whether that is as they are."""
+    folder, saved, owed = session_folder(session), list_saved(session), session.retriable
+    newest = {target: sequence for sequence, target, _ in list_packets(folder)}
+    brought = any(leg.agent == IMPORTED for leg in session.legs[-1:])
+    waiting = [(sequence, target, brought) for target, sequence in newest.items() if sequence in saved]
+    if owed is not None and owed.sequence and newest.get(owed.to_agent, 0) <= owed.sequence:
+        waiting.append((owed.sequence, owed.to_agent, True))
+    return waiting
+
+
+def _find_fault(
+    folder: str,
+    sequence: int,
+    target: str,
+    *,
+    is_given: bool,
+    render: Callable[[str], Callable[[ResumePacket], str]],
+) -> str:
+    """What keeps a successor from being given the packet; empty for nothing, or where it is not asked for."""
+    stem = f"{folder}/resume/{sequence:04}-{target}"
+    try:
+        if find_edited(folder, sequence, target) == "nothing" and not is_given:
+            return ""
+        text = read_delivery_text(folder, sequence, target, render=render(target)).text
+        read_packet(f"{stem}.json")
+    except ConfigurationError:
+        return ""
+    except RelayError as error:
+        return error.sentence
+    return "" if text.strip() else f"{stem}.md is empty"
 
 
 def take_terms(path: str, given: ResumePacket) -> None:

@@ -2,45 +2,56 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agent_relay.app.fullness import Fullness
+from agent_relay.app.last_seen import Seen
+from agent_relay.app.newest_prompt import NewestPrompt
 from agent_relay.app.senses import Senses
 from agent_relay.app.sight import Sight
-from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name
-from agent_relay.domain.effect import Answered, Happened, Heard, LegGone, Prompted, ScreenSays
+from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
+from agent_relay.domain.effect import Answered, ClockSetBack, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.detector.records import is_meant
+from agent_relay.logic.detector.records import is_meant, open_envelope
+from agent_relay.logic.elapsed import start_at
 from agent_relay.logic.naming import find_names
 from agent_relay.logic.redact import redact_text
 from agent_relay.logic.stream import Verdict
-from agent_relay.system.clock import Clock
+from agent_relay.system.clock import Clock, JumpingClock
 from agent_relay.system.holder_client import HolderConnection, HolderError
 
 if TYPE_CHECKING:
     from agent_relay.domain.context import Reading
+    from agent_relay.domain.event import PromptSeen
     from agent_relay.logic.detector.windows import Reading as Window
     from agent_relay.logic.readiness import AgentState, InputState
     from agent_relay.logic.screen import Screen
 
+_log = logging.getLogger("agent_relay.app.watch")
+
 _REPAINT_S = 0.5
 """How long an agent that is known to work may take to show it; then its screen is looked at again."""
+_RECORD_S = 1.5
+"""How long a prompt's row is waited for; the slowest of the agents writes its rows ten times a second."""
+_RECORD_LOOK_S = 0.1
 _SHORTEST_TICK_S = 0.05
 _LONGEST_TICK_S = 30.0
-"""A machine that sleeps stops the loop's clock, not the agent's: the wall clock is asked this often."""
+"""The loop's clock and the wall clock may go apart: it is asked anew this often."""
 
 
 class LegWatch:
     """Reads one leg and tells what it finds.
 
     `gone` is set when the agent is; `prompted` is whether the leg took a prompt; `heard` counts records,
-    `verdict` is how a headless turn goes. `stirred` is called when records were heard or the screen changed.
+    `verdict` is how a headless turn goes, `seen` what was last shown. `stirred` is called when records were
+    heard or the screen changed, `asked` with each prompt a record tells.
     """
 
     def __init__(
@@ -51,17 +62,19 @@ class LegWatch:
         self.prompted = False
         self.heard = 0
         self.verdict = Verdict(senses.says)
+        self.seen = Seen()
         self.stirred: Callable[[], None] = stir_nobody
         self.tell: Callable[[Happened], None] = tell_nobody
         self.names: dict[str, str] = {}
         self.renamed: Callable[[str, dict[str, str]], None] = tell_nobody_the_name
+        self.asked: Callable[[PromptSeen], None] = tell_nobody_the_prompt
         self._holder: HolderConnection | None = None
         self._changed = asyncio.Condition()
         self._senses = senses
-        self._clock = clock
+        self._clock = JumpingClock(clock)
+        self._began = start_at(clock.now())
         self._poke = poke
         self._known = set(senses.known)
-        self._began_at = clock.now()
         self._sight = Sight(leg, senses)
         self._again: asyncio.Task[None] | None = None
         self._detector = Detector(
@@ -72,6 +85,7 @@ class LegWatch:
             patience_s=senses.patience_s,
         )
         self._fullness = Fullness(leg, senses)
+        self._prompt = NewestPrompt(leg, senses.rules.progress)
         self._ticker: asyncio.TimerHandle | None = None
 
     @property
@@ -152,7 +166,7 @@ class LegWatch:
 
     async def hear(self, records: Sequence[Record]) -> None:
         """What structured sources said is told."""
-        now = self._clock.now()
+        now = self._read_clock()
         self.heard += len(records)
         for record in records:
             self._sight.hear(record)
@@ -160,6 +174,7 @@ class LegWatch:
                 self.verdict.hear(record.data)
             self._note_progress(record)
             self._rename(record)
+            self._note_prompt(record, now)
             self._say(self._detector.hear(record, now=now))
             filled = self._fullness.hear(record, now=now)
             if filled is not None:
@@ -182,6 +197,20 @@ class LegWatch:
         await self._poke()
         await self._look()
 
+    async def wait_for_prompt(self) -> None:
+        """The agent's transcript holds what it was asked last, or what follows, as far as that is known.
+
+        A limit may be heard before an agent has written the prompt that met it: rows are written in batches,
+        and one that is ended before that may never write it. Waits for a second and a half at most.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + _RECORD_S
+        while not self._prompt.is_recorded() and not self.gone.is_set() and clock() < until:
+            await self._poke()
+            await self.wait_until(
+                lambda: self.gone.is_set() or self._prompt.is_recorded(), limit_s=_RECORD_LOOK_S
+            )
+
     async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
         """Whether `is_so` became true within `limit_s` seconds; asked again after every look and record."""
         try:
@@ -198,6 +227,10 @@ class LegWatch:
                     await self._look()
                 case "exit":
                     return await self._collect(event)
+                case "fault":
+                    doing = str(event.get("doing")).replace(" ", "-")
+                    lost = event.get("screen_lost") is True
+                    _log.error("holder-fault leg=%s doing=%s screen_lost=%s", self.leg.id, doing, lost)
                 case _:
                     pass
         return None
@@ -212,8 +245,9 @@ class LegWatch:
                 raise
             return
         is_other = self._sight.see(screen, moment)
+        self.seen.see(screen.joined(), self.state)
         await self._poke()
-        self._say(self._detector.look(screen, now=self._clock.now(), at_offset=0))
+        self._say(self._detector.look(screen, now=self._read_clock(), at_offset=0))
         await self._read()
         if is_other:
             self.stirred()
@@ -225,14 +259,14 @@ class LegWatch:
             await self._look()
 
     async def _read(self) -> None:
-        state = self._sight.read(now=self._clock.now(), was_prompted=self.prompted)
+        state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
             self.tell(ScreenSays(self.leg.id, state))
         await self._wake()
 
     async def _read_later(self) -> None:
         """A leg that turns out to announce nothing is believed by its screen."""
-        await asyncio.sleep(self._sight.get_doubted_s(self._clock.now()))
+        await asyncio.sleep(self._sight.get_doubted_s(self._read_clock()))
         await self._read()
 
     async def _wake(self) -> None:
@@ -249,7 +283,7 @@ class LegWatch:
                 self._known.add((*said, signal.decides))
                 evidence = replace(signal.evidence, text=text)
                 self.tell(Heard(self.leg.id, replace(signal, evidence=evidence)))
-        self._plan_tick(self._clock.now())
+        self._plan_tick(self._read_clock())
 
     def _plan_tick(self, now: datetime) -> None:
         if self._ticker is not None:
@@ -262,29 +296,57 @@ class LegWatch:
 
     def _tick(self) -> None:
         self._ticker = None
-        self._say(self._detector.tick(now=self._clock.now()))
+        self._say(self._detector.tick(now=self._read_clock()))
+
+    def _read_clock(self) -> datetime:
+        """The moment; what counts from earlier ones is moved first where the clock jumped since."""
+        now, jump = self._clock.read()
+        if jump is not None:
+            self._began = self._began.after(jump)
+            for one in (self._sight, self._detector, self._fullness, self._prompt):
+                one.shift(jump)
+            if jump.is_back:
+                self._note_set_back(jump.since)
+        return now
+
+    def _note_set_back(self, since: datetime) -> None:
+        """What the leg writes from now on is older than its start, by the times it writes."""
+        if since < self.leg.starting_at:
+            self.leg = replace(self.leg, starting_at=since)
+            self.tell(ClockSetBack(self.leg.id, since))
 
     def _rename(self, record: Record) -> None:
-        """The agent's own session may become another one within a leg: cleared, resumed, forked."""
-        if record.at is not None and record.at >= self.leg.starting_at:
+        """The agent's own session may become another one within a leg: cleared, resumed, forked.
+
+        What its server says without a time it says now: an event stream holds no history.
+        """
+        is_now = record.at is None and record.source is Source.EVENT
+        if is_now or (record.at is not None and record.at >= self.leg.starting_at):
             names = find_names(self._senses.sources, record)
             if names and names.items() - self.names.items():
                 self.names |= names
                 self.renamed(self.leg.id, self.names)
 
+    def _note_prompt(self, record: Record, now: datetime) -> None:
+        """The user's newest words, where a record has them, in the conversation it names."""
+        seen = self._prompt.hear(record, self.names.get("native_id", self.leg.native_id), now=now)
+        if seen is not None:
+            self.asked(seen)
+
     def _note_progress(self, record: Record) -> None:
         """Who spoke; an answer newer than this watch makes a limit told before worth telling again."""
         if record.at is None or record.at < self.leg.starting_at:
             return
+        data = open_envelope(record).data
         means = {
             sign.means
             for sign in self._senses.rules.progress
-            if sign.source is record.source and is_meant(sign.where, record.data)
+            if sign.source is record.source and is_meant(sign.where, data)
         }
         if "prompt" in means and not self.prompted:
             self.prompted = True
             self.tell(Prompted(self.leg.id))
-        if "answer" in means and record.at >= self._began_at:
+        if "answer" in means and record.at >= self._began.at:
             self._known.clear()
             self.tell(Answered(self.leg.id, record.at))
 

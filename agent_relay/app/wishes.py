@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass, field
 
 from agent_relay.app.legs import Luggage
+from agent_relay.app.redaction import redact_wish
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import Session
 from agent_relay.domain.terms import NO_TERMS, Terms
-from agent_relay.logic.redact import redact_text
 from agent_relay.system.git import find_root
 
 
@@ -84,14 +84,14 @@ def check_terms(wish: OpenWish, session: Session | None) -> None:
     )
 
 
-def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:
+async def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:
     """Nothing where `session` can be gone on with as wished. Raises WrongUseError for what would be ignored.
 
     `running` is what its agent was started with: who repeats a command asks for nothing new.
     """
     if session.agent != wish.agent:
         return
-    task = "--task" if wish.task and redact_text(wish.task).text != session.task else ""
+    task = "--task" if wish.task and await redact_wish(wish.task) != session.task else ""
     if session.living_leg is None:
         if task:
             raise WrongUseError(
@@ -121,7 +121,7 @@ def asks_nothing_new(wish: OpenWish) -> bool:
     return not (wish.task or wish.focus or wish.args or wish.model) and wish.terms.is_empty
 
 
-def build_focus(wish: OpenWish, session: Session) -> str:
+async def build_focus(wish: OpenWish, session: Session) -> str:
     """What a successor is to look at first: the focus, and before it a task that is not the session's."""
-    task, focus = (redact_text(text).text for text in (wish.task, wish.focus))
+    task, focus = await redact_wish(wish.task), await redact_wish(wish.focus)
     return "\n".join(text for text in (task if task != session.task else "", focus) if text)

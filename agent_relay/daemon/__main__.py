@@ -30,6 +30,8 @@ from agent_relay.system.sockets import connect, listen
 if TYPE_CHECKING:
     from agent_relay.daemon.run import OpenApp
 
+CHECK = "--check"
+"""Load everything and leave with 0: whoever wants to put this daemon in another's place asks first."""
 DETACHED = "--detached"
 """Leave the starter, and report readiness or the reason of failure on standard error, which then closes."""
 START_LIMIT_S = 15.0
@@ -48,11 +50,16 @@ def main(
 ) -> int:
     """The exit code: 0 after an orderly stop and where another daemon serves already."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == [CHECK]:
+        _load(open_app)
+        return ExitCode.DONE
     if arguments not in ([], [DETACHED]):
         sys.stderr.write(f"usage: python -m agent_relay.daemon [{DETACHED}]\n")
         return ExitCode.WRONG_USE
     if arguments:
         _detach()
+    # Ignored by whoever started us it would be ignored here, and no end of a program could be waited for.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     starter = _Starter()
     try:
         return _serve(starter, open_app, leave_limit_s=leave_limit_s)
@@ -94,14 +101,13 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
         return ExitCode.DONE
     listening, lock = owned
     # What follows is dear to import; whoever connects meanwhile waits in the socket's queue.
-    with Calmly():
-        import asyncio
+    opens = _load(open_app)
+    import asyncio
 
-        from agent_relay.daemon.log import open_log
-        from agent_relay.daemon.run import run
-        from agent_relay.system.clock import SystemClock
+    from agent_relay.daemon.log import open_log
+    from agent_relay.daemon.run import run
+    from agent_relay.system.clock import SystemClock
 
-        opens = open_app or _default_app()
     try:
         open_log(folders.daemon_log)
     except OSError as error:
@@ -116,6 +122,7 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
             SystemClock(),
             open_app=opens,
             listening=listening,
+            lock=lock,
             ready=lambda: starter.tell(b"ready\n"),
             leaving=leave,
         )
@@ -167,10 +174,20 @@ def _busy(sentence: str) -> DaemonUnreachableError:
     return DaemonUnreachableError(sentence, hint="Look at it with: agent-relay daemon status")
 
 
-def _default_app() -> "OpenApp":
-    from agent_relay.app import open_app
+def _load(open_app: "OpenApp | None") -> "OpenApp":
+    """All that a daemon is made of is loaded; without `open_app`, with our own application."""
+    with Calmly():
+        import asyncio  # noqa: F401
 
-    return open_app
+        import agent_relay.daemon.log
+        import agent_relay.daemon.run
+        import agent_relay.system.clock  # noqa: F401
+
+        if open_app is not None:
+            return open_app
+        from agent_relay.app import open_app as own
+
+        return own
 
 
 def _detach() -> None:

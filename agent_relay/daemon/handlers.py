@@ -1,5 +1,6 @@
 """The operations the daemon answers about itself; the application's stand beside them."""
 
+import asyncio
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -10,6 +11,7 @@ from agent_relay import __version__
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.wire import OP_DAEMON_LOGS, OP_DAEMON_STATUS, OP_DAEMON_STOP, OP_PING
 from agent_relay.system.folders import Folders
+from agent_relay.system.holder_program import HolderProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,15 @@ class Daemon:
 
 def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Handler]:
     """Every operation by name. Raises ValueError where the application's would hide the daemon's own."""
+    holders = HolderProgram()
 
     async def ping(_request: Request, _peer: Peer) -> Mapping[str, object]:
         return {}
 
     async def status(_request: Request, _peer: Peer) -> Mapping[str, object]:
+        trouble = await asyncio.to_thread(holders.find_fault)
         return {
+            **({"trouble": trouble} if trouble else {}),
             "pid": os.getpid(),
             "daemon": __version__,
             "python": platform.python_version(),

@@ -12,12 +12,14 @@ from functools import partial
 
 from agent_relay import __version__
 from agent_relay.daemon.handlers import Daemon, build_handlers
+from agent_relay.daemon.keeper import RuntimeKeeper
 from agent_relay.daemon.notices import Notices
 from agent_relay.daemon.server import CONNECTION_LIMIT, Report, Server
 from agent_relay.domain.serving import App, Teller
 from agent_relay.system.clock import Clock
 from agent_relay.system.crashes import write_crash
 from agent_relay.system.folders import Folders
+from agent_relay.system.shortages import find_outer_cause
 
 _log = logging.getLogger("agent_relay.daemon.run")
 
@@ -36,23 +38,20 @@ async def run(
     *,
     open_app: OpenApp,
     listening: socket.socket,
+    lock: int,
     ready: Callable[[], None],
     leaving: Callable[[], None],
 ) -> None:
-    """Serves until SIGTERM, SIGINT or the stop operation.
+    """Serves until SIGTERM, SIGINT or the stop operation, where clients look for the daemon that has `lock`.
 
     `ready` is called when requests are answered, `leaving` when the end begins, whatever its reason.
     Raises what the application's start raises. Holders run on afterwards.
     """
-    named = _identity(folders.daemon_socket)
-    loop = asyncio.get_running_loop()
     report = partial(_report, folders, clock)
-    loop.set_exception_handler(partial(_report_task, report))
-    loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="work"))
     asked = asyncio.Event()
-    end = partial(_end, asked, folders, named)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, end)
+    keeper = RuntimeKeeper(folders, lock, leave=asked.set)
+    end = partial(_end, asked, folders, keeper)
+    _prepare_loop(report, end)
     notices = Notices()
     try:
         app = open_app(folders, clock, notices)
@@ -61,6 +60,7 @@ async def run(
             return
         server = _build_server(folders, clock, app=app, notices=notices, report=report, stop=end)
         await server.start(listening)
+        keeper.start(server.listen_again)
         ready()
         _log.info("started pid=%d version=%s", os.getpid(), __version__)
         await asked.wait()
@@ -68,13 +68,23 @@ async def run(
         server.stop_listening()
     finally:
         leaving()
+        await keeper.stop()
         # Those who come now must find nobody, and start the next daemon, which waits for our lock.
         listening.close()
-        if _identity(folders.daemon_socket) == named:
+        if keeper.is_found:
             os.unlink(folders.daemon_socket)
     await server.stop()
     await _stop(app)
     _log.info("stopped pid=%d", os.getpid())
+
+
+def _prepare_loop(report: Report, end: Callable[[], None]) -> None:
+    """What nobody caught is reported, and Unix signals call `end`."""
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(partial(_report_task, report))
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS, thread_name_prefix="work"))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, end)
 
 
 async def _stop(app: App) -> None:
@@ -121,13 +131,13 @@ async def _start(app: App, asked: asyncio.Event) -> bool:
     return True
 
 
-def _end(asked: asyncio.Event, folders: Folders, named: tuple[int, int] | None) -> None:
+def _end(asked: asyncio.Event, folders: Folders, keeper: RuntimeKeeper) -> None:
     """The end begins, and who comes when nobody listens any more sees that it was wished.
 
     Without a mark it looks like a kill.
     """
     asked.set()
-    if _identity(folders.daemon_socket) != named:
+    if not keeper.is_found:
         return  # another daemon stands there
     try:
         os.close(os.open(folders.stopped_mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -135,16 +145,11 @@ def _end(asked: asyncio.Event, folders: Folders, named: tuple[int, int] | None) 
         _log.warning("stop-unmarked errno=%s", error.errno)
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file has this name; another daemon's socket stands there where somebody removed ours."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
 def _report(folders: Folders, clock: Clock, error: BaseException, doing: str) -> str:
+    """Return the path of the crash report; empty where the error is no mistake of ours, and only logged."""
+    if why := find_outer_cause(error):
+        _log.warning("trouble doing=%s error=%s why=%r", doing.replace(" ", "-"), type(error).__name__, why)
+        return ""
     path = write_crash(folders.crashes, error, at=clock.now(), version=__version__, doing=doing)
     _log.error("crash doing=%s error=%s report=%s", doing.replace(" ", "-"), type(error).__name__, path)
     return path

@@ -28,6 +28,7 @@ from agent_relay.domain.wire import (
     parse_line,
     render_line,
 )
+from agent_relay.system.shortages import find_outer_cause
 from agent_relay.system.sockets import peer_of
 
 _log = logging.getLogger("agent_relay.daemon.server")
@@ -76,6 +77,13 @@ class Server:
         self._listener = await asyncio.start_server(
             self._accept, sock=listening, limit=LINE_LIMIT_BYTES, backlog=_BACKLOG
         )
+
+    async def listen_again(self, listening: socket.socket) -> None:
+        """Whoever comes, comes by this socket; who is connected stays."""
+        before = self._listener
+        await self.start(listening)
+        if before is not None:
+            before.close()
 
     def stop_listening(self) -> None:
         """Nobody new gets in."""
@@ -171,8 +179,7 @@ class Server:
             refusal = build_refusal(error)
         except Exception as error:  # noqa: BLE001 - the root of one request; the daemon lives on
             path = self._report(error, f"answering {op}")
-            hint = f"A crash report without contents is in {path}" if path else ""
-            refusal = build_refusal(OurBugError(f"the daemon made a mistake while answering {op}", hint=hint))
+            refusal = build_refusal(_tell_failure(op, path, error))
         return render_line({"id": number, **refusal})
 
     async def _perform(self, op: object, message: dict[str, object], peer: Peer) -> Mapping[str, object]:
@@ -232,6 +239,14 @@ async def _send_notices(line: _Line, subscription: Subscription) -> None:
         while True:
             for session in await subscription.wait():
                 await line.send(render_line({"notice": NOTICE_SESSION, "session": session}))
+
+
+def _tell_failure(op: object, report: str, error: Exception) -> RelayError:
+    """Return what the client reads of an error nobody expected; `report` is the path of its crash report."""
+    if why := find_outer_cause(error):
+        return RelayError(f"the daemon could not do that just now: {why}", hint="Try again in a moment.")
+    hint = f"A crash report without contents is in {report}" if report else ""
+    return OurBugError(f"the daemon made a mistake while answering {op}", hint=hint)
 
 
 def _introduction() -> dict[str, object]:

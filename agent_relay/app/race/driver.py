@@ -37,6 +37,7 @@ from agent_relay.domain.race_event import (
 )
 from agent_relay.logic.race.scoring import build_verdict
 from agent_relay.logic.race.steps import RaceStep, RunnerStep, find_race_step, find_runner_step
+from agent_relay.system.file_changes import UnfinishedChangeError
 from agent_relay.system.race_journal import RaceJournal
 
 _log = logging.getLogger(__name__)
@@ -46,8 +47,8 @@ _ACTIVE = (RunnerState.STARTING, RunnerState.RUNNING)
 class Driver:
     """The race of `journal`, which has begun. `seen` and `looks` are what is known of runners right now.
 
-    `task` is the user's text before anything was redacted, where it is still known. `trouble` is what stopped
-    it, for the user; empty for nothing.
+    `task` and `test` are the user's texts before anything was redacted, where they are known.
+    `trouble` is what stopped it, for the user; empty for nothing.
     """
 
     def __init__(
@@ -58,14 +59,17 @@ class Driver:
         environ: dict[str, str],
         *,
         task: str = "",
+        test: str = "",
     ) -> None:
         self._ground, self._runners, self._environ = ground, runners, environ
         self._scribe = Scribe(ground, journal)
         self._words = task or self.race.task
+        self._test_command = test or self.race.test
         self.place = Place(os.path.realpath(journal.folder), self.race.root, self.race.id)
         self.seen: dict[int, Seen] = {}
         self.looks: dict[int, Look] = {}
         self._testing = asyncio.Lock()
+        self._watched: dict[int, tuple[float, float]] = {}
         self._task: asyncio.Task[None] | None = None
         self.trouble = ""
 
@@ -103,10 +107,13 @@ class Driver:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    async def apply(self, number: int) -> None:
-        """The user's tree has the runner's changes, or the journal says why not. Raises RelayError."""
+    async def apply(self, number: int) -> int:
+        """How many files were written so that the user's tree has the runner's changes; 0 for not, too.
+
+        The journal says why not. Raises RelayError.
+        """
         await self.write(RaceApplying(number))
-        await self._apply()
+        return await self._apply()
 
     async def write(self, body: RaceBody) -> None:
         """The race after `body`, which is in the journal. Raises RelayError; then nothing has changed."""
@@ -160,14 +167,18 @@ class Driver:
             await self.write(RaceApplying(self.race.verdict.winner))
         await self._apply()
 
-    async def _apply(self) -> None:
+    async def _apply(self) -> int:
         runner = self.race.get_runner(self.race.applying)
         try:
             files = await finish(self.place.apply, self.race, runner)
+        except UnfinishedChangeError:
+            # Neither applied nor as it was: the journal goes on saying that it is under way.
+            raise
         except RelayError as error:
             await self.write(RaceNotApplied(runner.number, error.sentence))
-        else:
-            await self.write(RaceApplied(runner.number, files))
+            return 0
+        await self.write(RaceApplied(runner.number, files))
+        return files
 
     async def _run_all(self) -> None:
         """Every runner to its end. All are placed before the first one starts: they begin alike."""
@@ -228,6 +239,7 @@ class Driver:
             self.seen[runner.number] = seen
 
         limit_s = self.race.max_time_s
+        self._watched[runner.number] = (self._ground.clock.monotonic(), self._count_going_s(runner))
         left_s = limit_s - self._spent_ms(runner) / 1000 if limit_s else None
         try:
             async with asyncio.timeout(left_s):
@@ -273,13 +285,25 @@ class Driver:
         """One test at a time: two at once could get in each other's way, and be slower for it."""
         async with self._testing:
             await self.write(RunnerTesting(runner.number))
-            status, spent_ms, why = await run_test(self.place, self.race, runner, self._environ)
+            status, spent_ms, why = await run_test(
+                self.place, self.race, runner, self._environ, self._test_command
+            )
             await self.write(RunnerTested(runner.number, status, spent_ms, why))
 
     def _spent_ms(self, runner: Runner) -> int:
+        """Return how long the runner worked while it was watched: a machine that sleeps lets nobody work."""
+        if runner.since is None:
+            return runner.spent_ms
+        watched = self._watched.get(runner.number)
+        if watched is None:
+            return runner.spent_ms + int(self._count_going_s(runner) * 1000)
+        watched_s, before_s = watched
+        return runner.spent_ms + int((before_s + self._ground.clock.monotonic() - watched_s) * 1000)
+
+    def _count_going_s(self, runner: Runner) -> float:
+        """How long ago the runner began, by the wall clock: before it was watched nobody knows better."""
         now = self._ground.clock.now()
-        going = (now - runner.since).total_seconds() if runner.since is not None else 0.0
-        return runner.spent_ms + max(0, int(going * 1000))
+        return max(0.0, (now - runner.since).total_seconds()) if runner.since is not None else 0.0
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> RelayError:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agent_relay.domain.race import Race, Runner
 from agent_relay.logic.race.changes import Change
-from agent_relay.system.applying import apply_plan, find_staging, plan_apply
+from agent_relay.system.applying import apply_plan, plan_apply, undo_apply
 from agent_relay.system.carrying import Luggage, pack_changes
 from agent_relay.system.files import cannot_write
 from agent_relay.system.processes import end_marked
@@ -94,9 +94,10 @@ class Place:
 
     def apply(self, race: Race, runner: Runner) -> int:
         """How many files of the user's tree were written. Raises RelayError; then none was."""
+        undo_apply(self.folder)
         store = self.open_store()
         plan = plan_apply(self.root, store, base=race.base, result=runner.result)
-        apply_plan(self.root, store, plan, staging=self._find_staging())
+        apply_plan(self.root, store, plan, folder=self.folder)
         return len(plan.changes)
 
     def end_tests(self, runner: Runner) -> None:
@@ -117,12 +118,11 @@ class Place:
     def remove(self, race: Race) -> list[str]:
         """Nothing is left of the race but its journal; says what had to stay. Raises RelayError."""
         said = []
+        undo_apply(self.folder)
         for runner in race.runners:
             self.end_tests(runner)
             if runner.tree:
                 said.append(remove_worktree(self.root, runner.tree, branch=runner.branch))
-        if os.path.isdir(self.root):
-            remove_tree(self._find_staging())
         for name in os.listdir(self.folder):
             if name != "journal.jsonl":
                 remove_tree(os.path.join(self.folder, name))
@@ -131,9 +131,6 @@ class Place:
     def open_store(self) -> Store:
         """The race's own objects. Raises RelayError."""
         return open_store(os.path.join(self.folder, "objects"), self.root)
-
-    def _find_staging(self) -> str:
-        return find_staging(self.root, f"agent-relay-race-{self.race}")
 
 
 def _make_folder(path: str) -> None:

@@ -34,12 +34,10 @@ def build_race_handlers(racing: Racing) -> Mapping[str, Handler]:
         return {"race": (await racing.stop(request.text("race"))).id}
 
     async def apply(request: Request, _peer: Peer) -> Mapping[str, object]:
-        race = await racing.apply(request.text("race"), request.number("runner", 0))
-        return {
-            "files": race.applied_files,
-            "runner": race.get_runner(race.applying).name,
-            "why": race.failure,
-        }
+        race, files = await racing.apply(request.text("race"), request.number("runner", 0))
+        runner = race.get_runner(race.applying)
+        already = not race.failure and not files and runner.files > 0
+        return {"files": files, "runner": runner.name, "why": race.failure, "already": already}
 
     async def clean(request: Request, _peer: Peer) -> Mapping[str, object]:
         return {"said": await racing.clean(request.text("race"))}

@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from agent_relay.app.ground import Ground
 from agent_relay.app.race.driver import Driver
 from agent_relay.app.race.runner import Runners
+from agent_relay.app.redaction import redact_in_thread
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.race import Race, RaceState
 from agent_relay.domain.race_event import RaceBegun, RaceCleaning, RaceResumed
+from agent_relay.domain.session import BY_HAND
 from agent_relay.domain.ulid import is_ulid
 from agent_relay.logic.race.steps import RaceStep, find_race_step
 from agent_relay.logic.race.view import build_race_view
-from agent_relay.logic.redact import redact_text
 from agent_relay.system.git import find_root
 from agent_relay.system.race_git import check_version
 from agent_relay.system.race_journal import RaceJournal, create_race, list_races, read_race
 from agent_relay.system.removing import remove_tree
+from agent_relay.system.secrets import gather_secrets
 from agent_relay.system.worktrees import check_repository
 
 _log = logging.getLogger(__name__)
@@ -81,7 +83,7 @@ class Racing:
         begun = await asyncio.to_thread(self._build, wish)
         now = self._ground.clock.now()
         journal = await asyncio.to_thread(create_race, self._ground.folders, begun, at=now)
-        return self._drive(journal, wish.environ, task=wish.task).race
+        return self._drive(journal, wish.environ, task=wish.task, test=wish.test).race
 
     async def resume(self, race_id: str, environ: dict[str, str]) -> Race:
         """The race, going on from its last line. Raises WrongUseError where it is over."""
@@ -106,11 +108,13 @@ class Racing:
         driver = self._drivers.get(race_id)
         if driver is None or not driver.is_active:
             raise WrongUseError(f"race {race_id[:26]} is not at work", hint="See: agent-relay race list")
-        await driver.stop("stopped by hand")
+        await driver.stop(BY_HAND)
         return driver.race
 
-    async def apply(self, race_id: str, number: int) -> Race:
+    async def apply(self, race_id: str, number: int) -> tuple[Race, int]:
         """The race after runner `number`'s changes (0: the winner's) came into the user's tree, or not.
+
+        And how many files were written.
 
         Raises RelayError where there is nothing to apply.
         """
@@ -126,8 +130,8 @@ class Racing:
                 raise WrongUseError(f"race {race.id} has no runner {chosen}")
             if not race.get_runner(chosen).result:
                 raise WrongUseError(f"{race.get_runner(chosen).name} has not come to an end yet")
-            await driver.apply(chosen)
-            return driver.race
+            files = await driver.apply(chosen)
+            return driver.race, files
 
     async def clean(self, race_id: str) -> list[str]:
         """Nothing of the race is left; says what had to stay in the repository. Raises RelayError."""
@@ -164,9 +168,15 @@ class Racing:
         return view
 
     def _drive(
-        self, journal: RaceJournal, environ: dict[str, str], *, task: str = "", starts: bool = True
+        self,
+        journal: RaceJournal,
+        environ: dict[str, str],
+        *,
+        task: str = "",
+        test: str = "",
+        starts: bool = True,
     ) -> Driver:
-        driver = Driver(self._ground, journal, self._runners, environ, task=task)
+        driver = Driver(self._ground, journal, self._runners, environ, task=task, test=test)
         self._drivers[driver.race.id] = driver
         if starts:
             driver.start()
@@ -204,15 +214,16 @@ class Racing:
             raise RelayError(f"{wish.cwd} is in a repository without a work tree")
         check_version(root)
         head = check_repository(root)
+        known = gather_secrets(root, wish.environ, cwd=wish.cwd)
         below = os.path.relpath(os.path.realpath(wish.cwd), os.path.realpath(root))
         return RaceBegun(
             race=self._ground.create_id(),
             root=root,
             below="" if below == "." else below,
             head=head,
-            task=redact_text(wish.task).text,
+            task=redact_in_thread(wish.task, known=known),
             agents=wish.agents,
-            test=wish.test,
+            test=redact_in_thread(wish.test, known=known),
             test_limit_s=wish.test_limit_s,
             max_time_s=wish.max_time_s,
             applies=wish.applies,

@@ -9,18 +9,19 @@ from typing import Protocol
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for
-from agent_relay.app.index import get_journal_path, read_index
+from agent_relay.app.index import get_journal_path
 from agent_relay.app.launching import get_program
 from agent_relay.app.running import Running
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.race import How
 from agent_relay.domain.run_event import Ended as TurnOver
 from agent_relay.domain.session import Leg, Session, State
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.turn_report import report_end
 from agent_relay.system.journal import read_events
+from agent_relay.system.session_index import list_index, remove_entry
 
 _LOOK_S = 0.25
 _STOP_S = 30.0
@@ -113,6 +114,7 @@ class SessionRunners:
                 # A daemon that was killed had no time to give it its task, or to ask anybody.
                 return await self._begin(wish, session, wish.task)
             if found is not None and (session != wish.session or self._is_at_work(session)):
+                await self._check_ours(session)
                 return session
         return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
 
@@ -135,7 +137,12 @@ class SessionRunners:
             await asyncio.sleep(_LOOK_S)
 
     async def stop(self, tree: str) -> None:
-        """Every session of the worktree has ended, or had its time to."""
+        """Every session of the worktree has ended, or had its time to.
+
+        Raises TreeOwnedError where another owner has one: what is removed next would go from under its agent.
+        """
+        async with self._sessions.entrance.lock:
+            await self._sessions.entrance.enter_released(tree)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 while here := [one for one in self._sessions.at_work() if one.root == tree]:
@@ -156,13 +163,18 @@ class SessionRunners:
 
     def _forget(self, tree: str) -> None:
         for session in self._list_sessions(tree):
-            with contextlib.suppress(OSError):
-                os.unlink(f"{self._ground.folders.sessions}/{session}.json")
+            with contextlib.suppress(RelayError):
+                remove_entry(self._ground.folders.sessions, session)
 
     def _list_sessions(self, tree: str) -> list[str]:
         """The sessions of the worktree, newest first."""
-        index = read_index(self._ground.folders.sessions)
-        return [session for session, root in reversed(index.items()) if root == tree]
+        index = list_index(self._ground.folders.sessions)
+        return [session for session, root in reversed(index) if root == tree]
+
+    async def _check_ours(self, session: str) -> None:
+        """Raises TreeOwnedError where another owner has the session: nobody here would see it end."""
+        with contextlib.suppress(WrongUseError):
+            await self._sessions.find(session)
 
     def _is_at_work(self, session: str) -> bool:
         return any(one.id == session for one in self._sessions.at_work())

@@ -8,6 +8,7 @@ from agent_relay.app.finishing import finish
 from agent_relay.app.race.ground import Place
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.race import Race, Runner
+from agent_relay.logic.redact.rule import PLACEHOLDER
 from agent_relay.system.headless import run_headless
 
 _SHELL = "/bin/sh"
@@ -15,7 +16,7 @@ _NEVER_RAN = -1
 
 
 async def run_test(
-    place: Place, race: Race, runner: Runner, environ: Mapping[str, str]
+    place: Place, race: Race, runner: Runner, environ: Mapping[str, str], command: str
 ) -> tuple[int, int, str]:
     """The test's exit status, its time in milliseconds, and why it did not end by itself, empty where it did.
 
@@ -27,10 +28,13 @@ async def run_test(
     cwd = os.path.join(runner.tree, race.below)
     if not place.has_tree(runner):
         return _NEVER_RAN, 0, "not run: its worktree was removed"
+    if PLACEHOLDER in command:
+        # Another daemon began the race: what the journal knows of the command is not what the user wrote.
+        return _NEVER_RAN, 0, "not run: the secret in its command is not kept on disk"
     began = time.monotonic()
     try:
         ran = await run_headless(
-            [_SHELL, "-c", race.test],
+            [_SHELL, "-c", command],
             env=place.mark(environ, runner),
             cwd=cwd,
             folder=folder,

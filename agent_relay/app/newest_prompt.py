@@ -1,0 +1,87 @@
+"""What a leg was asked last, by whichever of its agent's signals told it first."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.event import PromptSeen
+from agent_relay.domain.rules import Progress
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.records import find_text, find_value, is_meant, open_envelope
+from agent_relay.logic.elapsed import Jump, is_later
+from agent_relay.logic.packet.speech import strip_packets
+
+# A hook is a program of its own: on a busy machine its record is that much younger than the prompt's row.
+_SLACK = timedelta(seconds=5)
+
+
+class NewestPrompt:
+    """The user's newest words to one leg, and whether the agent's own transcript was seen to hold them.
+
+    Make it with the leg as the journal knows it: what was told by an earlier daemon is not told again.
+    """
+
+    def __init__(self, leg: Leg, signs: Sequence[Progress]) -> None:
+        self._leg = leg
+        self._signs = signs
+        self._asked_at = leg.asked.at if leg.asked is not None else None
+        self._recorded_at: datetime | None = None
+        self._passed_at: datetime | None = None
+
+    def shift(self, jump: Jump) -> None:
+        """Follow a jump of the wall clock: set back, what is asked from now on is newer all the same."""
+        if not jump.is_back:
+            return
+        self._leg = replace(self._leg, starting_at=min(self._leg.starting_at, jump.since))
+        self._asked_at, self._recorded_at, self._passed_at = (
+            at + jump.by if at is not None else None
+            for at in (self._asked_at, self._recorded_at, self._passed_at)
+        )
+
+    def hear(self, record: Record, native_id: str, *, now: datetime) -> PromptSeen | None:
+        """Return what to journal where `record` tells a newer prompt; `native_id` is the conversation now."""
+        if record.at is None or record.at < self._leg.starting_at:
+            return None
+        # One moment to come, by a clock that was set back since, must not outdate all others.
+        at = min(record.at, now)
+        data = open_envelope(record).data
+        text, left_out = "", 0
+        for sign in self._signs:
+            if sign.source is record.source and is_meant(sign.where, data):
+                self._note_row(record.source, at, sign)
+                if sign.text:
+                    text = find_text(data, sign.text) or ""
+                    left_out = _count_left_out(find_value(data, sign.text), text)
+        text = strip_packets(text)
+        if not text or (self._asked_at is not None and not is_later(at, self._asked_at, now)):
+            return None
+        self._asked_at = at
+        return PromptSeen(self._leg.id, text, at.isoformat(), native_id, left_out)
+
+    def is_recorded(self) -> bool:
+        """Return whether the transcript is not known to lack the newest prompt or what follows.
+
+        An agent whose transcript cannot be told to hold prompts is not waited for.
+        """
+        if self._asked_at is None or not self._tells(Source.TRANSCRIPT):
+            return True
+        is_there = self._recorded_at is not None and self._recorded_at >= self._asked_at - _SLACK
+        return is_there or (self._passed_at is not None and self._passed_at >= self._asked_at)
+
+    def _tells(self, source: Source) -> bool:
+        return any(sign.source is source and sign.means == "prompt" for sign in self._signs)
+
+    def _note_row(self, source: Source, at: datetime, sign: Progress) -> None:
+        """Note a row; they may come in any order, and the newest one counts."""
+        if source is not Source.TRANSCRIPT:
+            return
+        if sign.means == "prompt":
+            self._recorded_at = max(at, self._recorded_at or at)
+        else:
+            self._passed_at = max(at, self._passed_at or at)
+
+
+def _count_left_out(value: object, text: str) -> int:
+    """Return how many characters of a long text were not read."""
+    return len(value) - len(text) if isinstance(value, str) else 0

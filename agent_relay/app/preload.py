@@ -1,0 +1,70 @@
+"""Loads what the daemon else loads where it is used: an upgrade may have taken it away by then.
+
+To load it at the start would be felt by whoever waits for the daemon; to load it at a limit may be too late.
+"""
+
+import asyncio
+import importlib
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+AFTER_S = 2.0
+"""The first seconds belong to whoever started the daemon."""
+
+MODULES = (
+    "agent_relay.logic.answers",
+    "agent_relay.logic.fold",
+    "agent_relay.logic.metrics.chain",
+    "agent_relay.logic.metrics.work",
+    "agent_relay.logic.rest_rules",
+    "agent_relay.logic.transcripts.shape",
+    "agent_relay.system.adapters",
+    "agent_relay.system.crashes",
+    "agent_relay.system.database_copies",
+    "agent_relay.system.journal",
+    "agent_relay.system.processes",
+    "agent_relay.system.templates",
+    "agent_relay.system.usage_index",
+    "agent_relay.system.usage_reading",
+    "ctypes",
+    "datetime",
+    "encodings.unicode_escape",
+    "filelock",
+    "glob",
+    "json",
+    "logging",
+    "platformdirs",
+    "pwd",
+    "socket",
+    "sqlite3",
+    "tempfile",
+    "urllib.parse",
+    "watchdog.events",
+    "watchdog.observers",
+    "zlib",
+)
+
+
+async def load_rest() -> None:
+    """Load all of `MODULES` and every reader of usage, in a thread; what is missing by then is logged."""
+    await asyncio.sleep(AFTER_S)
+    await asyncio.to_thread(_load)
+    _log.info("preloaded modules=%d", len(MODULES))
+
+
+def _load() -> None:
+    modules = {name: partial(importlib.import_module, name) for name in MODULES}
+    loaders: dict[str, Callable[[], object]] = {**modules, **USAGE_READERS}
+    for name, load in loaders.items():
+        try:
+            load()
+        except (ImportError, SyntaxError) as error:
+            _log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)
