@@ -56,13 +56,13 @@ def attach(
     `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
     returns lines to show, none to go back at once, or what they come of; a RelayError is shown. `terminal`
     is given by callers who hold it over several legs; `line` is shown over the agent's screen for a while.
-    Raises RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP
-    and SIGINT, or when the terminal is gone.
+    Raises RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP,
+    SIGINT and SIGQUIT, or when the terminal is gone.
     """
     try:
         sock = connect(socket_path, timeout_s=_ANSWER_S)
     except OSError as error:
-        raise RelayError(f"The agent cannot be reached: {error}.", hint="See: agent-relay status") from error
+        raise RelayError(f"the agent cannot be reached: {error}", hint="See: agent-relay status") from error
     with Signals() as signals:
         if terminal is not None:
             return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key, line)
@@ -108,12 +108,12 @@ class _Attachment:
             if answer.get("ok"):
                 return
             if answer.get("code") != "tty-refused":
-                raise RelayError(f"The agent cannot be attached: {answer.get('error')}.")
+                raise RelayError(f"the agent cannot be attached: {answer.get('error')}")
         self._stream = Stream(self._terminal.source, self._terminal.target)
         answer = self._request_attach(self._stream.passed.fileno())
         self._stream.passed.close()
         if not answer.get("ok"):
-            raise RelayError(f"The agent cannot be attached: {answer.get('error')}.")
+            raise RelayError(f"the agent cannot be attached: {answer.get('error')}")
 
     def _request_attach(self, fd: int) -> dict[str, object]:
         request = {
@@ -133,8 +133,8 @@ class _Attachment:
                     if "event" not in message:
                         return message
         except (OSError, FrameError) as error:
-            raise RelayError(f"The agent cannot be attached: {error}.") from error
-        raise RelayError("The agent's holder does not answer.", hint="See: agent-relay status")
+            raise RelayError(f"the agent cannot be attached: {error}") from error
+        raise RelayError("the agent's holder does not answer", hint="See: agent-relay status")
 
     def _size(self) -> dict[str, object]:
         size = self._terminal.size()

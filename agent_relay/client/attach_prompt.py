@@ -79,10 +79,10 @@ class Prompt:
     def ask(self, typed: bytes) -> "str | Again":
         """The line, stripped and not empty, or how it was left. `typed` came right after the relay key."""
         self._terminal.write(_PLAIN)
-        self._input.pending = typed
+        self._input.push(typed)
         done: str | Again | None = None
         while done is None:
-            if not self._input.pending:
+            if self._input.is_empty:
                 self._draw()
             pasted = self._input.in_paste
             unit = self._input.take()

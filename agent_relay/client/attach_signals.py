@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Self
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _TELLING = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
 
 

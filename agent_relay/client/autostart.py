@@ -8,13 +8,16 @@ import select
 import sys
 import time
 
+from agent_relay import __version__
 from agent_relay.client.connection import (
     Connection,
     DaemonStoppingError,
     NobodyListensError,
+    OtherProtocolError,
     find_daemon_pid,
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
+from agent_relay.domain.versions import is_newer
 from agent_relay.domain.wire import parse_line, parse_refusal
 
 TYPE_CHECKING = False
@@ -30,6 +33,9 @@ _ANSWER_LIMIT_BYTES = 1 << 16
 _READY = b"ready\n"
 _KEPT = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP")
 _KEPT_PREFIXES = ("LC_", "XDG_", "AGENT_RELAY_")
+MOVED = "If it was moved or upgraded, run agent-relay again; else install it again"
+CHECK = "--check"
+"""The daemon's program leaves with 0 where it could be loaded."""
 _LOOK = "See: agent-relay daemon logs"
 
 
@@ -42,6 +48,7 @@ def connect_or_start(
 ) -> Connection:
     """A greeted connection to the user's one daemon, started where none runs.
 
+    One of an older version gives way to ours, and agents run on meanwhile; one of a newer version stays.
     `command` replaces what is started, for other applications of the same daemon. With `unless_stopped` none
     is where the last one was stopped on purpose: DaemonStoppingError then. Raises DaemonUnreachableError
     where it cannot be started or does not get ready within `limit_s`, and its own error where it says why.
@@ -49,7 +56,15 @@ def connect_or_start(
     deadline = time.monotonic() + limit_s
     for _ in range(_ATTEMPTS):
         try:
-            return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
+            connection = Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
+            if not _gives_way(connection.daemon, command):
+                return connection
+            connection.close()
+            stop_daemon(folders, only=connection.pid)
+        except OtherProtocolError as error:
+            if not _gives_way(error.daemon, command):
+                raise
+            stop_daemon(folders, only=error.pid)
         except NobodyListensError as error:
             if unless_stopped and isinstance(error, DaemonStoppingError):
                 raise
@@ -57,6 +72,48 @@ def connect_or_start(
                 raise DaemonStoppingError("the daemon was stopped", hint=error.hint) from None
             start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()))
     return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
+
+
+def _gives_way(version: str, command: "Sequence[str] | None") -> bool:
+    """Whether a daemon of that version is older than ours, which is known to be able to take its place."""
+    return is_newer(__version__, version) and _can_start(command)
+
+
+def _can_start(command: "Sequence[str] | None") -> bool:
+    """Whether our daemon could be loaded: one that works is not ended for one that does not."""
+    return command is not None or not find_start_fault()
+
+
+def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
+    """Return why our daemon's program could not be loaded now, for the user; empty where it could.
+
+    Takes as long as a start of it, and starts none.
+    """
+    import subprocess
+
+    from agent_relay.logic.reasons import find_reason
+
+    try:
+        done = subprocess.run(
+            [*build_daemon_command()[:-1], CHECK],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return (
+            f"the daemon did not load within {limit_s:g} s: this machine is overloaded, or its disk is slow"
+        )
+    except OSError as error:
+        return f"the daemon cannot be started: {error.strerror}"
+    except RelayError as error:
+        return error.sentence
+    if done.returncode == 0:
+        return ""
+    why = find_reason(done.stderr.decode("utf-8", "replace")) or f"status {done.returncode}"
+    return f"the daemon cannot be loaded: {why}"
 
 
 def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = START_LIMIT_S) -> None:
@@ -81,8 +138,10 @@ def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = STA
         raise _why(answer)
 
 
-def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S) -> int | None:
+def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S, only: int | None = None) -> int | None:
     """The pid of the daemon that was stopped and is gone; `None` where none ran. Holders run on.
+
+    With `only`, none is stopped but the one with that pid.
 
     Works with a daemon of any version: it is asked by SIGTERM. Raises DaemonUnreachableError where it is
     still there after `limit_s`.
@@ -90,7 +149,7 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S) -> int | N
     import signal
 
     pid = find_daemon_pid(folders)
-    if pid is None:
+    if pid is None or only not in {None, pid}:
         return None
     try:
         handle = os.pidfd_open(pid)
@@ -117,7 +176,16 @@ def build_daemon_command() -> list[str]:
     if not sys.executable:
         raise DaemonUnreachableError("this Python does not know where it is, so no daemon can be started")
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return [sys.executable, "-I", os.path.join(package, "daemon", "__main__.py"), "--detached"]
+    program = os.path.join(package, "daemon", "__main__.py")
+    if not os.path.exists(program):
+        raise DaemonUnreachableError(
+            f"no daemon can be started: agent-relay is no longer installed in {package}", hint=MOVED
+        )
+    if not os.path.exists(sys.executable):
+        raise DaemonUnreachableError(
+            f"no daemon can be started: the Python of agent-relay has gone ({sys.executable})", hint=MOVED
+        )
+    return [sys.executable, "-I", program, "--detached"]
 
 
 def _spawn(command: "Sequence[str]", told: int) -> int:

@@ -9,10 +9,12 @@ import time
 
 from agent_relay import __version__
 from agent_relay.domain.errors import DaemonUnreachableError, UntrustedDataError
+from agent_relay.domain.versions import is_newer
 from agent_relay.domain.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_STOPPING,
     OP_SUBSCRIBE,
+    WIRE_VERSION,
     build_hello,
     parse_line,
     parse_refusal,
@@ -32,11 +34,21 @@ HELLO_LIMIT_S = 10.0
 """A daemon that is starting answers only when it has taken up its sessions."""
 ANSWER_LIMIT_S = 30.0
 _PART_BYTES = 1 << 16
+_UPGRADE = f"This agent-relay ({__version__}) is older than the daemon: use the one that started it"
 _RESTART = "Run: agent-relay daemon restart"
 
 
 class NobodyListensError(DaemonUnreachableError):
-    """No daemon runs, or the one that did is on its way out; starting one may help."""
+    """No daemon is running, or the one that did is on its way out; starting one may help."""
+
+
+class OtherProtocolError(DaemonUnreachableError):
+    """A daemon answers, and speaks another protocol; `daemon` is its version, `pid` its process."""
+
+    def __init__(self, sentence: str, *, hint: str = "", daemon: str = "", pid: int = 0) -> None:
+        super().__init__(sentence, hint=hint)
+        self.daemon = daemon
+        self.pid = pid
 
 
 class DaemonStoppingError(NobodyListensError):
@@ -65,7 +77,7 @@ class Connection:
     def open(cls, folders: "Folders", *, limit_s: float = HELLO_LIMIT_S) -> "Self":
         """A connection that said hello.
 
-        Raises NobodyListensError where no daemon runs, DaemonStoppingError where it is on its way out,
+        Raises NobodyListensError where no daemon is running, DaemonStoppingError where it is on its way out,
         DaemonUnreachableError where it does not answer within `limit_s` or speaks another protocol,
         ConfigurationError where its folder is not private.
         """
@@ -73,7 +85,7 @@ class Connection:
         try:
             sock = connect(folders.daemon_socket, timeout_s=limit_s)
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-            raise NobodyListensError("no daemon runs", hint="Run: agent-relay daemon start") from None
+            raise NobodyListensError("no daemon is running", hint="Run: agent-relay daemon start") from None
         except (TimeoutError, OSError) as error:
             raise DaemonUnreachableError(f"cannot reach the daemon: {error}", hint=_RESTART) from error
         found = cls(sock)
@@ -159,11 +171,17 @@ class Connection:
         if answer.get("notice") == NOTICE_STOPPING:
             self.close()
             raise DaemonStoppingError("the daemon is stopping", hint="Try again.")
-        if answer.get("ok") is not True:
-            raise parse_refusal(answer)
         version, pid = answer.get("daemon"), answer.get("pid")
         self.daemon = version if isinstance(version, str) else ""
         self.pid = pid if isinstance(pid, int) else peer_of(self._sock)[0]
+        if answer.get("ok") is True:
+            return
+        refusal = parse_refusal(answer)
+        if answer.get("version") in {None, WIRE_VERSION}:
+            raise refusal
+        # A newer daemon is not ours to end: whoever upgraded wants that one.
+        hint = _UPGRADE if is_newer(self.daemon, __version__) else refusal.hint
+        raise OtherProtocolError(refusal.sentence, hint=hint, daemon=self.daemon, pid=self.pid)
 
     def _has_line(self) -> bool:
         return b"\n" in self._buffer

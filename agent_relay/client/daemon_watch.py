@@ -1,8 +1,9 @@
 """Keeps a daemon at work behind an attached terminal: where it dies, another one is started."""
 
-import _thread
+import importlib
 import os
 import signal
+import threading
 import time
 
 from agent_relay.client.autostart import connect_or_start
@@ -11,18 +12,29 @@ from agent_relay.domain.errors import DaemonUnreachableError, RelayError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent_relay.system.folders import Folders
 
 FIRST_S = 0.2
 """How soon after its end a daemon is replaced; doubled each time the next one does not last."""
+LATER_S = 1.0
+"""The first moment belongs to the agent's screen."""
 LONGEST_S = 60.0
 """How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again."""
 
 
-def watch_daemon(folders: "Folders") -> None:
+def watch_daemon(
+    folders: "Folders",
+    greet: "Callable[[Connection], None]" = lambda _: None,
+    *,
+    later: "Sequence[str]" = (),
+) -> None:
     """Until this process ends, a daemon that died is replaced; one that was stopped in order is only missed.
+
+    `greet` is called with a connection to each daemon that is found or started, before anything else is.
+    `later` are modules the terminal may need at any time, and not at once: they are loaded when its screen
+    has been painted, because an upgrade may take their files away.
 
     Without a daemon nobody would see the agent's limit. A thread of its own waits on a connection, which
     costs nothing while the daemon lives, and starting the next one holds up neither keys nor output.
@@ -30,21 +42,38 @@ def watch_daemon(folders: "Folders") -> None:
     # Unix signals belong to the thread that has the terminal: a thread inherits the mask it is started under.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        _thread.start_new_thread(_watch, (folders,))
+        # Not `_thread`: whichever thread loads `threading` first is its main thread, which an exit waits for.
+        threading.Thread(target=_watch, args=(folders, greet, later), daemon=True).start()
     except RuntimeError:
         return  # no more threads for this user: the terminal works as well without
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _watch(folders: "Folders") -> None:
-    try:
-        keep(lambda: connect_or_start(folders, unless_stopped=True), lambda: Connection.open(folders))
-    except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
-        from datetime import UTC, datetime
+def _watch(folders: "Folders", greet: "Callable[[Connection], None]", later: "Sequence[str]") -> None:
+    def meet(connection: Connection) -> Connection:
+        greet(connection)
+        return connection
 
-        from agent_relay import __version__
-        from agent_relay.system.crashes import write_crash
+    try:
+        time.sleep(LATER_S)
+        for name in later:
+            importlib.import_module(name)
+    except (ImportError, SyntaxError):
+        pass  # gone already: whoever needs them says so
+    try:
+        keep(
+            lambda: meet(connect_or_start(folders, unless_stopped=True)),
+            lambda: meet(Connection.open(folders)),
+        )
+    except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
+        try:
+            from datetime import UTC, datetime
+
+            from agent_relay import __version__
+            from agent_relay.system.crashes import write_crash
+        except ImportError:
+            return
 
         at = datetime.now(UTC)
         write_crash(folders.crashes, error, at=at, version=__version__, doing="watching the daemon")

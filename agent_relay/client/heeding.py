@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Told(Exception):  # noqa: N818 - no error: a Unix signal while something may be broken off

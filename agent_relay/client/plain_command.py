@@ -34,6 +34,8 @@ class PlainCommand(Waiting):
         """The command has begun. Raises RelayError where it cannot be started."""
         super().__init__(f"agent-relay {words[0]}")
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        if not os.path.exists(__file__):
+            raise RelayError(f"agent-relay {words[0]} cannot be started: it is no longer installed in {root}")
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _RUN, root, *words],

@@ -30,14 +30,26 @@ _PASTED = re.compile(rb"\x1b\[201~|[^\x1b]+|\x1b(?!\Z|\[\Z|\[2\Z|\[20\Z|\[201\Z)
 
 
 class PromptInput:
-    """Input read when it is needed; `pending` was read and not taken. `in_paste` is about what comes next."""
+    """Input read when it is needed. `in_paste` is about what comes next."""
 
-    __slots__ = ("_read", "in_paste", "pending")
+    __slots__ = ("_at", "_pending", "_read", "in_paste")
 
     def __init__(self, read: "Read") -> None:
         self._read = read
-        self.pending = b""
+        self._pending = b""
+        self._at = 0
         self.in_paste = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything that was read was taken."""
+        return self._at == len(self._pending)
+
+    def push(self, typed: bytes) -> None:
+        """Have `typed`, which was read elsewhere, come behind what was read and not taken."""
+        # What was taken is cut off here and not with every key: a pasted megabyte is a million keys.
+        self._pending = self._pending[self._at :] + typed
+        self._at = 0
 
     def take(self) -> bytes | None:
         """A character, whole escape sequence or piece of a paste; `None` when the leg ended meanwhile.
@@ -45,28 +57,35 @@ class PromptInput:
         A sequence that stops in the middle is waited for, but Escape alone is a key.
         """
         while True:
-            found = (_PASTED if self.in_paste else _UNIT).match(self.pending)
-            size = found.end() if found is not None else 0
-            if not size and ((self.pending == ESCAPE and not self.in_paste) or self._is_endless()):
-                size = len(self.pending)
-            if size:
-                unit, self.pending = self.pending[:size], self.pending[size:]
+            end = self._find_end()
+            if end > self._at:
+                unit, self._at = self._pending[self._at : end], end
                 self.in_paste = unit == PASTE_BEGIN or (self.in_paste and unit != _PASTE_END)
                 return unit
             data = self._read(wait=True)
             if data is None:
                 return None
-            self.pending += data
+            self.push(data)
 
-    def _is_endless(self) -> bool:
-        return len(self.pending) > _LONGEST_SEQUENCE
+    def _find_end(self) -> int:
+        """Return the place behind what comes next, where we stand while the rest of it is not here."""
+        found = (_PASTED if self.in_paste else _UNIT).match(self._pending, self._at)
+        if found is not None and found.end() > self._at:
+            return found.end()
+        left = len(self._pending) - self._at
+        is_key = left == 1 and not self.in_paste and self._pending.endswith(ESCAPE)
+        return len(self._pending) if is_key or left > _LONGEST_SEQUENCE else self._at
 
     def take_within(self, limit_s: float) -> bytes:
         """What was typed and not taken, in whatever state; where nothing was, what comes within `limit_s`."""
-        taken, self.pending = self.pending or self._read(wait=False, limit_s=limit_s) or b"", b""
-        return taken
+        taken = self._take_pending()
+        return taken or self._read(wait=False, limit_s=limit_s) or b""
 
     def take_rest(self) -> bytes:
         """Everything typed so far and not taken, in whatever state."""
-        rest, self.pending = self.pending + (self._read(wait=False) or b""), b""
-        return rest
+        return self._take_pending() + (self._read(wait=False) or b"")
+
+    def _take_pending(self) -> bytes:
+        taken = self._pending[self._at :]
+        self._pending, self._at = b"", 0
+        return taken

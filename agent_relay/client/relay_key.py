@@ -27,3 +27,7 @@ def read_relay_key(config_folder: str) -> int:
     except ValueError as error:
         # A TOML error and bytes that are no UTF-8 are ValueErrors as well.
         raise ConfigurationError(f"{path}: relay_key: {error}") from None
+    except RecursionError:
+        raise ConfigurationError(
+            f"{path} cannot be read: its lists or tables stand too deep within one another"
+        ) from None

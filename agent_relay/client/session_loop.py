@@ -3,6 +3,7 @@
 import time
 
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.logic.hints import continue_command
 from agent_relay.system.glances import read_session
 
 TYPE_CHECKING = False
@@ -42,6 +43,8 @@ STUCK_S = 15.0
 FAILURES = 3
 """How often a leg the daemon believes in may refuse to be attached."""
 NOBODY = 3
+_BY_A_PERSON = frozenset({130, 143})
+"""How an agent leaves whose person, or whose terminal's end, had it leave."""
 
 
 class Place:
@@ -53,6 +56,7 @@ class Place:
         "is_refused",
         "leg",
         "message",
+        "owed",
         "session",
         "socket",
         "state",
@@ -69,6 +73,7 @@ class Place:
         self.message = _text(answer, "message")
         self.trouble = _text(answer, "trouble")
         self.folder = _text(answer, "folder")
+        self.owed = _text(answer, "owed")
         self.is_refused = bool(answer.get("refused"))
         status = answer.get("status")
         self.status = status if isinstance(status, int) else -1
@@ -188,8 +193,22 @@ class SessionLoop:
         if place.state in {"resting", "limited"}:
             return NOBODY
         known = status if status >= 0 else place.status
-        # An agent nobody signed in to has not done its task, however orderly it left.
-        return known if known > 0 or (known == 0 and not place.is_refused) else 1
+        if not place.message:
+            self._say_end(place, known)
+        # Who could not be signed in to, or did not get its packet, has not done its task, however it left.
+        is_done = not place.is_refused and not place.owed
+        return known if known > 0 or (known == 0 and is_done) else 1
+
+    def _say_end(self, place: Place, status: int) -> None:
+        """What its daemon would have said of a bad end, where only the journal tells of the session."""
+        if place.owed:
+            go_on = continue_command(place.owed, place.session)
+            self._say(
+                f"→ The session ended before {place.owed} worked on its packet. Give it the packet: {go_on}"
+            )
+        elif status > 0 and status not in _BY_A_PERSON:
+            go_on = continue_command(place.agent, place.session)
+            self._say(f"→ {place.agent} ended with status {status}. Go on: {go_on}")
 
 
 def _text(answer: "dict[str, object]", key: str) -> str:

@@ -38,12 +38,20 @@ class Terminal:
     def __enter__(self) -> "Self":
         if self.is_tty:
             self._saved = termios.tcgetattr(self.source)
-            self.enter()
-            if os.isatty(self.target):
-                # What the person had on the screen moves into the scrollback instead of being painted over.
-                rows, cols, _, _ = self.size() or (24, 80, 0, 0)
-                self.write(REMEMBER + b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H")
+            try:
+                self._take()
+            except BaseException:
+                # A Unix signal in the middle: who never got in is not asked to leave.
+                self.__exit__()
+                raise
         return self
+
+    def _take(self) -> None:
+        self.enter()
+        if os.isatty(self.target):
+            # What the person had on the screen moves into the scrollback instead of being painted over.
+            rows, cols, _, _ = self.size() or (24, 80, 0, 0)
+            self.write(REMEMBER + b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H")
 
     def __exit__(self, *_: object) -> None:
         self.leave()
@@ -63,8 +71,9 @@ class Terminal:
         modes[2] = (modes[2] & ~(termios.CSIZE | termios.PARENB)) | termios.CS8
         modes[3] &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.IEXTEN | termios.ISIG)
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
-        termios.tcsetattr(self.source, termios.TCSANOW, modes)
+        # Before it is so: who is interrupted in between has something to give back.
         self._entered = True
+        termios.tcsetattr(self.source, termios.TCSANOW, modes)
 
     def leave(self) -> None:
         """Every mode an agent can have set is off, the line discipline is as it was. Harmless twice."""

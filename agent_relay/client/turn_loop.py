@@ -3,9 +3,11 @@
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from agent_relay.client.connection import NobodyListensError
+from agent_relay.client.environment import bring_environment
 from agent_relay.client.heeding import SIGNALS, Heeding, Told
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 from agent_relay.system.clock import SystemClock, create_ulid
@@ -52,6 +54,7 @@ class TurnLoop:
         self._signals = Heeding(heeds)
         self._connection: Asking | None = None
         self._deadline = 0.0
+        self._brings: Callable[[Asking], None] | None = None
 
     @property
     def ended_by(self) -> int:
@@ -65,11 +68,12 @@ class TurnLoop:
         that goes away ends it too.
         """
         named = _name(wish)
+        environ = _read_environ(wish)
         with self._heeding():
             for _ in range(_FAILURES):
                 begun = self._begin("run.begin", named)
                 session = str(begun["session"])
-                with self._stopping(session):
+                with self._stopping(session), self._bringing(session, environ):
                     last = self._follow(session, begun["told"])
                 if not last.get("never_began") or self.ended_by:
                     break
@@ -84,7 +88,7 @@ class TurnLoop:
             # Only a new chat's first words are told on: those said later stand in the journal.
             task = "" if wish.get("session") else wish["task"]
             fields = {"cwd": wish["cwd"], "env": wish["env"], "task": task, "session": session}
-            with self._stopping(session):
+            with self._stopping(session), self._bringing(session, _read_environ(wish)):
                 while True:
                     last: Event = {}
                     for last in _list_events(answer):
@@ -98,7 +102,7 @@ class TurnLoop:
 
     def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
         """The last event of a turn that was begun before, shown from the place `told` on."""
-        with self._heeding(), self._stopping(session):
+        with self._heeding(), self._stopping(session), self._bringing(session, None):
             last = self._follow(session, told)
             self._show_unbegun(last)
             return last
@@ -120,6 +124,15 @@ class TurnLoop:
         except OSError:
             self._stop(session)
             raise
+
+    @contextlib.contextmanager
+    def _bringing(self, session: str, environ: Mapping[str, str] | None) -> Iterator[None]:
+        """A daemon met meanwhile is given the environment: the one before and the agent's holder had it."""
+        self._brings = partial(bring_environment, session=session, environ=environ)
+        try:
+            yield
+        finally:
+            self._brings = None
 
     def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
         """The answer to a wish, by its id: so the next daemon knows whether it began under one that died."""
@@ -200,6 +213,8 @@ class TurnLoop:
     def _ask(self, op: str, limit_s: float, **fields: object) -> dict[str, object]:
         if self._connection is None:
             self._connection = self._connect()
+            if self._brings is not None:
+                self._brings(self._connection)
         return self._connection.request(op, limit_s=limit_s, **fields)
 
     def _close(self) -> None:
@@ -211,6 +226,11 @@ class TurnLoop:
 def _name(wish: Mapping[str, object]) -> dict[str, object]:
     """The wish with an id, its own or a new one: asked again by it, it is answered with the turn there is."""
     return {"message": create_ulid(SystemClock()), **wish}
+
+
+def _read_environ(wish: Mapping[str, object]) -> Mapping[str, str] | None:
+    found = wish.get("env")
+    return found if isinstance(found, dict) else None
 
 
 def _list_events(answer: Mapping[str, object]) -> Iterator[Event]:

@@ -11,13 +11,15 @@ from agent_relay.client.connection import Connection
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.session import Session, State
 from agent_relay.domain.watch_event import Rest
+from agent_relay.logic.elapsed import has_passed
 from agent_relay.logic.fold import ImpossibleEventError
 from agent_relay.logic.watching.live import Live, parse_live
 from agent_relay.logic.watching.story import NO_STORY, Story, go_on
 from agent_relay.logic.watching.view import NO_FIGURES, Figures, SessionView, View, build_session_view
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import find_ledger_trouble, list_index, list_sessions_at, read_resting
+from agent_relay.system.glances import find_ledger_trouble, list_own_at, read_resting
 from agent_relay.system.journal_tail import JournalTail
+from agent_relay.system.session_index import list_index
 
 _ANSWER_LIMIT_S = 40.0
 """Above how long the daemon puts an answer off."""
@@ -185,7 +187,7 @@ class Watcher:
         index = list_index(self._folders.sessions)
         if session:
             return [(name, place) for name, place in index if name == session] or [(session, root)]
-        here = [(name, root) for name in list_sessions_at(root)] if root else []
+        here = [(name, root) for name in list_own_at(root, self._folders.sessions)] if root else []
         return [*here, *(one for one in index if one not in set(here) and root in {"", one[1]})]
 
     def _read_on(self, session: str, root: str, now: datetime) -> None:
@@ -222,7 +224,7 @@ class Watcher:
         session = seen.story.session
         if session is None:
             return not seen.problem
-        return session.state is State.ENDED and session.updated_at < now - _REMEMBERED
+        return session.state is State.ENDED and has_passed(_REMEMBERED, session.updated_at, now)
 
     def _build(self, seen: _Seen) -> SessionView | None:
         """As before where nothing changed: looking for secrets on a screen costs more than all else."""

@@ -8,7 +8,7 @@ from agent_relay.domain.ids import AgentName
 from agent_relay.faces.cli.printing import warn
 from agent_relay.faces.cli.sessions_native import Native, list_natives, render_age
 from agent_relay.logic.launch import chooses_session
-from agent_relay.system.adapters import load_adapters
+from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
 

@@ -6,6 +6,7 @@ import sys
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS
 from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S, parse_words
+from agent_relay.system.working_folder import get_cwd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,27 +39,34 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
 
 def run_agent(name: str, words: list[str]) -> int:
     """The exit status: the agent's own, 0 after a detach, 3 where nobody can go on."""
-    wish = parse_words(words)
+    try:
+        wish = parse_words(words)
+    except WrongUseError:
+        from agent_relay.system.folders import get_folders
+
+        # Of two mistakes the name is the first one: no words are an unknown agent's.
+        check_agent(name, get_folders(), get_cwd())
+        raise
     if wish.pop("help", False):
         sys.stdout.write(HELP)
         return ExitCode.DONE
     from agent_relay.system.folders import get_folders
 
     folders = get_folders()
-    check_agent(name, folders, os.getcwd())
+    check_agent(name, folders, get_cwd())
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.faces.cli.attach import follow, measure
 
-    if _may_ask(wish):
+    if _may_ask(wish, folders):
         from agent_relay.faces.cli.adoption import offer
 
         given = wish.get("args", [])
         words = given if isinstance(given, list) else []
-        wish["from"] = offer(name, words, os.getcwd(), os.environ)
+        wish["from"] = offer(name, words, get_cwd(), os.environ)
     as_json = bool(wish.pop("json", False))
     rows, cols = measure()
     connection = connect_or_start(folders)
-    fields = {"agent": name, "cwd": os.getcwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
     answer = connection.request("open", limit_s=OPEN_LIMIT_S, **fields)
     if as_json or wish.get("no_launch"):
         from agent_relay.faces.cli.printing import print_json, print_lines
@@ -69,18 +77,18 @@ def run_agent(name: str, words: list[str]) -> int:
         else:
             print_lines(str(view.get("message") or view.get("folder") or ""))
         return ExitCode.DONE
-    return follow(folders, connection, answer, note=str(answer.get("note") or ""))
+    return follow(folders, connection, answer)
 
 
-def _may_ask(wish: dict[str, object]) -> bool:
+def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:
     """Whether nothing says which session is meant, none runs here, and somebody is there to be asked."""
     if wish.keys() & {"new", "from", "session", "json", "yes", "no_launch", "task", "expect", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    from agent_relay.system.glances import find_near_root, read_sessions_at
+    from agent_relay.faces.cli.session_word import UNREADABLE, list_live_here
 
-    return all(view["state"] == "ended" for view in read_sessions_at(find_near_root(os.getcwd())))
+    return all(view["state"] == UNREADABLE for view in list_live_here(folders))
 
 
 def check_agent(name: str, folders: "Folders", cwd: str) -> None:

@@ -10,17 +10,18 @@ from agent_relay.domain.config import build_roster
 from agent_relay.domain.ids import AgentName
 from agent_relay.faces.cli.printing import print_json, print_table, render_moment
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.system.adapter_catalog import read_catalog
 from agent_relay.system.adapters import (
     SCRIPTED,
     LoadedAdapter,
     find_program,
     is_signed_in,
     list_default_roster,
-    load_adapters,
 )
 from agent_relay.system.config import read_project_config, read_user_config
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import check_ledger, find_ledger_trouble, find_near_root, read_resting
+from agent_relay.system.working_folder import get_cwd
 
 _RESTS = {"True": "yes", "False": "-", "None": "unknown"}
 
@@ -36,7 +37,7 @@ def agents(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {agents: [...]}.")] = False,
 ) -> None:
     """The agents known, in the order they are asked, with what keeps each from taking over."""
-    view = build_view(os.getcwd(), os.environ)
+    view = build_view(get_cwd(), os.environ)
     rows = [row for row in view if everybody or as_json or not row["scripted"]]
     if as_json:
         print_json({"agents": rows})
@@ -69,7 +70,7 @@ def build_view(cwd: str, environ: Mapping[str, str]) -> list[dict[str, object]]:
     """
     folders = get_folders(environ)
     root = find_near_root(cwd)
-    adapters = load_adapters(folders, root=root)
+    adapters = read_catalog(folders, root=root).adapters
     known = list_default_roster(adapters)
     roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
     is_known = not find_ledger_trouble(folders.ledger)

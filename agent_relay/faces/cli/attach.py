@@ -2,11 +2,11 @@
 
 import os
 import sys
-from functools import partial
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.session_word import UNREADABLE, find_root_here, find_session, list_live_here
+from agent_relay.logic.hints import continue_command
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, list_index, read_session, read_sessions_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from agent_relay.client.session_loop import Place
     from agent_relay.system.folders import Folders
 
+# What the relay key, a line behind it, an error or the session's end may need.
+_LATER = (
+    "agent_relay.client.attach_view",
+    "agent_relay.client.narration",
+    "agent_relay.client.plain_command",
+    "agent_relay.client.prompt_input",
+    "agent_relay.faces.cli.printing",
+    "agent_relay.faces.cli.wish_words",
+    "agent_relay.logic.answers",
+    "agent_relay.logic.moments",
+    "agent_relay.system.crashes",
+    "datetime",
+    "json",
+    "shlex",
+    "signal",
+    "subprocess",
+)
 HELP = """usage: agent-relay attach [SESSION] [--json]
 
 Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
@@ -42,7 +59,7 @@ def run(words: list[str]) -> int:
     from agent_relay.client.autostart import connect_or_start
 
     connection = connect_or_start(folders)
-    answer = connection.request("where", session=session)
+    answer = connection.request("where", session=session, root=find_root_here())
     if answer.get("headless") is True:
         raise WrongUseError(
             f"session {session} works without a screen",
@@ -56,21 +73,33 @@ def run(words: list[str]) -> int:
     return follow(folders, connection, answer)
 
 
-def follow(folders: "Folders", connection: "Connection", answer: dict[str, object], *, note: str = "") -> int:
+def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
     """The exit status once the session `answer` names is over here; see `client.session_loop`.
 
-    `note` is said now, and once more over the agent's screen, which would hide it.
+    Its note is said now, and once more over the agent's screen, which would hide it.
     """
     from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
+    from agent_relay.client.environment import bring_environment
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
     from agent_relay.faces.cli.relay_prompt import obey
 
     relay_key = read_relay_key(folders.config)
-    reconnect = partial(connect_or_start, folders)
+    session = str(answer.get("session") or "")
 
+    def greet(found: "Connection") -> None:
+        rows, cols = measure()
+        bring_environment(found, session, rows=rows, cols=cols)
+
+    def reconnect() -> "Connection":
+        found = connect_or_start(folders)
+        if found.pid != connection.pid:
+            greet(found)
+        return found
+
+    note = str(answer.get("note") or "")
     notes = [note] if note else []
 
     def show(place: "Place") -> "AttachOutcome":
@@ -82,7 +111,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     if note:
         _say(note)
-    watch_daemon(folders)
+    watch_daemon(folders, greet, later=_LATER)
     return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
 
 
@@ -101,28 +130,19 @@ def measure() -> tuple[int, int]:
 def _find(folders: "Folders", text: str) -> str:
     """The session's id. Raises WrongUseError where none or several are meant, or it has ended."""
     if not text:
-        here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]
+        here = [view for view in list_live_here(folders) if view["state"] != UNREADABLE]
         if not here:
-            raise WrongUseError("no session runs here", hint="Start: agent-relay <agent>")
+            raise WrongUseError("no session is running here", hint="Start: agent-relay <agent>")
         with_screen = [view for view in here if view["headless"] is not True]
         return str((with_screen or here)[0]["session"])
-    wanted = text.upper()
-    found = [(session, root) for session, root in list_index(folders.sessions) if _matches(session, wanted)]
-    if len(found) != 1:
-        what = "no session is" if not found else f"{len(found)} sessions are"
-        raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay sessions")
-    ((session, root),) = found
-    view = read_session(root, session)
+    view = find_session(folders, text)
+    session = str(view["session"])
     if view["state"] == "ended":
         raise WrongUseError(
             f"session {session} has ended",
-            hint=f"Continue it: agent-relay {view['agent'] or '<agent>'} --session {session}",
+            hint=f"Continue it: {continue_command(str(view['agent'] or '<agent>'), session)}",
         )
     return session
-
-
-def _matches(session: str, wanted: str) -> bool:
-    return session.startswith(wanted) or session.endswith(wanted)
 
 
 def _say(line: str) -> None:

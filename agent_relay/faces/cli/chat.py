@@ -13,7 +13,7 @@ from agent_relay.faces.cli.run import check_task, parse_turns, print_event, read
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.turn_printing import choose_chat_form
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_all_sessions
+from agent_relay.system.working_folder import get_cwd
 
 HELP = """usage: agent-relay chat AGENT AGENT… TASK [-n TURNS] [--json]
        agent-relay chat --continue ID [[AGENT AGENT…] TASK] [-n TURNS] [--json]
@@ -57,7 +57,7 @@ def run(words: list[str]) -> int:
         return ExitCode.DONE
     agents, wish, is_json = parse_words(words)
     folders = get_folders()
-    cwd = os.getcwd()
+    cwd = get_cwd()
     for name in agents:
         check_agent(name, folders, cwd)
     if wish["task"] == "-":
@@ -65,7 +65,7 @@ def run(words: list[str]) -> int:
     if wish["task"] or "session" not in wish:
         check_task(str(wish["task"]), "chat")
     if "session" in wish:
-        wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
+        wish["session"] = find_session(folders, str(wish["session"]))["session"]
     loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else choose_chat_form().show)
     last = loop.run_chat({**wish, "agents": agents, "cwd": cwd, "env": dict(os.environ)})
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)

@@ -22,11 +22,12 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "status": ("status", "[--all] [--json]", "what runs here and who rests until when"),
     "resume": (
         "agent_relay.faces.shell.opening:resume",
-        "[SESSION]",
+        "[SESSION] [--json]",
         "the relay shell, in a session that was left",
     ),
     "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
+    "take-over": ("take_over", "", "work here though another machine or container did, which is gone"),
     "watch": ("watch.command", "[SESSION] [--all] [--json] [--no-follow]", "sessions as they go"),
     "metrics": ("metrics.kept", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
     "export": (

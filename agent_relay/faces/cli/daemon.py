@@ -15,10 +15,15 @@ from agent_relay.domain.wire import OP_DAEMON_STATUS
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_group
 from agent_relay.system.folders import get_folders
+from agent_relay.system.regular_files import open_stream
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _TAIL_BYTES = 64 << 10
 _FOLLOW_S = 0.5
+
+
+_NAMES = {"daemon": "version", "started_at": "started at", "crashes": "crash reports"}
+"""What people call a field of the daemon's answer, where that is another word."""
 
 
 def run(words: list[str]) -> int:
@@ -56,13 +61,20 @@ def status(*, as_json: AsJson = False) -> None:
         if as_json:
             print_json({"running": False})
         else:
-            print_lines("No daemon runs.")
+            print_lines("No daemon is running.")
         raise typer.Exit(DaemonUnreachableError.code) from None
     view = {"running": True, **{key: value for key, value in answer.items() if key not in {"id", "ok"}}}
     if as_json:
         print_json(view)
     else:
-        print_lines(*(f"{key.replace('_', ' ')}: {value}" for key, value in view.items()))
+        print_lines("The daemon is running.")
+        print_lines(
+            *(
+                f"{_NAMES.get(key, key.replace('_', ' '))}: {value}"
+                for key, value in view.items()
+                if key != "running"
+            )
+        )
 
 
 def logs(
@@ -72,13 +84,13 @@ def logs(
 ) -> None:
     """The end of the daemon's log: events and names, never contents."""
     try:
-        handle = os.open(get_folders().daemon_log, os.O_RDONLY | os.O_CLOEXEC)
+        file = open_stream(get_folders().daemon_log)
     except FileNotFoundError:
         if not as_json:
             print_lines("The daemon has not written a log yet.")
         return
-    with open(handle, "rb") as file:
-        if os.fstat(handle).st_size > _TAIL_BYTES:
+    with file:
+        if os.fstat(file.fileno()).st_size > _TAIL_BYTES:
             file.seek(-_TAIL_BYTES, os.SEEK_END)
             file.readline()
         while True:
@@ -106,9 +118,11 @@ def _say(view: dict[str, object], *, as_json: bool) -> None:
     if as_json:
         print_json(view)
     elif view["running"]:
-        print_lines(f"The daemon runs (pid {view['pid']}, version {view['version']}).")
+        print_lines(f"The daemon is running (pid {view['pid']}, version {view['version']}).")
     else:
-        print_lines("No daemon ran." if view["pid"] is None else f"The daemon (pid {view['pid']}) has ended.")
+        print_lines(
+            "No daemon was running." if view["pid"] is None else f"The daemon (pid {view['pid']}) has ended."
+        )
 
 
 FUNCTIONS: dict[str, Function] = {

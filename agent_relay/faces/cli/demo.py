@@ -21,11 +21,13 @@ from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, crea
 from agent_relay.faces.cli.plain_log import PlainLog
 from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.system.files import read_bounded
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_sessions_at
+from agent_relay.system.glances import read_live_at, read_sessions_at
 from agent_relay.system.store_reading import list_packets, read_packet
 
 _STEP_LIMIT_S = 60
+_PACKET_BYTES = 4 << 20
 _PLACE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 _START = (
     "import sys; sys.path.append(sys.argv.pop(1)); from agent_relay.__main__ import main; sys.exit(main())"
@@ -55,20 +57,22 @@ def demo(
     show = Show(environ, project, pause_s=0.0 if fast or as_json else 1.0)
     seen = contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext()
     view: dict[str, object] = {}
-    try:
-        with Heeding() as heeding, show, contextlib.suppress(Told), heeding.breaking(), seen:
-            show.play()
-            view = show.tell_packet()
-    except (pexpect.EOF, pexpect.TIMEOUT) as error:
-        keep = True
-        log = get_folders(environ).daemon_log
-        raise RelayError(
-            f"the demo came to a halt while waiting for {show.waiting_for!r}",
-            hint=f"Everything is in {folder}, the daemon's log is {log}",
-        ) from error
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+    with Heeding() as heeding:
+        # The show's end ignores Unix signals, and that lasts to the end of this block: until all is removed.
+        try:
+            with show, contextlib.suppress(Told), heeding.breaking(), seen:
+                show.play()
+                view = show.tell_packet()
+        except (pexpect.EOF, pexpect.TIMEOUT) as error:
+            keep = True
+            log = get_folders(environ).daemon_log
+            raise RelayError(
+                f"the demo came to a halt while waiting for {show.waiting_for!r}",
+                hint=f"Everything is in {folder}, the daemon's log is {log}",
+            ) from error
+        finally:
+            if not keep:
+                shutil.rmtree(folder, ignore_errors=True)
     if heeding.number:
         raise SystemExit(128 + heeding.number)
     if as_json:
@@ -119,11 +123,11 @@ class Show:
 
     def tell_packet(self) -> dict[str, object]:
         """What the successor was told, and what became of it; the same as JSON values."""
-        (view, *_) = read_sessions_at(self._project)
+        (view, *_) = read_sessions_at(self._project, get_folders(self._environ).sessions)
         packets = list_packets(str(view["folder"]))
         document = read_packet(packets[-1][2])
-        with open(f"{packets[-1][2].removesuffix('.json')}.md", encoding="utf-8") as stream:
-            packet = stream.read()
+        text = read_bounded(f"{packets[-1][2].removesuffix('.json')}.md", limit_bytes=_PACKET_BYTES)
+        packet = text.decode("utf-8", "replace")
         self._tell("The packet the understudy was given, built from the demo agent's transcript and git:")
         print_lines("", *(f"    {line}" for line in packet.splitlines()))
         self._tell(
@@ -149,7 +153,7 @@ class Show:
             self._child.close(force=True)
         folders = get_folders(self._environ)
         # A session goes on without its terminal, and its agent without the daemon.
-        living = [view for view in read_sessions_at(self._project) if view["state"] != "ended"]
+        living = read_live_at(self._project, folders.sessions)
         with contextlib.suppress(NobodyListensError), Connection.open(folders) as connection:
             for view in living:
                 connection.request("session.stop", session=view["session"])

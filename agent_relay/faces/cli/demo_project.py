@@ -1,9 +1,10 @@
 """The demo's throw-away world: a home, two agents in order, and a small project with a task in it."""
 
+import contextlib
 import os
-import shutil
-import subprocess
 import sys
+
+from agent_relay.system.git_program import GitMissingError, ask_git
 
 FIRST_PROMPT = "Make greet() polite: say Good day and the name. Keep the tests green."
 SECOND_PROMPT = "Now fix the greeting of nobody."
@@ -68,12 +69,12 @@ def create_project(folder: str, environ: dict[str, str]) -> str:
     for name, text in (("greet.py", GREET), ("test_greet.py", TEST_GREET)):
         with open(os.path.join(project, name), "w", encoding="utf-8") as stream:
             stream.write(text)
-    if shutil.which("git", path=environ["PATH"]):
-        who = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false")
+    who = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false")
+    with contextlib.suppress(GitMissingError):
         for words in (
             ("init", "-q", "-b", "main"),
             ("add", "."),
-            (*who, "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "A greeting."),
+            (*who, "commit", "-q", "-m", "A greeting."),
         ):
-            subprocess.run(["git", *words], cwd=project, env=environ, check=True, stdout=subprocess.DEVNULL)
+            ask_git(project, words, environ=environ)
     return project

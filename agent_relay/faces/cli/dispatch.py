@@ -5,7 +5,7 @@ import importlib
 import os
 import sys
 
-from agent_relay.domain.errors import ExitCode, RelayError, WrongUseError
+from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.loading import Calmly
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
@@ -37,19 +37,20 @@ def leave(words: list[str], status: int) -> int:
 def guard(command: "Callable[[], int]", words: list[str]) -> int:
     """The exit status of `command`, or of what kept it from its end; `words` name it in a crash report."""
     _keep_writing()
+    _collect_children()
     try:
         status = command()
         sys.stdout.flush()
     except RelayError as error:
-        from agent_relay.faces.cli.printing import print_error
-
-        return print_error(error)
+        return _print_error(error)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    except ImportError as error:
+        return report_bug(error, words) if os.path.exists(__file__) else _print_error(_build_gone_error())
     except OSError as error:
-        return report_output(error) if error.errno in OUTPUT else report_bug(error, words)
+        return report_output(error) if error.errno in OUTPUT else report_trouble(error, words)
     except Exception as error:  # noqa: BLE001 - the failure reporter: every bug ends here, in one form
-        return report_bug(error, words)
+        return report_trouble(error, words)
     return status
 
 
@@ -59,9 +60,53 @@ def report_output(error: OSError) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno == errno.EPIPE:
         return BROKEN_PIPE
+    return _print_error(RelayError(f"nothing more can be written: {error.strerror}"))
+
+
+def _print_error(error: RelayError) -> int:
+    """The exit status of `error`, which is said even where what says it has gone with our installation."""
+    try:
+        from agent_relay.faces.cli.printing import print_error
+    except ImportError:
+        sys.stderr.write(f"agent-relay: {error.sentence}\n  {error.hint}\n")
+        return int(error.code)
+    return print_error(error)
+
+
+def _build_gone_error() -> RelayError:
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return DaemonUnreachableError(
+        f"agent-relay is no longer installed in {package}, so this command cannot go on",
+        hint="If it was moved or upgraded, run agent-relay again; else install it again",
+    )
+
+
+def report_trouble(error: Exception, words: list[str]) -> int:
+    """Say what stopped the command: the state the machine is in, where it is that, else a mistake of ours."""
+    trouble = _find_outer_cause(error)
+    if trouble is None:
+        return report_bug(error, words)
     from agent_relay.faces.cli.printing import print_error
 
-    return print_error(RelayError(f"nothing more can be written: {error.strerror}"))
+    return print_error(trouble)
+
+
+def _find_outer_cause(error: Exception) -> RelayError | None:
+    """Return what the user reads of an error that says nothing about us; `None` for any other."""
+    from agent_relay.system.shortages import find_passing
+    from agent_relay.system.working_folder import get_cwd
+
+    if isinstance(error, FileNotFoundError):
+        try:
+            get_cwd()  # what a relative path is looked up from may be gone
+        except RelayError as gone:
+            return gone
+    if isinstance(error, ConnectionError):
+        return DaemonUnreachableError("the daemon left in the middle of an answer", hint="Try again.")
+    if lacking := find_passing(error):
+        why = f"this machine is short of something just now: {lacking}"
+        return RelayError(why, hint="Close some programs, and try again.")
+    return None
 
 
 def _find(words: list[str]) -> "Callable[[list[str]], int]":
@@ -71,7 +116,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
     if words[0] == "agent":
         # The long form, for an agent that is called like a command.
         if len(words) == 1 or words[1].startswith("-"):
-            raise WrongUseError("agent needs the name of one", hint="See: agent-relay agents")
+            raise WrongUseError("`agent` needs the name of an agent", hint="See: agent-relay agents")
         from agent_relay.faces.cli.agent import run_agent
 
         return lambda rest: run_agent(rest[0], rest[1:])
@@ -118,6 +163,19 @@ def report_bug(error: Exception, words: list[str]) -> int:
     if where:
         sys.stderr.write(f"  {where}\n")
     return ExitCode.OUR_BUG
+
+
+def _collect_children() -> None:
+    """Let the ends of programs we start be waited for, also where whoever started us ignores SIGCHLD.
+
+    The kernel collects the children of such a process itself, and inherits that to every program below it
+    (signal(7)). `_signal` is what `signal` is made of; that one loads `enum`, a third of a bare Python.
+    """
+    try:
+        from _signal import SIG_DFL, SIGCHLD, signal  # type: ignore[import-not-found]  # typeshed lacks it
+    except ImportError:
+        from signal import SIG_DFL, SIGCHLD, signal
+    signal(SIGCHLD, SIG_DFL)
 
 
 def _keep_writing() -> None:

@@ -1,39 +1,48 @@
 """`agent-relay doctor`: what is missing on this machine, one line each, with what to do about it."""
 
+import contextlib
 import os
-import shutil
-import subprocess
+import signal
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
 
 from agent_relay import __version__
-from agent_relay.client.connection import Connection, NobodyListensError
-from agent_relay.domain.errors import RelayError
+from agent_relay.client.autostart import START_LIMIT_S, find_start_fault
+from agent_relay.client.connection import (
+    Connection,
+    NobodyListensError,
+    find_daemon_pid,
+)
+from agent_relay.client.heeding import Heeding, Told
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError
+from agent_relay.domain.wire import OP_DAEMON_STATUS
 from agent_relay.faces.cli.agents import build_view
-from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
+from agent_relay.faces.cli.damaged_sessions import list_damaged, put_aside
+from agent_relay.faces.cli.findings import Finding, Waiting, open_report
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.program_versions import LIMIT_S, examine_versions
+from agent_relay.faces.cli.session_word import find_root_here
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.logic.counts import render_count
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.ghostty import EmulatorError
 from agent_relay.logic.wording import render_sign_in
+from agent_relay.system.adapter_catalog import read_catalog
 from agent_relay.system.config import read_project_config, read_user_config
 from agent_relay.system.emulator_library import find_library
-from agent_relay.system.folders import check_private, get_folders
+from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
-from agent_relay.system.project import find_project
-
-_VERSION_LIMIT_S = 10.0
-_COLOURS = {"ok": "32", "note": "33", "problem": "31"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line: `ok`, a `note` that costs something, or a `problem` that must be solved; with a remedy."""
-
-    level: Literal["ok", "note", "problem"]
-    what: str
-    remedy: str = ""
+from agent_relay.system.holder_program import HolderProgram
+from agent_relay.system.owner_facts import read_owner
+from agent_relay.system.processes import is_frozen
+from agent_relay.system.project import check_project
+from agent_relay.system.tree_owner import find_stranger
+from agent_relay.system.working_folder import get_cwd
+from agent_relay.system.writable import check_usable
 
 
 def run(words: list[str]) -> int:
@@ -42,34 +51,68 @@ def run(words: list[str]) -> int:
 
 
 def doctor(
-    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {version, findings}.")] = False
-) -> None:
+    *,
+    aside: Annotated[
+        str, typer.Option("--put-aside", help="A session whose journal cannot be read: its id. Keeps it all.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {version, findings}.")] = False,
+) -> int:
     """What is missing on this machine, one line each. Exit status 1 where something must be solved."""
-    findings = list(dict.fromkeys(examine(os.getcwd())))  # one cause may stop several looks
-    if as_json:
-        print_json({"version": __version__, "findings": [asdict(finding) for finding in findings]})
-    else:
+    if aside:
+        session, folder = put_aside(get_folders(), aside, find_root_here())
+        if as_json:
+            print_json({"session": session, "folder": folder})
+        else:
+            print_lines(f"Session {session} is out of the way. What is left of it: {folder}")
+        return 0
+    findings = examine(get_cwd())
+    # What is asked has a session of its own: whatever ends us must end it first.
+    with Heeding((signal.SIGTERM, signal.SIGHUP)) as heeded:
+        try:
+            with heeded.breaking(), contextlib.closing(findings):
+                return _report(findings, as_json=as_json)
+        except Told:
+            return 128 + heeded.number
+
+
+def _report(findings: Iterator[Finding | Waiting], *, as_json: bool) -> int:
+    """Return the exit status, the findings shown: each at once, or as one document when all are there."""
+    shown: dict[Finding, None] = {}
+    with open_report(quiet=as_json) as report:
         for finding in findings:
-            remedy = f" - {finding.remedy}" if finding.remedy else ""
-            mark = f"\x1b[{_COLOURS[finding.level]}m" if is_fancy() else ""
-            sys.stdout.write(f"{mark}{finding.level:8}{chr(27) + '[0m' if mark else ''}")
-            print_lines(f"{finding.what}{remedy}")
-    if any(finding.level == "problem" for finding in findings):
-        raise typer.Exit(1)
+            if isinstance(finding, Waiting):
+                report.show(finding)
+            elif finding not in shown:  # one cause may stop several looks
+                shown[finding] = None
+                report.show(finding)
+    if as_json:
+        print_json({"version": __version__, "findings": [asdict(finding) for finding in shown]})
+    return int(any(finding.level == "problem" for finding in shown))
 
 
-def examine(cwd: str) -> Iterator[Finding]:
-    """Everything worth a line, in the order a session needs it."""
+def examine(cwd: str) -> Generator[Finding | Waiting]:
+    """Everything worth a line, in the order a session needs it; and who is waited for meanwhile."""
     yield Finding("ok", f"agent-relay {__version__} on Python {sys.version.split()[0]}")
     yield from _examine_folders()
     yield from _examine_configuration(cwd)
+    yield from _examine_owner(cwd)
     yield _examine_emulator()
-    yield _examine_git()
+    yield Waiting(("the daemon",), START_LIMIT_S)
     yield _examine_daemon()
+    yield Waiting((), START_LIMIT_S)
+    yield from _examine_sessions(cwd)
     try:
         yield from _examine_agents(cwd)
     except RelayError as error:
         yield Finding("problem", error.sentence, error.hint)
+        yield from examine_versions(())  # git is there all the same
+
+
+_COSTS = {
+    "config": "agent-relay can change no setting of yours",
+    "cache": "usage is read anew each time it is asked for",
+}
+"""What it costs where a folder cannot be written to that no session needs."""
 
 
 def _examine_folders() -> Iterator[Finding]:
@@ -78,63 +121,115 @@ def _examine_folders() -> Iterator[Finding]:
     except RelayError as error:
         yield Finding("problem", error.sentence, error.hint)
         return
-    for name, folder in (("runtime", folders.runtime), ("state", folders.state), ("config", folders.config)):
+    for name in ("runtime", "state", "config", "cache"):
+        folder = str(getattr(folders, name))
         try:
-            check_private(folder)
-        except FileNotFoundError:
-            yield Finding("ok", f"{name} folder {folder} will be made when needed")
+            is_there = check_usable(folder)
         except RelayError as error:
-            yield Finding("problem", error.sentence, error.hint)
+            cost = _COSTS.get(name, "")
+            level: Literal["note", "problem"] = "note" if cost else "problem"
+            yield Finding(level, f"{error.sentence}{': ' if cost else ''}{cost}", error.hint)
         else:
-            yield Finding("ok", f"{name} folder {folder} is private")
+            how = "can be written to by you alone" if is_there else "can be made when needed"
+            yield Finding("ok", f"{name} folder {folder} {how}")
+
+
+def _examine_owner(cwd: str) -> Iterator[Finding]:
+    """A line where another owner has the working tree, or may have it."""
+    try:
+        stranger = find_stranger(find_near_root(cwd), read_owner(get_folders().runtime))
+    except RelayError as error:
+        yield Finding("note", error.sentence, error.hint)
+        return
+    if stranger is not None:
+        yield Finding("problem", stranger.sentence, stranger.hint)
 
 
 def _examine_configuration(cwd: str) -> Iterator[Finding]:
     root = find_near_root(cwd)
     try:
-        read_user_config(get_folders().config)
-        read_project_config(root)
-        project = find_project(root)
+        has = "has" if check_project(root) else "can get"
+        yield Finding("ok", f"{root} {has} an .agent-relay folder that can be written to")
     except RelayError as error:
         yield Finding("problem", error.sentence, error.hint)
-        return
-    yield Finding("ok", "the configuration can be read")
-    yield Finding("ok", f"{root} {'has' if project else 'will get'} a private .agent-relay folder")
+    try:
+        read_user_config(get_folders().config)
+        read_project_config(root)
+    except RelayError as error:
+        yield Finding("problem", error.sentence, error.hint)
+    else:
+        yield Finding("ok", "the configuration can be read")
 
 
 def _examine_emulator() -> Finding:
-    if find_library() is not None:
-        return Finding("ok", "the terminal emulator is here")
-    return Finding(
-        "note", "no terminal emulator: repaints are rough and screens are not read", "Install pyghostty 0.1.3"
-    )
-
-
-def _examine_git() -> Finding:
-    git = shutil.which("git")
-    if git is None:
-        return Finding("note", "git is not installed: packets say nothing about the tree", "Install git")
-    return Finding("ok", f"git is {git}")
+    library = find_library()
+    cost = "repaints are rough and screens are not read"
+    if library is None:
+        return Finding("note", f"no terminal emulator: {cost}", "Install pyghostty 0.1.3")
+    try:
+        Emulator(library, 80, 24)  # which tests what it does
+    except (EmulatorError, OSError) as error:
+        return Finding(
+            "note", f"the terminal emulator does not work: {error}; {cost}", "Install pyghostty 0.1.3"
+        )
+    return Finding("ok", "the terminal emulator works")
 
 
 def _examine_daemon() -> Finding:
+    who = ""
     try:
-        with Connection.open(get_folders()) as connection:
-            if connection.daemon == __version__:
-                return Finding("ok", f"the daemon runs (pid {connection.pid})")
-            older = f"the daemon is version {connection.daemon}, this is {__version__}"
-            return Finding("note", older, "Run: agent-relay daemon restart")
+        folders = get_folders()
+        pid = find_daemon_pid(folders) or 0
+        who = f"the daemon (pid {pid})" if pid else ""
+        if pid and is_frozen(pid):
+            what = f"{who} is stopped by a signal or a debugger, so it answers nobody"
+            return Finding("problem", what, f"Let it go on: kill -CONT {pid}")
+        with Connection.open(folders, limit_s=LIMIT_S) as connection:
+            return _examine_connection(connection)
     except NobodyListensError:
-        return Finding("ok", "the daemon will start when needed")
+        return _examine_start()
+    except DaemonUnreachableError as error:
+        return Finding("problem", f"{who}{' is there, but ' if who else ''}{error.sentence}", error.hint)
     except RelayError as error:
         return Finding("problem", error.sentence, error.hint)
 
 
-def _examine_agents(cwd: str) -> Iterator[Finding]:
+def _examine_connection(connection: Connection) -> Finding:
+    """What a daemon that answers is, and whether it could start an agent."""
+    if connection.daemon != __version__:
+        older = f"the daemon is version {connection.daemon}, this is {__version__}"
+        return Finding("note", older, "Run: agent-relay daemon restart")
+    fault = connection.request(OP_DAEMON_STATUS, limit_s=LIMIT_S).get("trouble")
+    if fault:
+        return Finding("problem", f"the daemon (pid {connection.pid}) can start no agent: {fault}")
+    return Finding("ok", f"the daemon runs (pid {connection.pid})")
+
+
+def _examine_start() -> Finding:
+    """Whether a daemon, and what holds an agent, could be started now that none runs."""
+    fault = find_start_fault() or HolderProgram().find_fault()
+    if fault:
+        return Finding("problem", fault, "Try again; where it stays so, install agent-relay again")
+    return Finding("ok", "the daemon can start, and will when needed")
+
+
+def _examine_sessions(cwd: str) -> Iterator[Finding]:
+    try:
+        folders = get_folders()
+    except RelayError:
+        return  # said above
+    for session, why in list_damaged(folders, find_near_root(cwd)):
+        what = f"session {session} cannot go on: {why}"
+        yield Finding("note", what, f"Put it aside: agent-relay doctor --put-aside {session}")
+
+
+def _examine_agents(cwd: str) -> Iterator[Finding | Waiting]:
     every = build_view(cwd, os.environ)
-    known = {str(row["name"]) for row in every}
+    catalog = read_catalog(get_folders(), root=find_near_root(cwd))
+    for one in catalog.broken:
+        yield Finding("problem", f"an adapter is left out: {one.sentence}", one.hint)
     for name, place in read_user_config(get_folders().config).list_names().items():
-        if name not in known:
+        if name not in catalog:
             what = f"{place} in config.toml names {name}, and there is no such agent"
             yield Finding("problem", what, "See: agent-relay agents")
     rows = [row for row in every if not row["scripted"] and row["place"]]
@@ -147,30 +242,12 @@ def _examine_agents(cwd: str) -> Iterator[Finding]:
                 f"{row['name']} is not signed in",
                 render_sign_in(str(row["name"]), str(row["sign_in"])),
             )
-        else:
-            yield _examine_version(row)
-    able = [row for row in rows if row["program"] and row["signed_in"]]
+    ready = [row for row in rows if row["program"] and row["signed_in"]]
+    unable = yield from examine_versions(ready)
+    able = [row for row in ready if row["name"] not in unable]
     if len(able) < 2:  # noqa: PLR2004 - a handoff takes two
-        what = f"{len(able)} agent{'' if len(able) == 1 else 's'} can work here, a handoff takes two"
+        what = f"{render_count(len(able), 'agent')} can work here, a handoff takes two"
         yield Finding("problem", what, "Install or sign in to another one; or see it work: agent-relay demo")
-
-
-def _examine_version(row: dict[str, object]) -> Finding:
-    try:
-        answer = subprocess.run(
-            [str(row["program"]), "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_LIMIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return Finding("note", f"{row['name']} does not say its version", "start it once by hand")
-    said = answer.stdout.decode("utf-8", "replace").strip().splitlines()
-    version = said[0][:60] if said else "unknown"
-    tested = str(row["tested_version"])
-    known = "" if not tested or tested in version else f"; measured with {tested}"
-    return Finding("ok", f"{row['name']} {version} at {row['program']}{known}")
 
 
 FUNCTIONS: dict[str, Function] = {"": doctor}

@@ -1,12 +1,33 @@
 """What is said where a command needs libraries that are installed only with an extra."""
 
-from agent_relay.domain.errors import ConfigurationError
+import os
+import sys
+
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.logic.install_hint import render_install
+from agent_relay.system.files import read_bounded
+
+_LIMIT_BYTES = 1 << 16
 
 
 def missing_extra(error: ModuleNotFoundError, extra: str) -> ConfigurationError:
     """That the module is missing, and which extra brings it. Raises `error` where it is one of ours."""
     if error.name is None or error.name.startswith("agent_relay"):
         raise error
-    return ConfigurationError(
-        f"{error.name} is not installed", hint=f"It comes with: pip install 'agent-relay[{extra}]'"
+    command = render_install(
+        extra,
+        prefix=sys.prefix,
+        base_prefix=sys.base_prefix,
+        executable=sys.executable,
+        settings=_read_settings(),
     )
+    return ConfigurationError(f"{error.name} is not installed", hint=f"It comes with: {command}")
+
+
+def _read_settings() -> str:
+    """Return the text of this environment's `pyvenv.cfg`; empty where there is none."""
+    try:
+        path = os.path.join(sys.prefix, "pyvenv.cfg")
+        return read_bounded(path, limit_bytes=_LIMIT_BYTES).decode("utf-8", "replace")
+    except (OSError, RelayError):
+        return ""

@@ -11,6 +11,7 @@ from agent_relay.system.config import FILE_NAME, create_config, read_user_config
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
 from agent_relay.system.project import open_project
+from agent_relay.system.working_folder import get_cwd
 
 TEMPLATE = """\
 # agent-relay's configuration. Every line is optional; what stands here behind # is what happens without it.
@@ -62,7 +63,7 @@ def init(
     *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root, folder, config}.")] = False
 ) -> None:
     """Prepare this repository and your configuration; harmless when repeated, and never needed."""
-    project = open_project(find_near_root(os.getcwd()))
+    project = open_project(find_near_root(get_cwd()))
     folder = get_folders().config
     config, made = os.path.join(folder, FILE_NAME), create_config(folder, TEMPLATE)
     read_user_config(folder)

@@ -8,9 +8,12 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
 from agent_relay.faces.cli.typed import Function, run_group, run_one
 from agent_relay.logic.ledger import drop_rests
+from agent_relay.logic.limit_names import name_rest
+from agent_relay.logic.reasons import quote_reason
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import check_ledger, read_resting
+from agent_relay.system.glances import check_ledger, find_near_root, read_resting
 from agent_relay.system.ledger import update_ledger
+from agent_relay.system.working_folder import get_cwd
 
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON: {limits: [...]}.")]
 
@@ -33,14 +36,13 @@ def limits(*, as_json: AsJson = False) -> None:
     rows = [
         [
             str(rest["agent"]),
-            str(rest["scope"]),
-            str(rest["model"] or "-"),
+            name_rest(str(rest["scope"]), str(rest["model"])),
             render_moment(rest["until"]) or "you clear it",
-            str(rest["evidence"]),
+            quote_reason(str(rest["evidence"])),
         ]
         for rest in found
     ]
-    print_table(("agent", "scope", "model", "rests until", "because"), rows, empty="Nobody rests.")
+    print_table(("agent", "limit", "rests until", "because"), rows, empty="Nobody rests.")
 
 
 def clear(
@@ -52,6 +54,9 @@ def clear(
     folders = get_folders()
     check_ledger(folders.ledger)
     if not any(rest["agent"] == agent for rest in read_resting(folders.ledger)):
+        from agent_relay.system.adapter_catalog import read_catalog
+
+        read_catalog(folders, root=find_near_root(get_cwd())).get(agent)
         raise WrongUseError(f"{agent} does not rest", hint="See: agent-relay limits")
     update_ledger(folders.ledger, lambda rests: drop_rests(rests, agent))
     if as_json:

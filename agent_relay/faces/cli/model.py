@@ -1,18 +1,17 @@
 """`agent-relay model`: the model an agent is started with; written into the user's configuration."""
 
-import os
 from typing import Annotated
 
 import typer
 
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_table
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.system.adapters import load_adapters
+from agent_relay.system.adapter_catalog import read_catalog
 from agent_relay.system.config import read_user_config
 from agent_relay.system.config_edits import write_model
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
+from agent_relay.system.working_folder import get_cwd
 
 
 def run(words: list[str]) -> int:
@@ -28,13 +27,13 @@ def model(
 ) -> None:
     """Show, or set, the model an agent is started with from now on."""
     folders = get_folders()
-    adapters = load_adapters(folders, root=find_near_root(os.getcwd()))
-    if agent and agent not in adapters:
-        raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"Known: {', '.join(adapters)}")
+    catalog = read_catalog(folders, root=find_near_root(get_cwd()))
+    if agent:
+        catalog.get(agent)
     if name:
         write_model(folders.config, agent, "" if name == "-" else name)
     config = read_user_config(folders.config)
-    found = {one: config.get_agent(one).model for one in ([agent] if agent else adapters)}
+    found = {one: config.get_agent(one).model for one in ([agent] if agent else catalog.adapters)}
     if as_json:
         print_json({"models": found})
         return

@@ -1,17 +1,16 @@
 """`agent-relay handoff --narrative`: the agent at work writes a handoff document for the next packet."""
 
-import os
 import sys
 from typing import Annotated
 
 import typer
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.errors import RelayError
+from agent_relay.faces.cli.live_session import choose_live
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.system.folders import Folders, get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
 
 WRITING_LIMIT_S = 1900.0
 """Above what any adapter allows its agent; it is the daemon that gives up."""
@@ -58,11 +57,7 @@ def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
 
 
 def choose_at_work(folders: Folders, session: str) -> str:
-    """The id of the session named, else of the one that runs here. Raises WrongUseError."""
+    """The id of the session named, else of the one that runs here. Raises as those look-ups do."""
     if session:
-        return str(find_session(session, read_all_sessions(folders.sessions))["session"])
-    here = [view for view in read_sessions_at(find_near_root(os.getcwd())) if view["state"] != "ended"]
-    if len(here) != 1:
-        found = "no session runs" if not here else f"{len(here)} sessions run"
-        raise WrongUseError(f"{found} here", hint="Name one; see: agent-relay sessions")
-    return str(here[0]["session"])
+        return str(find_session(folders, session)["session"])
+    return str(choose_live(folders)["session"])

@@ -1,6 +1,5 @@
 """`agent-relay order`: who is asked first; written into the user's configuration."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -9,10 +8,12 @@ from agent_relay.domain.config import build_roster
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.system.adapters import list_default_roster, load_adapters
+from agent_relay.system.adapter_catalog import read_catalog
+from agent_relay.system.adapters import list_default_roster
 from agent_relay.system.config import read_project_config, read_user_config, write_order
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
+from agent_relay.system.working_folder import get_cwd
 
 
 def run(words: list[str]) -> int:
@@ -27,16 +28,17 @@ def order(
 ) -> None:
     """Show, or set, the agents that may take over, preferred first."""
     folders = get_folders()
-    root = find_near_root(os.getcwd())
-    adapters = load_adapters(folders, root=root)
+    root = find_near_root(get_cwd())
+    catalog = read_catalog(folders, root=root)
     if agents:
-        unknown = [name for name in agents if name not in adapters]
-        if unknown:
-            raise WrongUseError(
-                f"there is no agent {unknown[0][:40]!r}", hint=f"Known: {', '.join(adapters)}"
-            )
+        for name in agents:
+            catalog.get(name)
+            if agents.count(name) > 1:
+                raise WrongUseError(
+                    f"the order cannot be set: {name} is named twice", hint="Name each agent once"
+                )
         write_order(folders.config, tuple(agents))
-    known = list_default_roster(adapters)
+    known = list_default_roster(catalog.adapters)
     roster = build_roster(known, read_user_config(folders.config), read_project_config(root))
     if as_json:
         print_json({"order": list(roster)})

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from agent_relay.domain.errors import RelayError
 
 _GAP = "  "
+# Unicode's blanks besides the ordinary one; the last is as wide as two.
+_BLANKS = dict.fromkeys((0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F), " ") | {0x3000: "  "}
 
 
 def print_json(view: "Mapping[str, object]") -> None:
@@ -68,14 +70,22 @@ def is_fancy() -> bool:
 
 
 def plain(text: str) -> str:
-    r"""`text` on one line: control characters as `\n` or `\x1b`, undecodable bytes as `\xNN`."""
+    r"""Return `text` on one line: control characters as `\n` or `\x1b`, undecodable bytes as `\xNN`.
+
+    Blanks of other kinds (agents show no-break ones) are blanks. Half a surrogate pair, which only JSON of
+    others can hold, is `\ud800`.
+    """
     if text.isprintable():
         return text
-    raw = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-        for character in raw
-    )
+    return "".join(_show(character) for character in text.translate(_BLANKS))
+
+
+def _show(character: str) -> str:
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # how Python writes a byte of a name that is not UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def render_moment(iso: object) -> str:

@@ -1,12 +1,14 @@
 """`agent-relay relay`: a session at work passes to the next agent of the order."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.faces.cli.narrative import WRITING_LIMIT_S, choose_at_work
-from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.session_word import find_root_here
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 
@@ -27,18 +29,30 @@ def relay(
     document: Annotated[
         bool, typer.Option("--narrative", help="The agent at work writes a handoff document first.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
 ) -> None:
     """Hand a session at work to the next agent of your order that can take over."""
     folders = get_folders()
     chosen = choose_at_work(folders, session)
     with connect_or_start(folders) as connection:
+        connection.request("where", session=chosen, root=find_root_here())
         if document:
             told = connection.request("narrate", limit_s=WRITING_LIMIT_S, session=chosen, focus=focus)
             if told.get("outcome") not in {"written", "unable"}:
-                print_lines(str(told.get("message", "")))
+                _print(told, str(told.get("message", "")), as_json=as_json)
                 raise typer.Exit(1)
         answer = connection.request("use", limit_s=_LIMIT_S, session=chosen, agent="", focus=focus)
-    print_lines(str(answer.get("message") or f"Session {chosen} passes to the next agent."))
+    line = str(answer.get("message") or f"Session {chosen} passes to the next agent.")
+    _print(answer, line, as_json=as_json)
+    if answer.get("note") and not as_json:
+        print_lines(str(answer["note"]))
+
+
+def _print(answer: Mapping[str, object], line: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+    else:
+        print_lines(line)
 
 
 FUNCTIONS: dict[str, Function] = {"": relay}

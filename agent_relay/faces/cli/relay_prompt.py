@@ -4,6 +4,9 @@ import os
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.logic.counts import render_count
+from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.reasons import quote_reason
 from agent_relay.system.glances import read_session
 
 TYPE_CHECKING = False
@@ -143,17 +146,21 @@ def _request(connect: "Callable[[], Connection]", op: str, **fields: str) -> tup
 def describe(session: str, folder: str) -> tuple[str, ...]:
     """The session in short, its state first."""
     view = _read(session, folder)
-    lines = [f"session {session}: {view['state']} under {view['agent']}, {view['handoffs']} handoffs"]
+    made = render_count(int(str(view["handoffs"])), "handoff")
+    lines = [f"session {session}: {view['state']} under {view['agent']}, {made}"]
     if view["task"]:
         lines.append(f"task: {view['task']}")
     limit = view["limit"]
     if isinstance(limit, dict):
-        lines.append(f"last limit: {limit['agent']} ({limit['scope']}) {limit['text']}")
+        said = quote_reason(str(limit["text"]))
+        lines.append(f"last limit: {limit['agent']} hit {name_scope(str(limit['scope']))} ({said})")
     refused = view["refused"]
     if isinstance(refused, dict):
-        lines.append(f"{refused['agent']} is signed out, or its key refused: {refused['text']}")
+        lines.append(
+            f"{refused['agent']} is signed out, or its key refused: {quote_reason(str(refused['text']))}"
+        )
     if view["offered"]:
-        lines.append(f"{view['offered']} can be had again: /use {view['offered']}")
+        lines.append(f"{view['offered']} is available again: /use {view['offered']}")
     if view["packet"]:
         lines.append(f"newest packet: {folder}/{view['packet']}")
     return tuple(lines)

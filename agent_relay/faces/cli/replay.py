@@ -173,7 +173,9 @@ def _render(signal: Signal) -> dict[str, object]:
 def _parse_size(text: str) -> tuple[int, int]:
     cols, _, rows = text.lower().partition("x")
     if not (cols.isdigit() and rows.isdigit() and 0 < int(cols) <= 1000 and 0 < int(rows) <= 1000):  # noqa: PLR2004 - no terminal is larger
-        raise WrongUseError(f"{text!r} is no size", hint="Write COLSxROWS, as 120x40.")
+        raise WrongUseError(
+            f"replay does not understand the size {text!r}", hint="Write COLSxROWS, as 120x40."
+        )
     return int(cols), int(rows)
 
 
@@ -183,7 +185,9 @@ def _parse_moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None or moment.tzinfo is None:
-        raise WrongUseError(f"{text!r} is no moment", hint="Write 2026-11-20T10:31:00+00:00.")
+        raise WrongUseError(
+            f"replay does not understand the moment {text!r}", hint="Write 2026-11-20T10:31:00+00:00."
+        )
     return moment
 
 
@@ -193,4 +197,6 @@ def _parse_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise WrongUseError(f"{name!r} is no zone", hint="Write a name like Europe/Warsaw.") from None
+        raise WrongUseError(
+            f"replay does not know the time zone {name!r}", hint="Write a name like Europe/Warsaw."
+        ) from None

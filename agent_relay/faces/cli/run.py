@@ -13,7 +13,7 @@ from agent_relay.faces.cli.agent import check_agent
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.turn_printing import choose_form
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_all_sessions
+from agent_relay.system.working_folder import get_cwd
 
 HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--json] [-- ARGS…]
        agent-relay run --schema
@@ -51,13 +51,13 @@ def run(words: list[str]) -> int:
         return ExitCode.DONE
     wish, is_json = parse_words(words)
     folders = get_folders()
-    cwd = os.getcwd()
+    cwd = get_cwd()
     check_agent(str(wish["agent"]), folders, cwd)
     if wish["task"] == "-":
         wish["task"] = read_task()
     check_task(str(wish["task"]), "run")
     if "session" in wish:
-        wish["session"] = find_session(str(wish["session"]), read_all_sessions(folders.sessions))["session"]
+        wish["session"] = find_session(folders, str(wish["session"]))["session"]
     form = choose_form()
     loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else form.show)
     try:

@@ -1,17 +1,65 @@
-"""Which session a word of the command line means."""
+"""Which session a word of the command line means, or none: among the user's own, wherever they are now."""
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.system.glances import (
+    find_near_root,
+    list_strangers_at,
+    locate,
+    read_live_at,
+    read_session,
+)
+from agent_relay.system.session_index import list_named
+from agent_relay.system.working_folder import get_cwd
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.system.folders import Folders
+
+UNREADABLE = "unreadable"
 
 
-def find_session(text: str, views: list[dict[str, object]]) -> dict[str, object]:
-    """The one session whose id begins or ends with `text`. Raises WrongUseError for none or several."""
+def find_session(folders: "Folders", text: str) -> dict[str, object]:
+    """The one session whose id begins or ends with `text`, in short. Raises WrongUseError for no or two such.
+
+    Only its own journal is read.
+    """
     wanted = text.upper()
-    found = [view for view in views if wanted and _matches(str(view["session"]), wanted)]
+    found = _list_matching(folders, wanted)
+    if not found and _renew(folders):
+        found = _list_matching(folders, wanted)
     if len(found) == 1:
-        return found[0]
+        return read_session(locate(folders.sessions, found[0], near=find_root_here()), found[0])
     what = "no session is" if not found else f"{len(found)} sessions are"
     raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay sessions")
 
 
-def _matches(session: str, wanted: str) -> bool:
-    return session.startswith(wanted) or session.endswith(wanted)
+def find_root_here() -> str:
+    """Return the root around the working folder; empty where that is gone: a named session needs none."""
+    try:
+        return find_near_root(get_cwd())
+    except RelayError:
+        return ""
+
+
+def list_live_here(folders: "Folders") -> list[dict[str, object]]:
+    """The user's sessions around this folder that have not ended, newest change first."""
+    root = find_near_root(get_cwd())
+    list_strangers(folders, root)
+    return read_live_at(root, folders.sessions)
+
+
+def list_strangers(folders: "Folders", root: str) -> list[str]:
+    """The sessions that came with the folder `root`, none of them the user's; the daemon was asked first."""
+    found = list_strangers_at(root, folders.sessions)
+    return list_strangers_at(root, folders.sessions) if found and _renew(folders) else found
+
+
+def _renew(folders: "Folders") -> bool:
+    from agent_relay.client.index_renewal import renew_index
+
+    return renew_index(folders)
+
+
+def _list_matching(folders: "Folders", wanted: str) -> list[str]:
+    named = list_named(folders.sessions) if wanted else []
+    return [session for session in named if session.startswith(wanted) or session.endswith(wanted)]

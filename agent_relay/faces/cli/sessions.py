@@ -1,16 +1,22 @@
 """`agent-relay sessions`: every session of this user, in every repository."""
 
 import os
+import shlex
 from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from agent_relay.faces.cli.printing import print_json, print_table, warn
-from agent_relay.faces.cli.status import list_columns
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.printing import print_json, print_lines, print_table, warn
+from agent_relay.faces.cli.session_word import find_root_here, list_strangers
+from agent_relay.faces.cli.status import list_columns, render_strangers
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_all_sessions
+from agent_relay.system.glances import find_near_root, read_all_sessions, read_session
+from agent_relay.system.project import secure_session
+from agent_relay.system.session_index import find_root, write_entry
+from agent_relay.system.working_folder import get_cwd
 
 
 def run(words: list[str]) -> int:
@@ -23,6 +29,9 @@ def sessions(
     native: Annotated[
         bool, typer.Option("--native", help="Those agents keep themselves in this folder, for --from.")
     ] = False,
+    claim: Annotated[
+        str, typer.Option("--claim", help="Take a session that came with this folder for yours: its id.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {sessions: [...]}.")] = False,
 ) -> None:
     """Every session, in every repository, newest change first.
@@ -30,11 +39,19 @@ def sessions(
     With --native, the sessions agents keep themselves in this folder and relay has no part in: continue one
     with agent-relay AGENT --from AGENT:ID. What might be one of them and cannot be read is told of; in JSON
     that is `unread`: [{agent, why}].
+
+    A session is yours where you began it or imported its packet. One that came with a folder, as with a
+    clone, a copy or a backup, is left alone until you take it with --claim: its journal may tell any story.
     """
+    if claim:
+        _claim(claim, as_json=as_json)
+        return
     if native:
         _print_native(as_json=as_json)
         return
-    found = read_all_sessions(get_folders().sessions)
+    folders = get_folders()
+    strangers = list_strangers(folders, find_root_here())
+    found = read_all_sessions(folders.sessions)
     if as_json:
         print_json({"sessions": found})
         return
@@ -42,12 +59,38 @@ def sessions(
     print_table(
         ("state", "agent", "since", "session", "about", "where"), rows, empty="There are no sessions."
     )
+    print_lines(*render_strangers(strangers, folders.sessions))
+
+
+def _claim(text: str, *, as_json: bool) -> None:
+    """The session that came with this folder is the user's. Raises WrongUseError where there is none."""
+    folders, root = get_folders(), find_near_root(get_cwd())
+    wanted = text.upper()
+    strangers = list_strangers(folders, root)
+    named = [session for session in strangers if session.startswith(wanted) or session.endswith(wanted)]
+    if len(named) != 1:
+        what = f"{len(named)} sessions" if named else "no session"
+        raise WrongUseError(f"{what} named {text[:40]!r} came with {root}", hint="See: agent-relay status")
+    (session,) = named
+    known = find_root(folders.sessions, session)
+    if known:
+        raise WrongUseError(
+            f"session {session} is in {known}, so its copy in {root} cannot be claimed",
+            hint=f"Go on with it there: cd {shlex.quote(known)}",
+        )
+    secure_session(root, session)
+    view = read_session(root, session)
+    write_entry(folders.sessions, session, root=root, cwd=root)
+    if as_json:
+        print_json({"session": session, "root": root, "state": view["state"]})
+    else:
+        print_lines(f"Session {session} is yours now. See: agent-relay status --all")
 
 
 def _print_native(*, as_json: bool) -> None:
     from agent_relay.faces.cli import sessions_native
 
-    found, unread = sessions_native.list_natives(os.getcwd(), os.environ)
+    found, unread = sessions_native.list_natives(get_cwd(), os.environ)
     if as_json:
         rows = sessions_native.build_view(found, datetime.now(UTC))
         print_json({"sessions": rows, "unread": sessions_native.build_unread_view(unread)})

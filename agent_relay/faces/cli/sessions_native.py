@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agent_relay.domain.errors import RelayError
+from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.faces.cli.printing import plain
 from agent_relay.logic.redact import redact_text
-from agent_relay.system.adapters import load_adapters
+from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_sessions_at
+from agent_relay.system.glances import find_near_root, list_own_at
 from agent_relay.system.native_sessions import find_native_sessions
+from agent_relay.system.regular_files import open_stream
 
 MOST = 20
 """How many sessions of one agent are listed."""
@@ -52,10 +53,11 @@ def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[Native], li
     Beside them what cannot be read, and might be one of them.
     """
     root = find_near_root(cwd)
-    known = _read_own_ids(root)
+    folders = get_folders(environ)
+    known = _read_own_ids(root, folders.sessions)
     found: list[Native] = []
     unread: list[Unread] = []
-    for name, loaded in load_adapters(get_folders(environ), root=root).items():
+    for name, loaded in load_adapters(folders, root=root).items():
         spec = loaded.adapter.transcript
         if spec is None:
             continue
@@ -112,15 +114,16 @@ def _build(agent: str, native: NativeSession) -> Native:
     return Native(agent, plain(native.native_id), short, native.changed_at, native.path)
 
 
-def _read_own_ids(root: str) -> set[str]:
+def _read_own_ids(root: str, index: str) -> set[str]:
     """The native ids our own legs here have had, as the journals say."""
     found: set[str] = set()
-    for view in read_sessions_at(root):
+    for session in list_own_at(root, index):
         try:
-            with open(os.path.join(str(view["folder"]), "journal.jsonl"), "rb") as stream:
+            path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+            with open_stream(path) as stream:
                 while line := stream.readline(_LINE_BYTES):
                     found |= _find_own_id(line)
-        except OSError:
+        except (OSError, UntrustedDataError):
             continue
     return found
 

@@ -1,25 +1,33 @@
 """`agent-relay status`: what runs here and who rests, from files, at the cost of a bare Python."""
 
-import os
 import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines, render_moment, render_table
+from agent_relay.faces.cli.session_word import list_strangers
+from agent_relay.logic.hints import agent_command
+from agent_relay.logic.limit_names import name_rest
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import (
     check_ledger,
     find_near_root,
-    read_all_sessions,
+    list_own_at,
+    read_live_at,
     read_resting,
+    read_session,
     read_sessions_at,
 )
+from agent_relay.system.session_index import find_root, list_named, list_unended
+from agent_relay.system.working_folder import get_cwd
 
 HELP = """usage: agent-relay status [--all] [--json]
 
 The sessions of this repository that have not ended, and the agents that rest.
 
   --all    ended sessions too
-  --json   the same as JSON: {"root", "sessions": [...], "resting": [...]}
+  --json   the same as JSON: {"root", "sessions": [...], "resting": [...], "strangers": [...]}
+
+Strangers are sessions that came with this folder, as with a clone, and are none of yours.
 """
 
 
@@ -31,7 +39,7 @@ def run(words: list[str]) -> int:
     unknown = [word for word in words if word not in {"--all", "--json"}]
     if unknown:
         raise WrongUseError(f"status does not know {unknown[0]!r}", hint="See: agent-relay status --help")
-    view = build_view(os.getcwd(), ended="--all" in words)
+    view = build_view(get_cwd(), ended="--all" in words)
     if "--json" in words:
         print_json(view)
     else:
@@ -42,14 +50,29 @@ def run(words: list[str]) -> int:
 
 
 def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
-    """`root`, its `sessions` (as `system.glances` has them), and `resting` agents with scope and until."""
+    """`root`, its `sessions` (as `system.glances` has them), and `resting` agents with scope and until.
+
+    `strangers` are the ids of sessions that came with the folder, which relay neither reads nor touches.
+    """
     folders = get_folders()
     root = find_near_root(cwd)
-    sessions = read_sessions_at(root)
-    if not sessions:
-        sessions = [view for view in read_all_sessions(folders.sessions) if view["root"] == root]
-    chosen = [view for view in sessions if ended or view["state"] != "ended"]
-    return {"root": root, "sessions": chosen, "resting": read_resting(folders.ledger)}
+    strangers = list_strangers(folders, root)
+    read = read_sessions_at if ended else read_live_at
+    sessions = read(root, folders.sessions) or _read_gone(root, folders.sessions, ended=ended)
+    return {
+        "root": root,
+        "sessions": sessions,
+        "resting": read_resting(folders.ledger),
+        "strangers": strangers,
+    }
+
+
+def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]:
+    """The sessions the index names here although there is no folder of them any more."""
+    if list_own_at(root, index):
+        return []
+    names = list_named(index) if ended else list_unended(index)
+    return [read_session(root, name) for name in names if find_root(index, name) == root]
 
 
 def list_columns(view: dict[str, object]) -> list[str]:
@@ -67,17 +90,25 @@ def _tell_about(view: dict[str, object]) -> str:
     refused, near, offered = view["refused"], view["near"], view["offered"]
     full = "; ".join(told for told in (_tell_fill(view["context"]), _tell_budgets(view)) if told)
     if isinstance(refused, dict):
-        return f"signed out, or its key refused: {refused['text']}"
+        return f"signed out, or its key refused: {_quote(refused)}"
     if view["state"] in {"ready", "busy", "asking"}:
         if isinstance(near, dict):
-            return f"near limit: {near['text']}{f'; {full}' if full else ''}"
+            return f"near limit: {_quote(near)}{f'; {full}' if full else ''}"
         if full:
             return full
         if offered and offered == view["agent"]:
             return f"{offered} can have its own model again: /use {offered} behind the relay key"
         if offered:
-            return f"{offered} can be had again: agent-relay {offered}"
-    return str(view["why"] or view["task"] or "")
+            return f"{offered} is available again: {agent_command(str(offered))}"
+    lacks = f"its packet lacks something: {view['lacks']}" if view["lacks"] else ""
+    return str(view["why"] or lacks or view["task"] or "no task was given")
+
+
+def _quote(limit: dict[str, object]) -> str:
+    """What the agent said of it, as people read it."""
+    from agent_relay.logic.reasons import quote_reason
+
+    return quote_reason(str(limit["text"]))
 
 
 def _tell_fill(context: object) -> str:
@@ -105,6 +136,28 @@ def _tell_budgets(view: dict[str, object]) -> str:
     return "; ".join(told)
 
 
+def render_strangers(strangers: list[str], index: str) -> list[str]:
+    """Lines about sessions that came with the folder, those in the user's `index` last; none for none.
+
+    The latter are the user's in another place: copies of them cannot be claimed.
+    """
+    roots = [root for session in strangers if (root := find_root(index, session))]
+    others = [session for session in strangers if not find_root(index, session)]
+    lines = []
+    if others:
+        newest = others[-1]
+        what = "A session" if len(others) == 1 else f"{len(others)} sessions"
+        claim = f"agent-relay sessions --claim {newest}"
+        them = "it" if len(others) == 1 else "them"
+        lines.append(
+            f"{what} came with this folder and relay leaves {them} alone. If {newest} is yours: {claim}"
+        )
+    if roots:
+        what = "1 session here is a copy" if len(roots) == 1 else f"{len(roots)} sessions here are copies"
+        lines.append(f"{what} of yours in {roots[-1]} and {'is' if len(roots) == 1 else 'are'} left alone.")
+    return lines
+
+
 def _print(view: dict[str, object]) -> None:
     sessions, resting = view["sessions"], view["resting"]
     assert isinstance(sessions, list)  # noqa: S101 - built above
@@ -113,7 +166,12 @@ def _print(view: dict[str, object]) -> None:
         rows = [list_columns(session) for session in sessions]
         sys.stdout.write(render_table(("state", "agent", "since", "session", "about"), rows))
     else:
-        print_lines("Nothing runs here. Start: agent-relay <agent>")
+        print_lines("Nothing is running here. Start: agent-relay <agent>")
+    strangers = view["strangers"]
+    assert isinstance(strangers, list)  # noqa: S101 - built above
+    print_lines(*render_strangers(strangers, get_folders().sessions))
     for rest in resting:
-        until = render_moment(rest["until"]) or "you say otherwise (agent-relay limits clear)"
-        print_lines(f"{rest['agent']} rests ({rest['scope']}) until {until}")
+        until, limit = render_moment(rest["until"]), name_rest(str(rest["scope"]), str(rest["model"]))
+        clear = f". It may work again: agent-relay limits clear {rest['agent']}"
+        line = f"{rest['agent']} rests until {until or 'you say otherwise'} ({limit})"
+        print_lines(line if until else line + clear)

@@ -1,6 +1,5 @@
 """A headless turn for people: laid out on a terminal, else the agent's words as they are."""
 
-import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -9,10 +8,34 @@ from agent_relay.faces.cli.printing import is_fancy, plain
 from agent_relay.faces.rendering.notes import find_note
 from agent_relay.faces.rendering.tools import describe_call
 from agent_relay.logic.plain import clean_text
+from agent_relay.system.working_folder import get_cwd
 
 _TOOL_LENGTH = 100
 _WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
 """What an agent says or does: it is said before it who that is."""
+
+
+class _Asked:
+    """Who was asked for a turn, until somebody has it."""
+
+    def __init__(self) -> None:
+        self._agent = ""
+
+    def find_note(self, event: Mapping[str, object]) -> str:
+        """That another agent than the one asked has the turn; empty where a handoff says so itself."""
+        agent, asked = str(event.get("agent", "")), self._agent
+        match event.get("type"):
+            case "turn":
+                self._agent = agent
+            case "handoff" | "end":
+                self._agent = ""
+            case "leg":
+                self._agent = ""
+                if asked not in {"", agent}:
+                    return (
+                        f"→ {asked} cannot be asked now; {agent} has this turn. Why: agent-relay agents --all"
+                    )
+        return ""
 
 
 class Plain:
@@ -23,6 +46,7 @@ class Plain:
 
     def __init__(self) -> None:
         self._is_open = False
+        self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
         """What the event is to a person; most are nothing."""
@@ -34,7 +58,8 @@ class Plain:
                 self.note(f"· {what}")
             case _:
                 self._close()
-                self.note(find_note(event))
+                instead = self._asked.find_note(event)
+                self.note(find_note(event) or instead)
                 if event.get("type") == "end":
                     self.take_leave(event)
 
@@ -88,6 +113,9 @@ class ChatPlain(Plain):
                 super().show({"type": "text", "text": f"{self._before}## {self._speaker}\n\n"})
                 self._before = "\n"
                 super().show(event)
+            case "turn":
+                # Who speaks for whom was said with the place.
+                self._close()
             case "chat-end":
                 for line in describe_chat_end(event):
                     self.note(line)
@@ -106,11 +134,16 @@ class LaidOut:
         from agent_relay.faces.rendering.turn_view import open_turn_view
 
         self._view = open_turn_view(
-            _write, columns=_measure, is_colour=is_fancy(), folder=os.getcwd(), most=OUTPUT_FIRST
+            _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_FIRST
         )
+        self._asked = _Asked()
 
     def show(self, event: Mapping[str, object]) -> None:
         """The event is on its way to the terminal, the last one painted."""
+        note = self._asked.find_note(event)
+        if note:
+            self._view.end()
+            _write(f"{plain(note)}\n")
         self._view.show(event)
         if event.get("type") == "end":
             self._view.end()

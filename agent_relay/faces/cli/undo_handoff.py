@@ -8,13 +8,13 @@ import typer
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agent import run_agent
-from agent_relay.faces.cli.printing import print_lines
+from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.logic.fold import fold_events
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
-from agent_relay.system.journal import read_events
+from agent_relay.system.glances import find_near_root, read_sessions_at
+from agent_relay.system.journal import read_session
+from agent_relay.system.working_folder import get_cwd
 
 _LIVE = {"starting", "ready", "busy", "asking"}
 
@@ -26,6 +26,8 @@ def run(words: list[str]) -> int:
 
 def undo_handoff(
     session: Annotated[str, typer.Argument(help="Its id, or one end of it; the newest here without.")] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
 ) -> int:
     """Hand a session back to the agent it was with before its last handoff.
 
@@ -33,19 +35,22 @@ def undo_handoff(
     """
     folders = get_folders()
     if session:
-        view = find_session(session, read_all_sessions(folders.sessions))
+        view = find_session(folders, session)
     else:
-        here = read_sessions_at(find_near_root(os.getcwd()))
+        here = read_sessions_at(find_near_root(get_cwd()), folders.sessions)
         if not here:
             raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
         view = here[0]
     chosen = str(view["session"])
     agent = find_predecessor(str(view["root"]), chosen)
     if view["state"] not in _LIVE:
-        return run_agent(agent, ["--session", chosen])
+        return run_agent(agent, ["--session", chosen, *(["--json"] if as_json else [])])
     with connect_or_start(folders) as connection:
-        connection.request("use", session=chosen, agent=agent)
-    print_lines(f"→ {agent} has session {chosen} again.")
+        answer = connection.request("use", session=chosen, agent=agent)
+    if as_json:
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+    else:
+        print_lines(f"→ {agent} has session {chosen} again.")
     return 0
 
 
@@ -53,7 +58,7 @@ def find_predecessor(root: str, session: str) -> str:
     """The agent before the session's last handoff. Raises WrongUseError where there was none."""
     path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
     try:
-        found = fold_events(read_events(path))
+        found = read_session(path)
     except FileNotFoundError:
         found = None
     made = found.done if found is not None else ()

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from agent_relay.domain.session import BY_HAND
 from agent_relay.faces.rendering.ink import join_line
+from agent_relay.logic.reasons import quote_reason
 
 
 def find_note(event: Mapping[str, object]) -> str:
@@ -13,7 +15,7 @@ def find_note(event: Mapping[str, object]) -> str:
         case "handoff-failed":
             return join_line(f"→ {event.get('why', '')}")
         case "signal" if event.get("scope") == "warning":
-            return join_line(f"→ {event.get('agent', '')}: {event.get('text', '')}")
+            return join_line(f"→ {event.get('agent', '')}: {quote_reason(str(event.get('text', '')))}")
         case "left-out":
             said = (
                 f"a line of {event.get('agent', '')}'s output is longer than {_show_size(event)} and left out"
@@ -38,4 +40,6 @@ def _describe_end(event: Mapping[str, object]) -> str:
     if outcome == "resting":
         return str(event.get("message") or f"→ {why}")
     said = f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
+    if why == BY_HAND:
+        said = f"→ {agent} was {why}"
     return f"{said.rstrip('.')}. {event['hint']}" if event.get("hint") else said

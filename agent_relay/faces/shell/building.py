@@ -61,7 +61,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     if left:
         shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
         shell.turns.held.hold("left over")
-    under_way = find_under_way(root)
+    under_way = find_under_way(root, folders.sessions)
     if under_way and not first:
         shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
     watch_daemon(folders)

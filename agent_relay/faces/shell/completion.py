@@ -11,8 +11,8 @@ from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.cli.relay_prompt import RECORDS
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from agent_relay.system.folders import Folders
-from agent_relay.system.glances import list_index
 from agent_relay.system.places import find_builtin_folder
+from agent_relay.system.session_index import list_named
 
 _MOST = 200
 _PACKET = ("show", "path", "diff", "verify", "export")
@@ -58,7 +58,7 @@ class ShellCompleter(Completer):
             case "agent":
                 return _list_agents(self._folders)
             case "session":
-                return sorted((session for session, _ in list_index(self._folders.sessions)), reverse=True)
+                return list_named(self._folders.sessions)[::-1]
             case "record":
                 return RECORDS
             case "packet":

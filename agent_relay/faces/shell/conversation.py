@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_relay.faces.shell.company import Company, is_shared
+from agent_relay.logic.reasons import quote_reason
 from agent_relay.logic.usage_windows import WindowRead
 from agent_relay.system.glances import find_near_root, read_session
 
@@ -92,7 +93,7 @@ class Conversation:
         else:
             self.context = (0, 0)
         near = view["near"]
-        self.near = str(near.get("text", "")) if isinstance(near, dict) else ""
+        self.near = quote_reason(str(near.get("text", ""))) if isinstance(near, dict) else ""
         return view
 
     def find_at_screen(self) -> str:

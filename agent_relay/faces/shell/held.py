@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning
 
 _RESTING = "everybody rests"
+_LOOK_S = 30.0
 _WHY = {"resting": _RESTING, "stopped": "the turn was stopped"}
 
 
@@ -69,7 +70,20 @@ class Held:
         if self.returning.goes_on:
             self.why = f"{_RESTING}, sent at {render_moment(moment)}"
             self._changed()
-        self._reset = asyncio.get_running_loop().call_later(wait_s, self._end_rest)
+        self._await_reset(moment, wait_s)
+
+    def _await_reset(self, moment: str, wait_s: float) -> None:
+        """The clock is looked at now and then: a machine that sleeps stops timers, and no reset."""
+        loop = asyncio.get_running_loop()
+        if wait_s <= _LOOK_S:
+            self._reset = loop.call_later(wait_s, self._end_rest)
+            return
+        self._reset = loop.call_later(_LOOK_S, self._look_at_clock, moment)
+
+    def _look_at_clock(self, moment: str) -> None:
+        wait_s = self.returning.count_wait(moment) if self.returning is not None else None
+        if wait_s is not None:
+            self._await_reset(moment, wait_s)
 
     def _end_rest(self) -> None:
         """The first reset has come, and the person did nothing else meanwhile."""

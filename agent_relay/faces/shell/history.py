@@ -9,6 +9,7 @@ from prompt_toolkit.history import History
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.files import append_line, open_alone, read_handle, write_atomic
+from agent_relay.system.regular_files import open_regular
 
 _LIMIT_BYTES = 16 << 20
 _KEPT_BYTES = 8 << 20
@@ -45,7 +46,7 @@ class TypedHistory(History):
 
 def _read_newest(path: str) -> tuple[list[bytes], bool]:
     """The lines of the file, and whether they are all. Raises OSError, RelayError."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    handle = open_regular(path)
     try:
         size = os.fstat(handle).st_size
         begin = max(0, size - _KEPT_BYTES) if size > _LIMIT_BYTES else 0

@@ -1,12 +1,14 @@
 """How the terminal takes keys while the shell has it, and the way back to how it was."""
 
 import os
+import signal
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _RESTORE = b"\x1b[?2004l\x1b[?25h\x1b[0m"
 _IFLAG = termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR
+_NO_KEY = b"\0"  # Linux' _POSIX_VDISABLE
 _LFLAG = termios.ECHO | termios.ICANON | termios.IEXTEN
 
 
@@ -33,6 +35,11 @@ class Modes:
         modes[3] &= ~(_LFLAG | (0 if signals else termios.ISIG))
         if signals:
             modes[3] |= termios.ISIG
+            # Ctrl-C only: what else ends or stops this process from a key is not for who waits for an answer.
+            modes[6][termios.VQUIT] = modes[6][termios.VSUSP] = _NO_KEY
+        else:
+            modes[6][termios.VQUIT] = self._before[6][termios.VQUIT]
+            modes[6][termios.VSUSP] = self._before[6][termios.VSUSP]
         modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
         with suppress(termios.error):
             termios.tcsetattr(self._source, termios.TCSANOW, modes)
@@ -48,12 +55,21 @@ class Modes:
 
     @contextmanager
     def given_away(self) -> Iterator[None]:
-        """Within, somebody else has the terminal as it was before the shell."""
+        """Within, somebody else has the terminal as it was before the shell; Ctrl-Z stops both."""
+        stops = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         self.restore()
         try:
             yield
         finally:
             self.quieten()
+            signal.signal(signal.SIGTSTP, stops)
+
+    def suspend(self) -> None:
+        """Returns when whoever started the shell lets it go on; the terminal is theirs until then."""
+        self.restore()
+        # SIGSTOP, not SIGTSTP: that one is handled by the shell and cannot stop it.
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.quieten()
 
     def restore(self) -> None:
         """The terminal is as it was, if it is still there."""

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.turn_event import TurnBegun
 from agent_relay.logic.fold import fold_events
-from agent_relay.system.glances import read_sessions_at
-from agent_relay.system.journal import read_events
+from agent_relay.system.glances import read_live_at
+from agent_relay.system.journal import read_events, read_session
 
 _AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
 
 
-def find_under_way(root: str) -> str:
+def find_under_way(root: str, index: str) -> str:
     """The session of this working tree with a turn nobody may be looking at; empty for none."""
-    for view in read_sessions_at(root):
+    for view in read_live_at(root, index):
         if view["state"] in _AT_WORK:
             try:
                 is_one = find_place(root, str(view["session"])) is not None
@@ -30,7 +30,7 @@ def find_resting(root: str, session: str) -> tuple[str, str] | None:
 
     A turn of a chat is the chat's. The prompt is as the journal has it, without secrets.
     """
-    found = fold_events(read_events(_name_journal(root, session)))
+    found = read_session(_name_journal(root, session))
     turn = found.turn if found is not None else None
     if found is None or turn is None or turn.outcome != "resting" or turn.seat:
         return None

@@ -1,10 +1,11 @@
 """Between two turns: a preferred agent whose window has reset is offered again, or has the next turn."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from agent_relay.domain.config import UserConfig
 from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.system.clock import Clock, SystemClock
 from agent_relay.system.glances import find_ledger_trouble, read_resting
 
 _AFTER_S = 1.0
@@ -14,11 +15,17 @@ class Returning:
     """Knows whom the person chose and whether that agent gave way to a limit.
 
     `read_config` gives the user's wishes as they are now; `ledger` is the file of who rests until when.
+    `clock` is the machine's where none is given.
     """
 
     def __init__(
-        self, conversation: Conversation, read_config: Callable[[], UserConfig], ledger: str
+        self,
+        conversation: Conversation,
+        read_config: Callable[[], UserConfig],
+        ledger: str,
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock or SystemClock()
         self._conversation = conversation
         self._read_config = read_config
         self._ledger = ledger
@@ -43,7 +50,7 @@ class Returning:
             at = datetime.fromisoformat(moment)
         except ValueError:
             return None
-        return max(0.0, (at - datetime.now(UTC)).total_seconds() + _AFTER_S) if at.tzinfo else None
+        return max(0.0, (at - self._clock.now()).total_seconds() + _AFTER_S) if at.tzinfo else None
 
     def look(self) -> str:
         """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""
@@ -56,6 +63,6 @@ class Returning:
         if agent == self._conversation.agent:
             return ""
         if wish == "offer":
-            return f"→ {agent} can be had again: /use {agent}"
+            return f"→ {agent} is available again: /use {agent}"
         self._conversation.agent = agent
-        return f"→ {agent} can be had again, and has the next message."
+        return f"→ {agent} is available again, and has the next message."

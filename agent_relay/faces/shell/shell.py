@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
+from prompt_toolkit.application import run_in_terminal
+
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
@@ -23,7 +25,7 @@ from agent_relay.faces.shell.usage_watch import Windows
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_ledger_trouble, read_resting
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
 _TICK_S = 1.0
 _ASIDE_LIMIT_S = 10.0
@@ -57,7 +59,7 @@ class Shell:
         self._prompt: Prompt | None = None
         self._resting: list[dict[str, object]] | None = []
         self._ticking: asyncio.Task[None] | None = None
-        self._asides: list[asyncio.Task[None]] = []
+        self._asides: list[asyncio.Future[None]] = []
         self._hint = ""
         self._is_leaving = False
         self._soon: list[Act] = []
@@ -71,12 +73,12 @@ class Shell:
 
     async def run(self, first: str = "") -> int:
         """The exit status once the person left or the terminal is gone; the line `first` is done first."""
-        self._modes.quieten()
         self._resting = self._read_resting()
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
-            with self._ending():
+            with self._heeding():
+                self._modes.quieten()
                 if first:
                     await self._try(obey(self, first))
                 while not self._is_leaving:
@@ -143,6 +145,9 @@ class Shell:
         except KeyboardInterrupt:
             # Ctrl-C while somebody else had the terminal ends what was done there, not the shell.
             self.say("→ Interrupted.")
+        finally:
+            # A command may have said that somebody rests no longer.
+            self._resting = self._read_resting()
 
     def say(self, *lines: str) -> None:
         """The lines are on the terminal."""
@@ -247,17 +252,29 @@ class Shell:
             self.leave(1)
 
     @contextmanager
-    def _ending(self) -> Iterator[None]:
-        """A terminal that goes away and whoever ends us are obeyed in order: what was typed is kept."""
+    def _heeding(self) -> Iterator[None]:
+        """A terminal that goes away and whoever ends or stops us are obeyed: nothing typed is lost."""
         loop = asyncio.get_running_loop()
-        for number in _ENDING:
-            if signal.getsignal(number) is not signal.SIG_IGN:
+        before = {number: signal.getsignal(number) for number in (*_ENDING, signal.SIGTSTP)}
+        heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+        for number in heeded:
+            if number == signal.SIGTSTP:
+                loop.add_signal_handler(number, self._stop)
+            else:
                 loop.add_signal_handler(number, self.leave, 128 + number)
         try:
             yield
         finally:
-            for number in _ENDING:
+            for number in heeded:
                 loop.remove_signal_handler(number)
+                signal.signal(number, before[number])
+
+    def _stop(self) -> None:
+        """Whoever started the shell has the terminal until they let it go on."""
+        if self._prompt is not None and self._prompt.app.is_running:
+            self._asides.append(asyncio.ensure_future(run_in_terminal(self._modes.suspend)))
+        else:
+            self._modes.suspend()
 
 
 def _needs_keys(words: Sequence[str]) -> bool:

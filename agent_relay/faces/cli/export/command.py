@@ -20,7 +20,7 @@ from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.export_config import ExportConfig, check_address
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.faces.cli.extras import missing_extra
-from agent_relay.faces.cli.printing import print_lines, warn
+from agent_relay.faces.cli.printing import print_json, print_lines, warn
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.exporting.delivering import Receiver
 from agent_relay.logic.exporting.hook_event import build_hook_event
@@ -49,6 +49,9 @@ def export(
     interval: Annotated[
         float | None, typer.Option("--interval", help="Seconds between two readings.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Where to, as JSON: {prometheus, otlp, webhook}.")
+    ] = False,
 ) -> int:
     """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
 
@@ -62,7 +65,7 @@ def export(
     loop = ExportLoop(watcher, ExportReader(folders, os.environ), interval_s=wanted.interval_s, warn=warn)
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        return _export(loop, wanted)
+        return _export(loop, wanted, as_json=as_json)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     except _Ended:
@@ -91,25 +94,23 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
         raise WrongUseError(f"export: {error}", hint=_HELP) from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
         raise WrongUseError(
-            "export: nothing says what to export, or to where",
+            "export has nowhere to export to",
             hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
         )
     return chosen
 
 
-def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
+def _export(loop: ExportLoop, wanted: ExportConfig, *, as_json: bool) -> int:
     """Never returns by itself; at its end, figures are pushed a last time."""
     loop.read()
     hook = Webhook(wanted.webhook, _count(loop, _WEBHOOK)) if wanted.webhook else None
     try:
-        stop_pushing = _serve_figures(loop, wanted)
+        port, stop_pushing = _serve_figures(loop, wanted)
     except ModuleNotFoundError as error:
         raise missing_extra(error, "export") from error
     if hook is not None:
         hook.start()
-        print_lines(f"Webhook: {wanted.webhook.partition('?')[0]}")
-    print_lines("Ctrl-C ends it.")
-    sys.stdout.flush()
+    _tell(wanted, port, as_json=as_json)
 
     def tell(event: EventTold) -> None:
         body = build_hook_event(event)
@@ -127,21 +128,36 @@ def _export(loop: ExportLoop, wanted: ExportConfig) -> int:
     return 0
 
 
-def _serve_figures(loop: ExportLoop, wanted: ExportConfig) -> Callable[[], None]:
-    """Figures are served and pushed as wanted, until what is returned is called."""
+def _tell(wanted: ExportConfig, port: int, *, as_json: bool) -> None:
+    """Say where figures and events are to be had, and how it ends; no address with what follows its `?`."""
+    places = {
+        "prometheus": f"http://127.0.0.1:{port}/metrics" if port else "",
+        "otlp": wanted.otlp.partition("?")[0],
+        "webhook": wanted.webhook.partition("?")[0],
+    }
+    if as_json:
+        print_json(places)
+    else:
+        titles = {"prometheus": "Prometheus", "otlp": "OpenTelemetry", "webhook": "Webhook"}
+        print_lines(*(f"{titles[name]}: {place}" for name, place in places.items() if place))
+        print_lines("Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def _serve_figures(loop: ExportLoop, wanted: ExportConfig) -> tuple[int, Callable[[], None]]:
+    """Serve and push figures as wanted; return the port (0 for none) and what ends the pushing."""
+    port = 0
     if wanted.prometheus_port:
         from agent_relay.faces.cli.export.prometheus import start_prometheus
 
         port = start_prometheus(loop.newest, wanted.prometheus_port)
-        print_lines(f"Prometheus: http://127.0.0.1:{port}/metrics")
     if not wanted.otlp:
-        return lambda: None
+        return port, lambda: None
     from agent_relay.faces.cli.export.otlp import start_otlp
 
-    print_lines(f"OpenTelemetry: {wanted.otlp.partition('?')[0]}")
     pushed = _count(loop, _COLLECTOR)
     provider = start_otlp(loop.newest, wanted.otlp, pushed, interval_s=wanted.interval_s)
-    return partial(provider.shutdown, timeout_millis=_LAST_PUSH_MS)
+    return port, partial(provider.shutdown, timeout_millis=_LAST_PUSH_MS)
 
 
 def _count(loop: ExportLoop, receiver: Receiver) -> Deliveries:

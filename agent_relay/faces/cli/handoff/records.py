@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.logic.registry import Record, Registry
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, list_index, read_all_sessions, read_sessions_at
+from agent_relay.system.glances import find_near_root, list_own_at, read_sessions_at
 from agent_relay.system.journal import read_events
+from agent_relay.system.regular_files import open_stream
+from agent_relay.system.session_index import list_index
+from agent_relay.system.working_folder import get_cwd
 
 _NAME_BYTES = 1 << 20
 
@@ -43,7 +46,7 @@ def choose_chains(session: str = "") -> list[Chain]:
     """The named session's chain, or those of every session of this user that can be read."""
     folders = get_folders()
     if session:
-        view = find_session(session, read_all_sessions(folders.sessions))
+        view = find_session(folders, session)
         return [read_chain(str(view["root"]), str(view["session"]))]
     found = []
     for root, name in _list_places():
@@ -59,8 +62,8 @@ def choose_here(session: str = "") -> Chain:
     if session:
         (chain,) = choose_chains(session)
         return chain
-    root = find_near_root(os.getcwd())
-    views = read_sessions_at(root)
+    root = find_near_root(get_cwd())
+    views = read_sessions_at(root, get_folders().sessions)
     if not views:
         raise WrongUseError("there is no session here", hint="Name one; see: agent-relay sessions")
     return read_chain(root, str(views[0]["session"]))
@@ -125,10 +128,11 @@ def get_now() -> datetime:
 
 
 def _list_places() -> list[tuple[str, str]]:
-    """(root, session) of every session of this user, and of this folder should the index not know it."""
-    known = [(root, session) for session, root in list_index(get_folders().sessions)]
-    root = find_near_root(os.getcwd())
-    here = [(root, str(view["session"])) for view in read_sessions_at(root)]
+    """(root, session) of every session of this user, those in this folder where they are now."""
+    index = get_folders().sessions
+    known = [(root, session) for session, root in list_index(index)]
+    root = find_near_root(get_cwd())
+    here = [(root, session) for session in list_own_at(root, index)]
     return list(dict.fromkeys([*known, *here]))
 
 
@@ -140,11 +144,11 @@ def _mentions(path: str, wanted: str) -> bool:
 def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
     before = b""
     try:
-        with open(path, "rb") as stream:
+        with open_stream(path) as stream:
             while block := stream.read(_NAME_BYTES):
                 yield before + block
                 before = block[-overlap * 4 :]
-    except OSError:
+    except (OSError, UntrustedDataError):
         return
 
 

@@ -56,7 +56,7 @@ def print_full(view: dict[str, object]) -> None:
     took = f"{view['duration_s']} s"
     lines = [
         f"handoff {view['handoff']} of session {view['session']}",
-        f"{view['from']} → {view['to']} ({view['reason']}): {view['status']}, {took}",
+        f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
         *([f"why: {view['why']}"] if view["why"] else []),
         *([f"note: {view['note']}"] if view["note"] else []),
         *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),

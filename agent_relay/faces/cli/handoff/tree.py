@@ -71,4 +71,4 @@ def _tell_handoff(record: Record) -> str:
         *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
         *([record.note] if record.note else [record.why] if record.why else []),
     ]
-    return f"handoff {record.id} → {record.to_agent} ({record.reason}): {', '.join(said)}"
+    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(said)}"

@@ -15,6 +15,7 @@ from agent_relay.system.kept_reports import keep_report
 from agent_relay.system.metrics import Gathered, Wanted, check_agent, gather_metrics
 from agent_relay.system.metrics_looked import Looked
 from agent_relay.system.usage_crew import count_hands
+from agent_relay.system.working_folder import get_cwd
 
 _SINCE = re.compile(r"([0-9]{1,5})([hdw])")
 _answered: list[Gathered] = []
@@ -26,18 +27,21 @@ def answer(asked: Asked, words: list[str]) -> None:
 
     Raises WrongUseError for what cannot be asked.
     """
-    if (asked.everything and (asked.session or asked.chain)) or (asked.as_json and asked.as_csv):
-        raise WrongUseError(
-            "metrics: these options do not go together", hint="See: agent-relay metrics --help"
-        )
+    for wrong, is_given in (
+        ("SESSION and --all", asked.everything and bool(asked.session)),
+        ("--chain and --all", asked.everything and asked.chain),
+        ("--json and --csv", asked.as_json and asked.as_csv),
+    ):
+        if is_given:
+            raise WrongUseError(f"metrics does not take {wrong}", hint="See: agent-relay metrics --help")
     began_ns, now, environ = time.time_ns(), datetime.now(UTC), Looked(os.environ)
     by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
     gathered = gather_metrics(
         get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
-        cwd=os.getcwd(), environ=environ, now=now, hands=count_hands(), meanwhile=_load,
+        cwd=get_cwd(), environ=environ, now=now, hands=count_hands(), meanwhile=_load,
     )  # fmt: skip
     if asked.agent:
-        check_agent(gathered, asked.agent, get_folders(), cwd=os.getcwd())
+        check_agent(gathered, asked.agent, get_folders(), cwd=get_cwd())
     # It goes with the process, at once: taking hundreds of thousands of marks apart takes a while.
     _answered.append(gathered)
     from agent_relay.faces.cli.metrics.report import tell
@@ -64,7 +68,7 @@ def _parse_by(text: str) -> By:
     for known in KNOWN:
         if text == known:
             return known
-    raise WrongUseError(f"there are no rows by {text[:20]!r}", hint=f"Known: {', '.join(KNOWN)}")
+    raise WrongUseError(f"metrics cannot be grouped by {text[:20]!r}", hint=f"Known: {', '.join(KNOWN)}")
 
 
 def _parse_since(text: str, now: datetime) -> int:
@@ -80,5 +84,5 @@ def _parse_since(text: str, now: datetime) -> int:
         return to_ms(at)
     except (ValueError, OverflowError, OSError):
         raise WrongUseError(
-            f"{text[:30]!r} is no time since when", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
+            f"--since does not understand {text[:30]!r}", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
         ) from None

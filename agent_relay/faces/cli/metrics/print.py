@@ -9,7 +9,7 @@ import msgspec
 from agent_relay.domain.quick_json import render_json
 from agent_relay.faces.cli.metrics.table import drop_empty, get_width, is_plain_output, render_tables
 from agent_relay.faces.cli.metrics.view import COLUMNS, HEADERS, build_row, list_cells
-from agent_relay.faces.cli.printing import print_lines, warn
+from agent_relay.faces.cli.printing import print_json, print_lines, warn
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_count
 from agent_relay.logic.metrics.row import Row
@@ -48,7 +48,14 @@ class Report(msgspec.Struct, frozen=True):
 
 def print_view(report: Report) -> None:
     """All of it on standard output as `print_json` has it, by what is loaded here anyway."""
-    sys.stdout.write(msgspec.json.format(render_json(report.build_view()), indent=2) + "\n")
+    view = report.build_view()
+    try:
+        text = msgspec.json.format(render_json(view), indent=2)
+    except msgspec.DecodeError:
+        # A folder whose name is not UTF-8, which Python's own reader takes and this one does not.
+        return print_json(view)
+    sys.stdout.write(text + "\n")
+    return None
 
 
 def print_csv(report: Report) -> None:

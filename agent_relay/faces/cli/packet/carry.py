@@ -12,18 +12,19 @@ import typer
 
 from agent_relay.domain.config import build_roster
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.airc import is_airc, parse_airc, render_airc
 from agent_relay.logic.budget import fit_packet
+from agent_relay.logic.hints import continue_command
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_document, render_json
 from agent_relay.logic.redact import build_allow, redact_packet
-from agent_relay.system.adapters import LoadedAdapter, list_default_roster, load_adapters
+from agent_relay.system.adapter_catalog import read_catalog
+from agent_relay.system.adapters import LoadedAdapter, list_default_roster
 from agent_relay.system.clock import SystemClock, create_ulid
 from agent_relay.system.config import read_project_config, read_user_config
-from agent_relay.system.files import read_bounded, write_atomic
+from agent_relay.system.files import read_bounded, write_output
 from agent_relay.system.folders import Folders, get_folders
 from agent_relay.system.git import find_root
 from agent_relay.system.importing import Place, import_packet
@@ -31,6 +32,7 @@ from agent_relay.system.secrets import gather_secrets
 from agent_relay.system.store_edits import read_as_left
 from agent_relay.system.store_reading import LIMIT_BYTES, PUBLISHED
 from agent_relay.system.templates import build_renderer
+from agent_relay.system.working_folder import get_cwd
 
 _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
@@ -75,7 +77,7 @@ def export(
     if not output:
         sys.stdout.write(text)
         return
-    write_atomic(output, text.encode("utf-8", "backslashreplace"))
+    write_output(output, text.encode("utf-8", "backslashreplace"))
     if as_json:
         print_json({"path": os.path.abspath(output), "format": form.value, "packet_id": packet.packet_id})
     else:
@@ -99,7 +101,7 @@ def import_file(
     name = "what was read" if path == "-" else path
     packet_id, session_id = create_ulid(clock), create_ulid(clock)
     packet = _parse(_read(path), name, form, packet_id=packet_id, session_id=session_id, at=at)
-    folders, cwd = get_folders(), os.getcwd()
+    folders, cwd = get_folders(), get_cwd()
     root = find_root(cwd) or os.path.realpath(cwd)
     reader = _find_target(folders, root, target or packet.target_agent)
     _check_names(packet, name)
@@ -112,7 +114,7 @@ def import_file(
     packet = fit_packet(packet, tokens=reader.tokens, render=render)
     place = Place(root, os.path.realpath(cwd), reader.roster)
     folder, done = import_packet(folders, place, packet, render(packet), leg=create_ulid(clock), at=at)
-    start = f"agent-relay {agent} --session {packet.session_id}"
+    start = continue_command(agent, packet.session_id)
     if as_json:
         text = os.path.join(folder, done.text_path)
         print_json({"session": packet.session_id, "agent": agent, "text": text, "start": start})
@@ -142,14 +144,15 @@ def _redact(packet: ResumePacket, cwd: str) -> ResumePacket:
 
 
 def _find_target(folders: Folders, root: str, name: str) -> _Target:
-    adapters = load_adapters(folders, root=root)
-    loaded = adapters.get(AgentName(name))
-    if loaded is None:
+    catalog = read_catalog(folders, root=root)
+    known = list_default_roster(catalog.adapters)
+    if name not in catalog:
         raise WrongUseError(
-            f"there is no agent {name[:40]!r} here", hint=f"Choose one with --to: {', '.join(adapters)}"
+            f"there is no agent {name[:40]!r} here", hint=f"Choose one with --to: {', '.join(known)}"
         )
+    loaded = catalog.get(name)
     config = read_user_config(folders.config)
-    roster = build_roster(list_default_roster(adapters), config, read_project_config(root))
+    roster = build_roster(known, config, read_project_config(root))
     tokens = config.get_agent(name).budget_tokens or loaded.adapter.budget_tokens
     return _Target(loaded, tokens, roster if name in roster else (name, *roster))
 

@@ -19,6 +19,7 @@ from agent_relay.faces.cli.packet.find import (
 )
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.edits import diff_texts
+from agent_relay.logic.hints import agent_command
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
 from agent_relay.system.asides import Aside, put_aside, sweep_asides
 from agent_relay.system.files import read_bounded
@@ -75,7 +76,7 @@ def edit(
     if is_picked_up(found, packet_id):
         raise WrongUseError(
             f"packet {found.sequence} was picked up already, so an edit would reach nobody",
-            hint=f"Make another one: agent-relay {found.target} --no-launch",
+            hint=f"Make another one: {agent_command(found.target, '--no-launch')}",
         )
     path = found.document if document else found.text
     before = _read(path)

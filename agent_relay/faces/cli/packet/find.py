@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_relay.domain.errors import UntrustedDataError, WrongUseError
-from agent_relay.domain.ids import AgentName
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+from agent_relay.system.glances import find_near_root, read_sessions_at
 from agent_relay.system.store_reading import list_packets
+from agent_relay.system.working_folder import get_cwd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +45,9 @@ class Found:
 def find_packet(session: str, number: int) -> Found:
     """The packet meant. Raises WrongUseError where there is none."""
     if session:
-        views = [find_session(session, read_all_sessions(get_folders().sessions))]
+        views = [find_session(get_folders(), session)]
     else:
-        views = read_sessions_at(find_near_root(os.getcwd()))
+        views = read_sessions_at(find_near_root(get_cwd()), get_folders().sessions)
     for view in views:
         folder = str(view["folder"])
         packets = [row for row in list_packets(folder) if number in {0, row[0]}]
@@ -60,25 +60,27 @@ def find_packet(session: str, number: int) -> Found:
 
 
 def get_renderer(found: Found) -> "Callable[[ResumePacket], str]":
-    """How the packet's target has it written. Raises UntrustedDataError where nobody has that name here."""
-    from agent_relay.system.adapters import load_adapters
+    """How the packet's target has it written. Raises UntrustedDataError where nobody has that name here.
+
+    Raises ConfigurationError where the target's adapter cannot be used.
+    """
+    from agent_relay.system.adapter_catalog import read_catalog
     from agent_relay.system.templates import build_renderer
 
-    loaded = load_adapters(get_folders(), root=found.root).get(AgentName(found.target))
-    if loaded is None:
+    catalog = read_catalog(get_folders(), root=found.root)
+    if found.target not in catalog:
         raise UntrustedDataError(
             f"packet {found.sequence} is for {found.target}, which is no agent here",
             hint="See: agent-relay agents --all",
         )
-    return build_renderer(loaded, found.folder)
+    return build_renderer(catalog.get(found.target), found.folder)
 
 
 def is_picked_up(found: Found, packet_id: str) -> bool:
     """Whether a leg was started on the packet. Raises UntrustedDataError for a damaged journal."""
-    from agent_relay.logic.fold import fold_events
-    from agent_relay.system.journal import read_events
+    from agent_relay.system.journal import read_session
 
-    session = fold_events(read_events(os.path.join(found.folder, "journal.jsonl")))
+    session = read_session(os.path.join(found.folder, "journal.jsonl"))
     return session is not None and any(leg.packet == packet_id for leg in session.legs)
 
 

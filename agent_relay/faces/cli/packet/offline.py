@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.errors import ConfigurationError, WrongUseError
 from agent_relay.domain.facts import Facts
-from agent_relay.domain.ids import AgentName
 from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.ulid import build_ulid
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.redact import build_allow, redact_facts, redact_packet
-from agent_relay.system.adapters import LoadedAdapter, load_adapters
+from agent_relay.system.adapter_catalog import read_catalog
+from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.config import read_user_config
 from agent_relay.system.folders import get_folders
 from agent_relay.system.git import read_tree
@@ -32,8 +32,8 @@ def build_offline(
     transcript gives the same ids. Raises RelayError where it cannot be read or an agent is unknown.
     """
     folders = get_folders()
-    adapters = load_adapters(folders)
-    source, loaded = _get(adapters, agent), _get(adapters, target)
+    catalog = read_catalog(folders)
+    source, loaded = catalog.get(agent), catalog.get(target)
     spec = source.adapter.transcript
     if spec is None:
         raise ConfigurationError(f"the adapter of {agent} names no transcript reader")
@@ -52,13 +52,6 @@ def build_offline(
     wanted = config.get_agent(target).budget_tokens
     packet = fit_packet(packet, tokens=wanted or loaded.adapter.budget_tokens, render=render)
     return packet, render(packet)
-
-
-def _get(adapters: dict[AgentName, LoadedAdapter], name: str) -> LoadedAdapter:
-    found = adapters.get(AgentName(name))
-    if found is None:
-        raise WrongUseError(f"there is no agent {name[:40]!r}", hint=f"Known: {', '.join(adapters)}")
-    return found
 
 
 def _find_tree(facts: Facts, repo: str) -> str:

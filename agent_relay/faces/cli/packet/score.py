@@ -1,15 +1,17 @@
 """`agent-relay packet verify --facts`: how much of what was planted in a transcript reaches the successor."""
 
 import os
-import tomllib
 
 from pydantic import ValidationError
 
-from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.errors import ConfigurationError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.planted import Planting
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.logic.packet.score import Score, score_text
+from agent_relay.system.documents import parse_toml
+from agent_relay.system.files import read_bounded
 
+_LIMIT_BYTES = 4 << 20
 _FORM = "A [[fact]] has a kind and says = [words that must be kept]; see tests/corpus."
 
 
@@ -32,9 +34,9 @@ def verify_facts(facts: str, *, transcript: str, text: str, target: str, as_json
 def read_planting(path: str) -> Planting:
     """The planted facts in the file `path`. Raises RelayError where it cannot be read or is none."""
     try:
-        return Planting.model_validate(tomllib.loads(_read(path)))
-    except tomllib.TOMLDecodeError as problem:
-        raise WrongUseError(f"{path} is not valid TOML: {problem}", hint=_FORM) from None
+        return Planting.model_validate(parse_toml(_read(path), path))
+    except ConfigurationError as problem:
+        raise WrongUseError(problem.sentence, hint=_FORM) from None
     except ValidationError as problem:
         first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -80,7 +82,8 @@ def _build(planting: Planting, transcript: str, target: str) -> str:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read()
-    except OSError as error:
+        return read_bounded(path, limit_bytes=_LIMIT_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError as error:
         raise WrongUseError(f"cannot read {path}: {error.strerror}") from error
+    except RelayError as error:
+        raise WrongUseError(error.sentence) from error

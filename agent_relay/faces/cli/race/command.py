@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root
 from agent_relay.system.race_git import open_store, read_patch
 from agent_relay.system.race_journal import find_race, list_races, read_race
+from agent_relay.system.working_folder import get_cwd
 
 Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; the newest here without.")]
 Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; the winner without.")]
@@ -67,7 +69,7 @@ def race(
             limit_s=_LIMIT_S,
             agents=agents,
             task=task,
-            cwd=os.getcwd(),
+            cwd=get_cwd(),
             env=dict(os.environ),
             test=test,
             max_time_s=max_time,
@@ -122,6 +124,7 @@ def diff(
     *,
     runner: Runner = "",
     stat: Annotated[bool, typer.Option("--stat", help="Only how much changed where.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {race, runner, diff}.")] = False,
 ) -> None:
     """What a runner changed since the race began, as git's own diff."""
     folder, known = _find(name)
@@ -131,7 +134,10 @@ def diff(
     store = open_store(os.path.join(folder, "objects"), known.root)
     words = ("--stat",) if stat else ("--binary", "--full-index")
     patch = read_patch(known.root, store, known.base, chosen.result, words)
-    if sys.stdout.isatty():
+    if as_json:
+        text = patch.decode("utf-8", "backslashreplace")
+        print_json({"race": known.id, "runner": chosen.name, "diff": text})
+    elif sys.stdout.isatty():
         print_lines(*patch.decode("utf-8", "surrogateescape").removesuffix("\n").split("\n"))
     else:
         sys.stdout.buffer.write(patch)
@@ -144,7 +150,7 @@ def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> 
     if as_json:
         print_json(answer)
     elif not answer["why"]:
-        print_lines(f"{count_files(answer['files'])} of {answer['runner']}: applied in {known.root}.")
+        print_lines(_tell_applied(answer, known.root))
     if answer["why"]:
         if not as_json:
             raise RelayError(
@@ -155,28 +161,50 @@ def apply(name: Named = "", *, runner: Runner = "", as_json: AsJson = False) -> 
     return ExitCode.DONE
 
 
+def _tell_applied(answer: Mapping[str, object], root: str) -> str:
+    """What applying came to."""
+    if answer["files"]:
+        return f"{count_files(answer['files'])} of {answer['runner']}: applied in {root}."
+    if answer.get("already"):
+        return f"{answer['runner']} is applied already: all its changes are in {root}."
+    return f"{answer['runner']} changed nothing, so there was nothing to apply."
+
+
 def clean(
     name: Named = "",
     *,
     everything: Annotated[bool, typer.Option("--all", help="All races of this repository.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {races: [{race, notes}]}.")] = False,
 ) -> None:
     """Remove a race: its worktrees, branches, results and journal. What was applied stays."""
     names = [name]
     if everything:
-        root, folders = find_near_root(os.getcwd()), get_folders()
+        root, folders = find_near_root(get_cwd()), get_folders()
         known = [read_race(os.path.join(folders.races, race_id)) for race_id in list_races(folders)]
         names = [one.id for one in known if one is not None and one.root == root]
+    gone: list[dict[str, object]] = []
     for one in names:
         _, found = _find(one)
-        answer = _request("race.clean", race=found.id)
-        said = answer["said"]
-        print_lines(f"Race {found.id} is gone.", *(said if isinstance(said, list) else []))
+        said = _request("race.clean", race=found.id)["said"]
+        notes = said if isinstance(said, list) else []
+        gone.append({"race": found.id, "notes": notes})
+        if not as_json:
+            print_lines(f"Race {found.id} is gone.", *notes)
+    if as_json:
+        print_json({"races": gone})
 
 
-def stop(name: Named = "") -> None:
+def stop(
+    name: Named = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {race, state}.")] = False,
+) -> None:
     """End a race's runners; it can be resumed."""
     _, known = _find(name)
     _request("race.stop", race=known.id)
+    if as_json:
+        print_json({"race": known.id, "state": "stopped"})
+        return
     print_lines(f"Race {known.id} has stopped. Go on: agent-relay race resume {known.id}")
 
 
@@ -214,7 +242,7 @@ def _follow(connection: Connection, race_id: str, heeding: Heeding, *, as_json: 
 
 def _say(line: str) -> None:
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
 
 
@@ -229,7 +257,7 @@ def _judge(view: dict[str, object]) -> int:
 
 
 def _find(name: str) -> tuple[str, Race]:
-    return find_race(get_folders(), name, root=find_near_root(os.getcwd()))
+    return find_race(get_folders(), name, root=find_near_root(get_cwd()))
 
 
 def _choose(known: Race, runner: str) -> int:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.race import Race
 from agent_relay.faces.cli.printing import print_lines, print_table
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.race.view import build_race_view
 
 COLUMNS = ("runner", "state", "turns", "files", "lines", "test", "tokens", "cost", "time")
@@ -87,7 +88,7 @@ def render_time(seconds: object) -> str:
 
 def count_files(files: object) -> str:
     """`1 file`, `2 files`."""
-    return f"{files} file{'' if files == 1 else 's'}"
+    return render_count(int(str(files)), "file")
 
 
 def tell_changes(before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]) -> list[str]:

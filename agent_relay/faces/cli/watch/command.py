@@ -22,8 +22,9 @@ from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.faces.cli.watch.lines import LineLog, is_fancy_terminal, print_view
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root, read_all_sessions, read_sessions_at
+from agent_relay.system.glances import find_near_root
 from agent_relay.system.local_zone import LocalZone
+from agent_relay.system.working_folder import get_cwd
 
 
 def run(words: list[str]) -> int:
@@ -53,8 +54,12 @@ def watch(
     if schema:
         print_json(build_watch_schema())
         return 0
-    if (session and everything) or (web and (as_json or not follow)) or (port and not web):
-        raise WrongUseError("watch: these options do not go together", hint="See: agent-relay watch --help")
+    _check_options(
+        ("SESSION and --all", bool(session) and everything),
+        ("--web and --json", web and as_json),
+        ("--web and --no-follow", web and not follow),
+        ("--port without --web", bool(port) and not web),
+    )
     zone = LocalZone()
     watched = _choose(session, is_all=everything)
     watcher = Watcher(get_folders(), watched, zone=zone)
@@ -83,14 +88,20 @@ def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int
         raise
 
 
+def _check_options(*wrong: tuple[str, bool]) -> None:
+    """Raises WrongUseError naming the first of the pairs that is given although it cannot be."""
+    for words, is_given in wrong:
+        if is_given:
+            raise WrongUseError(f"watch does not take {words}", hint="See: agent-relay watch --help")
+
+
 def _choose(session: str, *, is_all: bool) -> Watched:
     if is_all:
         return Watched()
-    root = find_near_root(os.getcwd())
+    root = find_near_root(get_cwd())
     if not session:
         return Watched(root)
-    views = [*read_sessions_at(root), *read_all_sessions(get_folders().sessions)]
-    found = find_session(session, list({str(view["session"]): view for view in views}.values()))
+    found = find_session(get_folders(), session)
     return Watched(str(found["root"]), str(found["session"]))
 
 

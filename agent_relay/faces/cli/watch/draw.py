@@ -11,6 +11,7 @@ from agent_relay.domain.watch_event import SessionTold
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.cli.watch.fitting import cut, wrap
 from agent_relay.faces.cli.watch.lines import AWAY, NOBODY, render_told
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.moments import render_moment
 from agent_relay.logic.watching.figures_text import (
     get_mark,
@@ -90,7 +91,7 @@ def choose_next(view: View, chosen: str, step: int) -> str:
 
 def _draw_head(view: View, frame: Frame) -> Text:
     count = len(view.sessions)
-    left = f" agent-relay watch   {count} session{'' if count == 1 else 's'}"
+    left = f" agent-relay watch   {render_count(count, 'session')}"
     right = f"{frame.now.astimezone(frame.zone):%H:%M} "
     gap = max(1, frame.cols - cell_len(left) - cell_len(right))
     return Text(f"{left}{' ' * gap}{right}", style="reverse")
@@ -164,8 +165,8 @@ def _draw_figures(now: SessionTold, frame: Frame, cols: int) -> list[Text]:
 def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
     turn = render_turn(now, frame.now)
     counts = [turn or f"since {_render_since(now, frame)}"]
-    counts += [f"{now.handoffs} handoff{'' if now.handoffs == 1 else 's'}"] if now.handoffs else []
-    counts += [f"{now.limits} limit{'' if now.limits == 1 else 's'}"] if now.limits else []
+    counts += [render_count(now.handoffs, "handoff")] if now.handoffs else []
+    counts += [render_count(now.limits, "limit")] if now.limits else []
     return [*counts, f"handoff {now.handoff}"] if now.handoff else counts
 
 

@@ -19,8 +19,8 @@ from agent_relay.logic.watching.figures_text import (
 )
 from agent_relay.logic.watching.view import SessionView, View, list_changes
 
-NOBODY = "Nothing runs here. Start: agent-relay <agent>"
-AWAY = "No daemon runs: agents work on, and only files are seen."
+NOBODY = "Nothing is running here. Start: agent-relay <agent>"
+AWAY = "No daemon is running: agents work on, and only files are seen."
 _BAR = 20
 _EVENTS = 10
 

@@ -14,7 +14,7 @@ from agent_relay.faces.shell.company import is_shared
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.rejoining import find_place, find_resting
 from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_all_sessions, read_sessions_at
+from agent_relay.system.glances import read_sessions_at
 
 
 async def attach(shell: ShellFace, rest: str) -> None:
@@ -48,7 +48,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
         connection = connect_or_start(folders)
         answer = connection.request("open", limit_s=OPEN_LIMIT_S, **wish)
         conversation.session, conversation.folder = str(answer["session"]), str(answer["folder"])
-        follow(folders, connection, answer, note=str(answer.get("note") or ""))
+        follow(folders, connection, answer)
     view = conversation.look()
     conversation.agent = str(view["agent"]) or conversation.agent
     shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
@@ -93,11 +93,15 @@ async def resume(shell: ShellFace, rest: str) -> None:
 def _find_session(conversation: Conversation, rest: str, *, was_waiting: bool) -> Mapping[str, object]:
     """The session that is meant. Raises WrongUseError where there is none, or it is elsewhere."""
     if rest:
-        view: Mapping[str, object] = find_session(rest, read_all_sessions(get_folders().sessions))
+        view: Mapping[str, object] = find_session(get_folders(), rest)
     else:
         # Who waits for a turn of this very session wants to see that.
         own = "" if was_waiting else conversation.session
-        here = [one for one in read_sessions_at(conversation.root) if one["session"] != own]
+        here = [
+            one
+            for one in read_sessions_at(conversation.root, get_folders().sessions)
+            if one["session"] != own
+        ]
         if not here:
             raise WrongUseError("there is no other session here", hint="See: /sessions")
         view = here[0]

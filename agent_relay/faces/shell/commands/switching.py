@@ -13,6 +13,7 @@ from agent_relay.faces.shell.commands.face import ShellFace
 from agent_relay.faces.shell.jobs import DocumentJob, find_next
 from agent_relay.logic.wording import render_sign_in
 from agent_relay.system.folders import get_folders
+from agent_relay.system.working_folder import get_cwd
 
 
 async def use(shell: ShellFace, rest: str) -> None:
@@ -20,7 +21,7 @@ async def use(shell: ShellFace, rest: str) -> None:
     agent, _, message = rest.partition(" ")
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [MESSAGE]")
-    folders, cwd = get_folders(), os.getcwd()
+    folders, cwd = get_folders(), get_cwd()
     if not is_agent(agent, folders, cwd):
         meant = suggest(agent, list_names(folders, cwd))
         raise WrongUseError(f"there is no agent {agent[:40]!r}", hint=f"{meant}See: /agents")
@@ -30,7 +31,7 @@ async def use(shell: ShellFace, rest: str) -> None:
 
 def _check_installed(shell: ShellFace, agent: str) -> None:
     """Raises WrongUseError where the next message could not reach `agent`; says where it looks signed out."""
-    (row,) = [row for row in build_view(os.getcwd(), os.environ) if row["name"] == agent] or ({},)
+    (row,) = [row for row in build_view(get_cwd(), os.environ) if row["name"] == agent] or ({},)
     if row and not row["program"]:
         raise WrongUseError(
             f"{row['title']} is not installed", hint="See what is missing: agent-relay doctor"

@@ -21,7 +21,10 @@ function say(text) {
 }
 
 function time(iso) {
-  return iso ? new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : "";
+  if (!iso) return "";
+  const at = new Date(iso), clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+  const day = at.toDateString() === new Date().toDateString() ? {} : { month: "short", day: "numeric" };
+  return at.toLocaleString([], { ...day, ...clock });
 }
 
 function clock(since) {
@@ -53,6 +56,19 @@ function headline(now) {
   return head;
 }
 
+function limitName(rest) {
+  if (rest.scope === "model" && rest.model) return `limit of ${rest.model}`;
+  return { model: "model limit", account: "usage limit", billing: "credit limit", budget: "budget" }[rest.scope] || "limit";
+}
+
+function windowName({ name, minutes }) {
+  const hour = 60, day = 24 * hour;
+  if (!(minutes > 0)) return name.replaceAll("_", " ");
+  if (minutes === 7 * day) return "week";
+  if (minutes % day === 0) return minutes > day ? `${minutes / day} d` : "day";
+  return minutes % hour === 0 ? `${minutes / hour} h` : `${minutes} min`;
+}
+
 function figures(now) {
   const parts = [];
   if (now.tokens) {
@@ -66,7 +82,7 @@ function figures(now) {
     parts.push(percent === null ? make("p", "", `context ${used.toLocaleString()} tokens`)
       : gauge("context", percent, `${percent} % of ${room.toLocaleString()}`));
   }
-  for (const one of now.windows) parts.push(gauge(one.name, one.used_percent, `${one.used_percent} %, resets ${time(one.resets_at)}`));
+  for (const one of now.windows) parts.push(gauge(windowName(one), one.used_percent, `${one.used_percent} %, resets ${time(one.resets_at)}`));
   return parts;
 }
 
@@ -119,9 +135,9 @@ function know(id) {
 function hear(event, changed) {
   if (event.type === "daemon") {
     for (const known of sessions.values()) if (event.state === "away") { known.screen = null; changed.add(known); }
-    say(event.state === "away" ? "No daemon runs: agents work on, and only files are seen." : "");
+    say(event.state === "away" ? "No daemon is running: agents work on, and only files are seen." : "");
   } else if (event.type === "resting") {
-    const told = event.agents.map((one) => `${one.agent} rests (${one.scope}) until ${time(one.until) || "you say otherwise"}`);
+    const told = event.agents.map((one) => `${one.agent} rests until ${time(one.until) || "you say otherwise"} (${limitName(one)})`);
     if (event.unknown) told.unshift(`who rests is unknown: ${event.unknown}`);
     document.getElementById("resting").textContent = told.join(" · ");
   } else if (event.type === "left") {

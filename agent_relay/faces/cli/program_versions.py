@@ -1,0 +1,95 @@
+"""The programs relay works with, asked for their versions side by side, for `agent-relay doctor`."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import Generator, Mapping, Sequence
+
+from agent_relay.faces.cli.findings import Finding, Waiting
+from agent_relay.logic.reasons import find_reason
+from agent_relay.system.program_answers import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs
+from agent_relay.system.search_path import keep_absolute
+
+LIMIT_S = 10.0
+"""The four agents take 0.1 to 3 s on a machine with nothing else to do, a first start of theirs longer."""
+_GIT = "git"
+_GIT_COST = "packets say nothing about the tree"
+_NOT_RUNNABLE = (126, 127)
+"""What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
+_SHOWN = 60
+
+
+def examine_versions(
+    rows: Sequence[Mapping[str, object]], *, limit_s: float = LIMIT_S
+) -> Generator[Finding | Waiting, None, frozenset[str]]:
+    """Yield a finding on git and on each agent of `rows` that has a program; return who cannot be run.
+
+    `rows` are as `agents.build_view` has them. All are asked at once, and the findings come in the order git,
+    then `rows`; none comes later than `limit_s` seconds.
+    """
+    git = shutil.which(_GIT, path=keep_absolute(os.environ.get("PATH", os.defpath)))
+    programs = {_GIT: git} if git else {}
+    if not git:
+        yield Finding("note", f"git is not installed: {_GIT_COST}", "Install git")
+    tested = {str(row["name"]): str(row["tested_version"]) for row in rows}
+    programs |= {str(row["name"]): str(row["program"]) for row in rows if str(row["name"]) != _GIT}
+    commands = {name: (program, "--version") for name, program in programs.items()}
+    answers: dict[str, ProgramAnswer] = {}
+    due = list(programs)
+    yield Waiting(tuple(due), limit_s)
+    with contextlib.closing(ask_programs(commands, limit_s=limit_s)) as asked:
+        for name, answer in asked:
+            answers[name] = answer
+            yield Waiting(tuple(other for other in programs if other not in answers), limit_s)
+            while due and due[0] in answers:
+                one = due.pop(0)
+                yield _judge(one, programs[one], answers[one], tested.get(one, ""), limit_s)
+    return frozenset(name for name, answer in answers.items() if _is_unable(answer))
+
+
+def _is_unable(answer: ProgramAnswer) -> bool:
+    """Whether the program cannot be run; one of the user's own may know no `--version` and work."""
+    return answer.ending is Ending.NOT_STARTED or answer.status in _NOT_RUNNABLE or answer.status < -1
+
+
+def _judge(name: str, program: str, answer: ProgramAnswer, tested: str, limit_s: float) -> Finding:
+    """Return what the answer of `name` tells."""
+    cost = f"; {_GIT_COST}" if name == _GIT else ""
+    by_hand = shlex.join((program, "--version"))
+    match answer.ending:
+        case Ending.NOT_STARTED:
+            return Finding(
+                "note", f"{name} at {program} cannot be started: {answer.why}{cost}", f"Install {name} again"
+            )
+        case Ending.LATE:
+            late = f"{name} did not answer --version within {limit_s:g} s, so nobody knows whether it works"
+            return Finding("note", late + cost, f"It may only be slow. See how long it takes: {by_hand}")
+        case Ending.LONG:
+            most = f"more than {LIMIT_BYTES >> 10} KiB, which is no version"
+            return Finding("note", f"{name} answers --version with {most}{cost}", f"See: {by_hand} | head")
+        case Ending.ANSWERED if answer.status < 0:
+            number = -answer.status
+            told = next((one.name for one in signal.Signals if one == number), f"signal {number}")
+            return Finding(
+                "note",
+                f"{name} was ended by {told} when it was asked for its version{cost}",
+                f"Install {name} again",
+            )
+        case Ending.ANSWERED if answer.status > 0:
+            why = find_reason(answer.errors.decode("utf-8", "replace"))
+            what = f"{name} --version ended with status {answer.status}{': ' if why else ''}{why}"
+            return Finding("note", what + cost, f"Run it yourself: {by_hand}")
+    version = _find_version(answer).removeprefix(f"{name} ")
+    known = "" if not tested or tested in version else f"; measured with {tested}"
+    return Finding("ok", f"{name} {version} at {program}{known}")
+
+
+def _find_version(answer: ProgramAnswer) -> str:
+    """Return the first line with text it said, wherever it said it."""
+    for said in (answer.output, answer.errors):
+        for line in said.decode("utf-8", "replace").splitlines():
+            if line.strip():
+                return line.strip()[:_SHOWN]
+    return "of unknown version"
