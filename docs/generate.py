@@ -48,7 +48,8 @@ CLI = """\
 # Commands
 
 {note}
-Everything printed has `--json` with the same contents. Colour only on a terminal, never with `NO_COLOR`.
+Every command takes `--json` and prints the same contents as JSON. The relay shell has none: it is a screen.
+Colour only on a terminal, never with `NO_COLOR`.
 
 | exit status | means |
 |---|---|
