@@ -10,12 +10,12 @@ PYTHON ?= $(shell .ci/find-python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
-# Most tests wait for other processes most of the time: three of them keep one core at work.
-AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# Many tests wait for other processes: two of them keep one core at work.
+AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
-.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real coverage bench demo wheel docs clean
+.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real coverage fuzz bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -73,6 +73,9 @@ coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of ev
 	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/logic/*' --fail-under=100 --skip-covered
 	$(BIN)/coverage report --fail-under=90 --skip-covered
 
+fuzz: $(VENV)/.dev ## what terminals, agents and peers say: MINUTES=60 of inputs nobody planned
+	$(BIN)/python -m tests.fuzz.holder --minutes $(or $(MINUTES),60) --seed $(or $(SEED),0)
+
 bench: $(VENV)/.dev ## measure side by side with direct, script, dtach, tmux and screen
 	.ci/system-packages
 	$(PYTEST) -m bench -s
@@ -83,8 +86,9 @@ demo: $(VENV)/.runtime ## a real failover between two scripted agents; no accoun
 wheel: $(VENV)/.dev ## build the wheel, install it on the oldest and newest Python here, run the demo
 	$(BIN)/python tests/support/try_wheel.py
 
-docs: $(VENV)/.dev ## write the generated pages again
+docs: $(VENV)/.dev ## write the generated pages and the example folder again
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/example_folder.py
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks .coverage

@@ -6,16 +6,19 @@ import shutil
 import signal
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import LegReady, LegStarted, SessionCreated
+from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import State
+from agent_relay.system.ledger import read_ledger, update_ledger
 from agent_relay.system.project import open_project, session_folder
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
 from tests.support.leg_client import read_screen, type_into
-from tests.support.relay_world import RelayWorld, is_stopped, wait_until
+from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, wait_until
 
 
 def test_git_clean_in_the_middle_of_work_costs_no_failover(world: RelayWorld) -> None:
@@ -65,7 +68,7 @@ def test_a_session_whose_holder_never_answers_again_can_be_ended(world: RelayWor
     restart(world)
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nothing is left")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nothing is left")
 
 
 def test_one_journal_nobody_can_read_does_not_cost_the_others(world: RelayWorld) -> None:
@@ -193,3 +196,16 @@ def test_a_session_that_is_ending_is_not_joined(world: RelayWorld) -> None:
     answer = world.open("demo")
     assert answer["session"] != session
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+
+
+def test_an_agent_that_answers_is_not_said_to_rest_any_more(world: RelayWorld) -> None:
+    """It was tried all the same, and works: others must not pass it over until a reset nobody waits for."""
+    seen_at = datetime.now(UTC) - timedelta(hours=1)
+    until = datetime.now(UTC) + timedelta(hours=3)
+    agents = ("demo", "other")
+    rests = [Rest(agent, "", "account", until, "Your limit is reached", seen_at) for agent in agents]
+    session = begin(world)
+    update_ledger(world.folders.ledger, lambda _: rests)
+    say(world, session, "hello")
+    wait_until(lambda: len(read_ledger(world.folders.ledger)) == 1, "the agent rests no longer")
+    assert [rest.agent for rest in read_ledger(world.folders.ledger)] == ["other"]

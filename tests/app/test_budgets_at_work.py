@@ -96,15 +96,32 @@ def test_who_used_up_a_budget_gives_way_once_and_for_all(world: RelayWorld, per:
     assert ("demo" in rests) == (per == "day")
 
 
+def test_who_takes_over_for_a_budget_is_told_that(world: RelayWorld) -> None:
+    """It would explain a limit of unknown scope to its user, which nobody met."""
+    configure(world, BUDGET.format("session", "handoff"))
+    session = begin(world)
+    say(world, session, "some")
+    finish_turn(world, session)
+    say(world, session, "rest")
+    handoff = world.wait_for(session, has_taken_over, "the understudy to take over").done[0]
+    spent = "your budget of 1,000 tokens a session for demo is used up (1,700 tokens)"
+    folder = Path(world.project, ".agent-relay", "sessions", session)
+    packet = json.loads((folder / handoff.json_path).read_text(encoding="utf-8"))
+    assert (packet["budget"], packet["checkpoint_reason"]) == (spent, "rate_limit")
+    text = (folder / handoff.text_path).read_text(encoding="utf-8")
+    assert f"until the user's budget for it was spent ({spent})" in " ".join(text.split())
+    assert "hit a limit" not in text
+
+
 def test_a_session_that_is_to_end_is_ended_in_the_middle_of_its_turn(world: RelayWorld) -> None:
     """Whoever works on uses more; the work stays, and the session says why it ended."""
     configure(world, BUDGET.format("session", "stop"))
-    living = set(world.processes())
     session = begin(world)
+    assert world.find_workers()
     say(world, session, "long")
     found = world.wait_for(session, lambda found: found.state is State.ENDED, "the session to end")
     assert found.why == "your budget of 1,000 tokens a session for demo is used up (2,000 tokens)"
-    wait_until(lambda: set(world.processes()) <= living, "nothing of the agent to be left")
+    wait_until(lambda: not world.find_workers(), "nothing of the agent to be left")
 
 
 def test_a_daemon_killed_before_it_acted_acts_when_it_is_back(world: RelayWorld) -> None:
@@ -164,11 +181,10 @@ def test_a_headless_run_tells_of_a_budget_on_its_terminal(world: RelayWorld) -> 
 def test_a_headless_run_is_ended_beyond_its_budget(world: RelayWorld) -> None:
     """In the middle of its turn, with the reason and a failure's status."""
     configure(world, BUDGET.format("session", "stop"))
-    living = set(world.processes())
     done = run_command(world, "run", "demo", "long")
     assert done.returncode == 1
     assert "budget of 1,000 tokens a session for demo is used up (2,000 tokens)" in done.stderr
-    wait_until(lambda: set(world.processes()) <= living, "nothing of the agent to be left")
+    wait_until(lambda: not world.find_workers(), "nothing of the agent to be left")
 
 
 def test_a_budget_that_cannot_be_counted_says_so_until_it_can_be(world: RelayWorld) -> None:

@@ -1,7 +1,10 @@
-"""A daemon that lives on while the machine's clocks go from winter to summer time."""
+"""Daemons that live on, or begin, while the machine's clocks are set."""
 
+import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+from agent_relay.app.index import get_journal_path
 from agent_relay.system.ledger import read_ledger
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.handoffs import write_screenplays
@@ -33,3 +36,26 @@ def test_a_reset_after_the_clocks_change_is_told_as_the_clocks_will_show_it() ->
         assert rest.until is not None
         shown = f"{rest.until.astimezone(UTC) + timedelta(hours=1):%H:%M}"
         assert f"{shown})" in str(world.ask("where", session=session)["message"])
+
+
+def test_a_limit_acts_although_the_clock_was_set_back_while_no_daemon_ran() -> None:
+    """By the journal alone the agent would begin in three hours, and all it says be history."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES)
+        world.start_daemon()
+        session = begin(world)
+        world.kill_daemons()
+        journal = Path(get_journal_path(world.project, session))
+        journal.write_text("".join(shift(line) for line in journal.read_text().splitlines()))
+        world.start_daemon()
+        say(world, session, "out")
+        world.wait_for(session, has_taken_over, "the understudy took over")
+        names = [event.body.name for event in world.events(session)]
+        assert names.count("clock.set-back") == 1
+
+
+def shift(line: str) -> str:
+    """The journal's line, written by a clock that was three hours ahead of the one of now."""
+    row = json.loads(line)
+    at = datetime.fromisoformat(row["at"]) + timedelta(hours=3)
+    return json.dumps({**row, "at": at.isoformat()}) + "\n"

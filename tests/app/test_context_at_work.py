@@ -133,12 +133,12 @@ def test_somebody_who_asks_for_a_document_comes_before_a_draft(world: RelayWorld
     let_it_write(world, 'touch "$HOME/begun"; sleep 600')
     session = str(world.open("writer")["session"])
     world.wait_for(session, lambda found: found.state is State.READY, "the writer is ready")
-    living = set(world.processes())
+    living = world.find_workers()
     say(world, session, "draft")
     wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the draft is being written")
     let_it_write(world, "echo mine")
     assert world.ask("narrate", session=session)["text"] == "mine"
-    assert set(world.processes()) <= living
+    assert world.find_workers() <= living
 
 
 def test_a_draft_that_comes_too_late_is_given_up(world: RelayWorld) -> None:

@@ -4,8 +4,9 @@ import asyncio
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +15,17 @@ from agent_relay.app.ground import Ground
 from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.stage import Stage
+from agent_relay.app.trees import Trees
 from agent_relay.daemon.notices import Notices
-from agent_relay.domain.config import UserConfig
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.event import Body, PromptSeen
+from agent_relay.domain.owner import UNKNOWN_OWNER
 from agent_relay.domain.session import Session
 from agent_relay.logic.policy import Availability
+from agent_relay.system.adapter_catalog import AdapterCatalog
 from agent_relay.system.clock import SystemClock
 from agent_relay.system.folders import Folders
+from agent_relay.system.followed_config import FollowedConfig
 from tests.support.heard import until
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -47,12 +52,13 @@ def build_ground(folder: object) -> Net:
     """A machine without agents; to be asked for within the loop."""
     folders = Folders(f"{folder}/run", f"{folder}/state", f"{folder}/config")
     evidence = Evidence(lambda _: None)
-    return Net(folders, SystemClock(), Notices(), {}, UserConfig, UTC, evidence, lambda _: None)
+    followed = FollowedConfig(folders.config)
+    return Net(folders, SystemClock(), Notices(), AdapterCatalog({}), followed, UTC, evidence, lambda _: None)
 
 
 def build_stage(ground: Ground, luggage: Luggage) -> Stage:
     """The stage of a session whose terminal brought `luggage`."""
-    stage = Stage(ground, Narrating(ground), lambda: None)
+    stage = Stage(ground, Narrating(ground), Trees(UNKNOWN_OWNER, lambda _: True), lambda: None)
     stage.take(luggage)
     return stage
 
@@ -91,3 +97,29 @@ def test_a_session_that_is_not_at_work_any_more_decides_nothing(tmp_path: object
             await stage.build_world(SESSION)
 
     asyncio.run(main())
+
+
+SECRET = "zebra-Lamp-77"
+SEEN = PromptSeen("L", f"log in with {SECRET}", NOW.isoformat())
+
+
+@pytest.mark.parametrize("is_named_by", ["terminal", "file"])
+def test_what_is_told_before_anything_is_decided_is_journalled_without_secrets(
+    tmp_path: Path, is_named_by: str
+) -> None:
+    """A new daemon hears of prompts before it decides anything of a session it goes on with."""
+    setting = {"DB_PASSWORD": SECRET}
+    if is_named_by == "file":
+        (tmp_path / ".env").write_text(f"DB_PASSWORD={SECRET}\n")
+        setting = {}
+
+    async def main() -> Body:
+        stage = build_stage(build_ground(tmp_path), WELL)
+        await stage.adopt(replace(SESSION, root=str(tmp_path)))
+        stage.take(Luggage({"HOME": "/home/bob", **setting}))
+        try:
+            return await stage.redact(SEEN)
+        finally:
+            await stage.close()
+
+    assert asyncio.run(main()) == replace(SEEN, text="log in with [redacted: known-secret]")

@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.session import State
 from tests.support.at_work import working_world
 from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import RelayWorld, is_daemons, wait_until
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_a_session_whose_folder_was_deleted_can_be_stopped(world: RelayWorld) ->
     shutil.rmtree(project)
     assert world.ask("session.stop", session=session)["session"] == session
     assert world.ask("session.list")["sessions"] == []
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
     assert os.listdir(world.folders.legs) == []
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 from agent_relay.app.begun import Begun
 from agent_relay.app.entrance import Entrance
+from agent_relay.app.legs import Luggage
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.room import Room
 from agent_relay.app.wishes import OpenWish
 from agent_relay.logic.fold import fold_events
+from agent_relay.system.folders import get_folders
 from tests.logic.turn_story import TurnStory
 from tests.support.heard import until
 
@@ -38,7 +40,9 @@ class Places:
         self.asked: list[str] = []
         both = replace(told, id="slow"), replace(story.now, id="quick")
         self._rooms = {one.id: _open(one, patience_s) for one in both}
-        self.entrance = Entrance(cast("Ground", None), cast("Rooms", self))
+        # An index without sessions: nothing was moved here from elsewhere.
+        ground = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
+        self.entrance = Entrance(cast("Ground", ground), cast("Rooms", self))
         self._cwd = str(folder)
 
     def __contains__(self, session: object) -> bool:
@@ -51,6 +55,9 @@ class Places:
 
     async def retire(self) -> None:
         """None of them has ended."""
+
+    def offer(self, luggage: Luggage, *, root: str, session: str = "") -> None:
+        """None of them lost what its agents are started with."""
 
     async def hold(self, session: str) -> Room | Begun:
         """The room once it may be held, let go of again."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_relay.app.sessions import Sessions
 
 
-NOW_CLOCK = SimpleNamespace(now=lambda: NOW)
+NOW_CLOCK = SimpleNamespace(now=lambda: NOW, monotonic=lambda: 0.0)
 
 
 class Room:

@@ -137,7 +137,7 @@ def test_a_plan_changes_nothing(world: RelayWorld) -> None:
     ("fields", "complaint"),
     [
         ({"priority": "now"}, "there is no priority 'now'"),
-        ({"question": ["why?"]}, "nobody would answer the questions"),
+        ({"question": ["why?"]}, "the questions have nobody to answer them"),
         ({"rollback": "understudy"}, "understudy cannot be its own rollback agent"),
         ({"rollback": "nobody"}, "there is no agent 'nobody'"),
         ({"expect": ["x"] * 21}, "--expect takes 20 texts of 2000 characters at most"),

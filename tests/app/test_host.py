@@ -18,6 +18,7 @@ from agent_relay.domain.effect import (
     ScreenSays,
     Spawned,
     SpawnLeg,
+    StopAsked,
     StopLeg,
 )
 from agent_relay.domain.errors import RelayError, StaleOwnerError
@@ -110,6 +111,36 @@ def test_who_asks_while_the_disk_refuses_is_told_so_at_once() -> None:
         assert scene.session.handoff.to_agent == "bob"
 
     play(Scene(), script)
+
+
+def test_who_asks_once_there_is_room_again_is_not_refused() -> None:
+    """The disk was freed to get this very command through; a reason of before is no reason any more."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.disk.refuses = lambda _body: True
+        scene.host.tell(LegGone(leg_of(scene), "exited"))
+        await scene.until(lambda: bool(scene.host.refusal), "the disk refuses")
+        scene.disk.refuses = lambda _body: False
+        await scene.host.ask(StopAsked("stopped by hand"))
+        assert scene.session.state is State.ENDED
+
+    play(Scene(retry_s=3600), script)
+
+
+def test_who_asks_once_the_machine_can_be_read_again_is_not_refused() -> None:
+    """What was told waits until it can be decided; who asks meanwhile has it looked at again at once."""
+
+    async def script(scene: Scene) -> None:
+        await begin(scene)
+        scene.can_see = False
+        scene.host.tell(LegGone(leg_of(scene), "exited"))
+        await scene.until(lambda: bool(scene.host.refusal), "the machine cannot be read")
+        scene.can_see = True
+        await scene.host.ask(StopAsked("stopped by hand"))
+        assert scene.session.state is State.ENDED
+
+    play(Scene(retry_s=3600), script)
 
 
 def test_what_was_asked_for_and_refused_at_its_first_line_has_not_begun() -> None:

@@ -41,5 +41,5 @@ def test_a_journal_written_again_goes_on_although_its_name_was_not_safe_at_first
     assert synced == [folder]
     assert [event.body.name for event in read_events(path)] == ["session.created", "leg.ready", "leg.ready"]
     assert [event.number for event in kept.events] == [1, 2, 3]
-    assert sorted(os.listdir(folder)) == ["journal.jsonl", "resume"]
+    assert sorted(os.listdir(folder)) == [".gitignore", "journal.jsonl", "resume"]
     kept.close()

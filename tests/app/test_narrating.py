@@ -79,14 +79,14 @@ def test_a_cancelled_document_leaves_nothing_behind(world: RelayWorld) -> None:
     add_writer(world, copy="beside")
     let_it_write(world, '(trap "" TERM; sleep 600) & touch "$HOME/begun"; sleep 600')
     session = begin_talk(world)
-    before, living = read_all(world), set(world.processes())
+    before, living = read_all(world), world.find_workers()
     asking, told = ask_meanwhile(world, session)
     with pytest.raises(WrongUseError, match="being written already"):
         world.ask("narrate", session=session)
     assert world.ask("narrate.cancel", session=session)["cancelled"] is True
     asking.join()
     assert (told["outcome"], told["message"]) == ("cancelled", "Handoff cancelled")
-    assert set(world.processes()) <= living
+    assert world.find_workers() <= living
     assert read_all(world) == before
     assert list_runs(world) == []
     assert world.ask("narrate.cancel", session=session)["cancelled"] is False
@@ -99,9 +99,9 @@ def test_an_agent_that_does_not_answer_is_given_up(world: RelayWorld) -> None:
     add_writer(world, limit_s=0.5)
     let_it_write(world, "sleep 600")
     session = begin_talk(world)
-    living = set(world.processes())
+    living = world.find_workers()
     assert world.ask("narrate", session=session)["message"] == "Handoff failed: no answer came within 0.5 s"
-    assert set(world.processes()) <= living
+    assert world.find_workers() <= living
 
 
 def test_an_agent_that_never_stops_talking_is_given_up(world: RelayWorld) -> None:
@@ -117,9 +117,9 @@ def test_what_the_agent_leaves_running_is_ended(world: RelayWorld) -> None:
     add_writer(world)
     let_it_write(world, "sleep 600 & echo done")
     session = begin_talk(world)
-    living = set(world.processes())
+    living = world.find_workers()
     assert world.ask("narrate", session=session)["text"] == "done"
-    assert set(world.processes()) <= living
+    assert world.find_workers() <= living
 
 
 def test_failures_are_told_in_one_line(world: RelayWorld) -> None:
@@ -188,14 +188,14 @@ def test_a_copy_a_killed_daemon_left_is_removed_by_the_next_one(world: RelayWorl
     let_it_write(world, 'touch "$HOME/begun"; sleep 600')
     session = begin_talk(world)
     before = read_all(world)
-    living = set(world.processes())
+    living = world.find_workers()
     with world.connect() as connection:
         asking = threading.Thread(target=lambda: _ask_in_vain(connection, session))
         asking.start()
         wait_until(lambda: os.path.exists(f"{world.home}/begun"), "the agent writes")
         world.kill_daemons()
         asking.join()
-    wait_until(lambda: set(world.processes()) <= living, "the agent ended with its daemon")
+    wait_until(lambda: world.find_workers() <= living, "the agent ended with its daemon")
     assert read_all(world) != before
     world.start_daemon()
     let_it_write(world, "echo again")
@@ -213,7 +213,7 @@ setsid sh -c 'trap "" TERM; sleep 602' &
 touch "$HOME/begun"; sleep 603""",
     )
     session = begin_talk(world)
-    living = set(world.processes())
+    living = world.find_workers()
     with world.connect() as connection:
         asking = threading.Thread(target=lambda: _ask_in_vain(connection, session))
         asking.start()
@@ -221,7 +221,7 @@ touch "$HOME/begun"; sleep 603""",
         wait_until(lambda: all(one in " ".join(world.processes().values()) for one in sleeps), "it works")
         world.kill_daemons()
         asking.join()
-    wait_until(lambda: set(world.processes()) <= living, "everything of it has ended")
+    wait_until(lambda: world.find_workers() <= living, "everything of it has ended")
     world.start_daemon()
     let_it_write(world, "echo again")
     assert world.ask("narrate", session=session)["text"] == "again"

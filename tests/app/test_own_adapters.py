@@ -6,9 +6,9 @@ import pytest
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import State
-from tests.support.at_work import begin, has_taken_over, say
+from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.own_adapters import add_adapter
-from tests.support.relay_world import RelayWorld, wait_until
+from tests.support.relay_world import RelayWorld, is_daemons, wait_until
 
 
 def write(path: str, text: str) -> None:
@@ -62,7 +62,36 @@ def test_a_program_that_cannot_run_is_said_and_leaves_nothing(world: RelayWorld)
     with pytest.raises(RelayError, match="cannot be started"):
         world.open("own")
     assert os.listdir(world.folders.legs) == []
-    assert all("daemon" in line for line in world.processes().values())
+    assert all(is_daemons(line) for line in world.processes().values())
+
+
+def test_a_broken_adapter_is_named_at_a_start_and_left_out(world: RelayWorld) -> None:
+    """It is the business of whoever uses it, and nobody else's: agents start, and hand over, without it."""
+    folder = f"{world.folders.config}/adapters/zed"
+    os.makedirs(folder)
+    write(f"{folder}/adapter.toml", "name = [\n")
+    restart(world)
+    opened = world.open("demo")
+    assert str(opened["note"]).startswith(
+        f"→ Left out, because its adapter cannot be used: zed ({folder}/adapter"
+    )
+    session = str(opened["session"])
+    world.wait_for(session, lambda found: found.state is State.READY, "the first agent is ready")
+    say(world, session, "out")
+    world.wait_for(session, has_taken_over, "the understudy took over")
+    with pytest.raises(RelayError, match=r"zed/adapter\.toml is not TOML"):
+        world.open("zed", new=True)
+
+
+def test_an_adapter_mended_since_the_daemon_began_is_known_by_its_hint(world: RelayWorld) -> None:
+    """The file is right by now; only a daemon that starts again sees that."""
+    folder = f"{world.folders.config}/adapters/zed"
+    os.makedirs(folder)
+    write(f"{folder}/adapter.toml", "name = [\n")
+    restart(world)
+    with pytest.raises(RelayError) as refused:
+        world.open("zed")
+    assert refused.value.hint == "Once it is mended: agent-relay daemon restart"
 
 
 def test_an_unknown_agent_is_refused_with_those_there_are(world: RelayWorld) -> None:
@@ -92,3 +121,23 @@ def test_a_configuration_that_cannot_be_meant_stops_the_daemon_and_says_so(world
     write(f"{world.folders.config}/config.toml", 'return = "maybe"\n')
     with pytest.raises(ConfigurationError, match="return"):
         open_app(world.folders, SystemClock(), Notices())
+
+
+def test_a_mistake_in_the_configuration_is_said_while_the_daemon_runs(world: RelayWorld) -> None:
+    """What is begun by an older file than the one the user just wrote may be just what they forbade."""
+    session = begin(world)
+    path = f"{world.folders.config}/config.toml"
+    with open(path, encoding="utf-8") as stream:
+        before = stream.read()
+    write(path, before + 'return = "maybe"\n')
+    with pytest.raises(ConfigurationError, match=r"config\.toml: return: "):
+        world.open("demo", new=True)
+    note = str(world.open("demo", session=session)["note"])
+    assert note.startswith(f"→ The earlier settings still apply: {path}: return: ")
+    assert world.ask("where", session=session)["note"] == note
+    say(world, session, "out")
+    world.wait_for(session, has_taken_over, "the understudy took over, by the order of before")
+    assert world.ask("use", session=session, agent="demo", yes=True)["note"] == note
+    write(path, before)
+    assert world.ask("where", session=session)["note"] == ""
+    assert world.open("understudy", session=session)["note"] == ""

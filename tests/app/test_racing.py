@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
 from tests.support.race_world import TEST, RaceWorld, edit, race_world
-from tests.support.relay_world import wait_until
+from tests.support.relay_world import is_daemons, wait_until
 
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
 VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
@@ -180,7 +180,7 @@ def test_a_stopped_race_is_resumed_by_the_same_runners(world: RaceWorld) -> None
     view = world.show(race)
     assert (view["state"], view["active"], view["resumable"]) == ("stopped", False, True)
     assert world.runners(race)[0]["state"] == "stopped"
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
     world.play(demo=edit("shed.txt", RED))
     world.ask("race.resume", race=race, env=world.environ)
     assert world.wait_for_race(race, "scored")["winner"] == "1-demo"
@@ -222,3 +222,27 @@ def test_what_is_asked_of_a_race_at_the_wrong_time_is_refused(world: RaceWorld) 
         for name in ("01ARZ3NDEKTSV4RRFFQ69G5FAA", "../../etc"):
             with pytest.raises(WrongUseError, match="there is no race"):
                 world.ask(op, race=name)
+
+
+@pytest.mark.parametrize(
+    ("secret", "kind"),
+    [
+        ("ghp_" + "Ab3Cd5Ef7Gh9Jk1Lm2Np4Qr6St8Uv0Wx2Yz4", "github-token"),
+        ("zebra-Lamp-77", "known-secret"),
+    ],
+)
+def test_a_secret_in_the_test_command_is_used_and_kept_nowhere(
+    world: RaceWorld, secret: str, kind: str
+) -> None:
+    """The journal of a race is a file like any other; its command runs as it was said all the same."""
+    world.environ |= {"DB_PASSWORD": "zebra-Lamp-77"}
+    world.play(demo=edit("shed.txt", RED), understudy=edit("shed.txt", RED))
+    world.start_daemon()
+    counted = f"test $(printf %s {secret} | wc -c) = {len(secret)}"
+    race = world.race("demo", "understudy", test=f"{counted} && {TEST}")
+    world.wait_for_race(race, "scored")
+    assert [runner["test"] for runner in world.runners(race)] == ["passed", "passed"]
+    with open(f"{world.folders.races}/{race}/journal.jsonl", encoding="utf-8") as file:
+        journal = file.read()
+    assert secret[4:] not in journal
+    assert f"[redacted: {kind}]" in journal

@@ -15,7 +15,7 @@ from tests.support.relay_world import RelayWorld, relay_world
 REFUSED = {"limit": "Invalid API key", "resets_in_s": 0}
 TOLD = (
     "→ demo is signed out or its key is refused (Invalid API key). "
-    "Sign in there and go on, or hand over: agent-relay <agent>"
+    "Sign in there and go on, or hand over: agent-relay relay"
 )
 
 
@@ -57,7 +57,7 @@ def test_an_agent_that_leaves_refused_says_how_to_go_on(world: RelayWorld) -> No
     where = world.ask("where", session=session)
     assert where["message"] == (
         "→ demo is signed out or its key is refused (Invalid API key). "
-        f"Sign in, then go on: agent-relay demo --session {session}"
+        f"Sign in, then go on: agent-relay agent demo --session {session}"
     )
     assert (where["refused"], where["status"]) == ("Invalid API key", 0)
 

@@ -14,7 +14,7 @@ from agent_relay.domain.session import State
 from tests.house import tree
 from tests.support.at_work import restart
 from tests.support.handoffs import write_screenplays
-from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.relay_world import RelayWorld, is_daemons, relay_world, wait_until
 
 
 def begin(world: RelayWorld, task: str = "hello", **wish: object) -> dict[str, object]:
@@ -167,7 +167,7 @@ def test_a_session_may_wait_for_its_next_turn(world: RelayWorld) -> None:
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
     world.ask("run.forget", session=session)
     wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the legs is left")
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
 
 
 def test_an_agent_that_says_it_is_done_and_stays_does_not_hold_its_turn() -> None:
@@ -179,7 +179,7 @@ def test_an_agent_that_says_it_is_done_and_stays_does_not_hold_its_turn() -> Non
         begun = begin(world)
         events, _ = follow(world, begun)
         assert (events[-1]["outcome"], events[-1]["why"]) == ("done", "")
-        wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+        wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
 
 
 def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:

@@ -284,4 +284,4 @@ def test_nobody_listening_is_a_sentence(tmp_path: object) -> None:
     os.chmod(str(tmp_path), 0o700)
     with at_terminal(client(f"{tmp_path}/sock")) as person:
         assert person.wait_for_end() == 1
-        assert "RelayError: The agent cannot be reached" in person.text()
+        assert "RelayError: the agent cannot be reached" in person.text()

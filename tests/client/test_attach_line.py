@@ -25,13 +25,13 @@ def read_output(wire: Wire) -> str:
 
 def hears_below(person: Person, wire: Wire) -> bool:
     """Whether the agent heard two keys, each by itself, while a line stood over its screen all the time."""
-    wire.ask("say", text="cas can be had again")
-    person.wait_for("cas can be had again")
+    wire.ask("say", text="cas is available again")
+    person.wait_for("cas is available again")
     before = read_output(wire)
     for key, heard in ((b"\x1b", "<1b>"), (b"x", "<1b><78>")):
         person.type(key)
         wait_until(lambda heard=heard: read_output(wire) == before + heard, "the agent hears the key")
-    return "can be had" in person.text()
+    return "is available again" in person.text()
 
 
 @WAYS
@@ -67,7 +67,7 @@ def test_a_key_reaches_the_agent_while_a_line_is_shown(tmp_path: object, way: st
         # On a busy machine the line may be gone before both are pressed: then it is told again.
         wait_until(lambda: hears_below(person, wire), "the agent to hear two keys below a line")
         person.wait_for("<1b><78>")
-        person.wait_until(lambda: "can be had" not in person.text(), "the agent's screen alone")
+        person.wait_until(lambda: "is available again" not in person.text(), "the agent's screen alone")
 
 
 @WAYS
@@ -79,8 +79,8 @@ def test_the_relay_key_opens_the_prompt_while_a_line_is_shown(tmp_path: object, 
         Wire(held.folder) as wire,
     ):
         person.wait_for("ready")
-        wire.ask("say", text="cas can be had again")
-        person.wait_for("cas can be had again")
+        wire.ask("say", text="cas is available again")
+        person.wait_for("cas is available again")
         person.type(b"\x1d/status\r")
         person.wait_for("said /status")
         person.type(b"x")
@@ -115,11 +115,11 @@ def test_a_pipe_is_not_painted_on(tmp_path: object) -> None:
     with hold(str(tmp_path), raw_python(ECHO)) as held, Wire(held.folder) as wire:
         with subprocess.Popen(client(held.socket), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as piped:
             wait_until(lambda: wire.ask("status")["attached"] == 1, "the pipe is attached")
-            assert wire.ask("say", text="cas can be had again")["told"] == 1
+            assert wire.ask("say", text="cas is available again")["told"] == 1
             wire.ask("input", data="q")
             out, _ = piped.communicate()
         assert b"bye" in out
-        assert b"can be had" not in out
+        assert b"is available again" not in out
 
 
 def test_what_is_no_line_is_refused(tmp_path: object) -> None:

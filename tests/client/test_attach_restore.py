@@ -1,14 +1,17 @@
 """A terminal given back: every mode off and the line discipline as before, whoever dies and however."""
 
 import os
+import shlex
+import shutil
 import signal
+import subprocess
 import termios
 
 import pytest
 
 from agent_relay.logic.emulator import Emulator
 from agent_relay.system.emulator_library import find_library
-from tests.support.legs import Held, Wire, hold, raw_python
+from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import Person, at_terminal, client
 
 EVERYTHING = (
@@ -90,7 +93,7 @@ def test_the_terminal_is_restored_whoever_ends(tmp_path: object, way: str, endin
 
 
 @pytest.mark.parametrize("way", ["tty", "socket"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT])
 def test_the_terminal_is_restored_when_the_client_is_ended(
     tmp_path: object, way: str, number: signal.Signals
 ) -> None:
@@ -162,3 +165,80 @@ def test_clusters_are_as_wide_afterwards_as_the_person_had_them(tmp_path: object
             person.type(b"q")
             assert person.wait_for_end() == 0
             assert person.emulator.modes()["2027"] == 1
+
+
+LINES = "say('\\x1b[H\\x1b[2Jone\\r\\ntwo\\r\\nthree'); os.read(0, 1)"
+TMUX = shutil.which("tmux")
+PANE = (
+    "#{alternate_on} #{cursor_flag} #{insert_flag} #{keypad_cursor_flag} #{keypad_flag} #{mouse_any_flag} "
+    "#{mouse_sgr_flag} #{origin_flag} #{wrap_flag} #{scroll_region_upper} #{scroll_region_lower}"
+)
+
+
+class Multiplexed:
+    """A pane of a tmux server of its own, in which `script` runs."""
+
+    def __init__(self, folder: str, script: str) -> None:
+        self._socket = f"{folder}/tmux"
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", script)
+
+    def _tmux(self, *words: str) -> str:
+        environ = {**os.environ, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            ["tmux", "-S", self._socket, *words], env=environ, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def rows(self) -> list[str]:
+        """What the pane shows, without the empty rows at its end."""
+        return self._tmux("capture-pane", "-p").rstrip().split("\n")
+
+    def modes(self) -> str:
+        """What programs in the pane can have set."""
+        return self._tmux("display-message", "-p", PANE).strip()
+
+    def press(self, key: str) -> None:
+        """A key in the pane."""
+        self._tmux("send-keys", key)
+
+    def close(self) -> None:
+        """The server is gone."""
+        self._tmux("kill-server")
+
+
+@pytest.mark.skipif(TMUX is None, reason="tmux is not installed here")
+def test_leaving_moves_nothing_in_tmux_after_a_pager(tmp_path: object) -> None:
+    """It keeps the cursor of the last program that took its screen: our words would be painted there."""
+    with hold(f"{tmp_path}/leg", raw_python(LINES)) as held:
+        before, after = f"{tmp_path}/before", f"{tmp_path}/after"
+        pager = "printf '\\033[?1049h\\033[?1049l'"
+        run = shlex.join(client(held.socket))
+        pane = Multiplexed(
+            str(tmp_path), f"{pager}; stty -a >{before}; read wait; {run}; stty -a >{after}; read wait"
+        )
+        try:
+            wait_until(lambda: os.path.exists(before), "the pager's end")
+            modes = pane.modes()
+            pane.press("Enter")
+            wait_until(lambda: "three" in pane.rows(), "the agent's lines")
+            pane.press("q")
+            wait_until(lambda: os.path.exists(after), "the client's end")
+            wait_until(lambda: any("outcome" in row for row in pane.rows()), "its last words")
+            assert [row.removesuffix("outcome ended 0") for row in pane.rows()] == ["one", "two", "three"]
+            assert pane.modes() == modes
+            with open(before, encoding="utf-8") as one, open(after, encoding="utf-8") as other:
+                assert one.read() == other.read()
+        finally:
+            pane.close()
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+def test_leaving_moves_nothing_after_a_pager(tmp_path: object, way: str) -> None:
+    """The last words stand below what the agent said, not where a pager had found the cursor."""
+    with hold(str(tmp_path), raw_python(LINES)) as held:
+        pager = 'printf "\\033[?1049h\\033[?1049l"; exec "$@"'
+        with at_terminal(["sh", "-c", pager, "sh", *client(held.socket, way=way)]) as person:
+            person.wait_for("three")
+            person.type(b"q")
+            assert person.wait_for_end() == 0
+            assert person.text().split("\n") == ["one", "two", "threeoutcome ended 0"]

@@ -7,6 +7,7 @@ from agent_relay.client.session_loop import Place, SessionLoop
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 
 Answer = dict[str, object] | Exception
+GO_ON = "agent-relay bob --session S"
 LINE = "→ ada hit its session limit (resets 21:00). Continuing with bob. Packet: /r/p.md"
 
 
@@ -178,3 +179,30 @@ def test_an_agent_that_leaves_signed_out_has_failed(left_with: int, status: int)
     """A script that goes on as if the task were done would build on nothing."""
     over = _where("ended", status=left_with) | {"refused": "Invalid API key"}
     assert _run(_where("ready", "L1"), [over], [_End("ended", left_with)])[0] == status
+
+
+@pytest.mark.parametrize(("left_with", "status"), [(0, 1), (-1, 1), (137, 137)])
+def test_a_handoff_that_failed_is_no_success_however_its_last_agent_left(left_with: int, status: int) -> None:
+    """A script that reads 0 takes the task for done; and an agent that is stopped politely leaves with 0."""
+    failed = _where("ended", agent="bob", message="→ The handoff failed: no. Go on: …") | {"owed": "bob"}
+    found, _, said, _ = _run(_where("busy", "L1"), [failed], [_End("ended", left_with)])
+    assert (found, said) == (status, ["→ The handoff failed: no. Go on: …"])
+
+
+@pytest.mark.parametrize(
+    ("over", "left_with", "said"),
+    [
+        (
+            {"owed": "bob"},
+            0,
+            "→ The session ended before bob worked on its packet. Give it the packet: " + GO_ON,
+        ),
+        ({}, 137, "→ ada ended with status 137. Go on: agent-relay ada --session S"),
+    ],
+)
+def test_a_session_only_its_journal_tells_of_ends_with_a_sentence_too(
+    over: dict[str, object], left_with: int, said: str
+) -> None:
+    """A daemon that came later has no words for it; whoever sits there still has to know the way on."""
+    status, _, told, _ = _run(_where("busy", "L1"), [_where("ended") | over], [_End("ended", left_with)])
+    assert (status > 0, told) == (True, [said])

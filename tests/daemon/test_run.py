@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import os
 import signal
 import threading
@@ -10,9 +11,10 @@ import pytest
 from agent_relay.client.connection import Connection
 from agent_relay.daemon.run import run
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.serving import Handler, Teller
+from agent_relay.domain.serving import Handler, Peer, Request, Teller
 from agent_relay.system.clock import Clock, SystemClock
 from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.system.locks import take_lock
 from agent_relay.system.sockets import listen
 
 
@@ -50,6 +52,9 @@ def _live(folders: Folders, app: _App, use: Callable[[], object]) -> None:
     def open_app(_folders: Folders, _clock: Clock, _notices: Teller) -> _App:
         return app
 
+    lock = take_lock(folders.daemon_lock)
+    assert lock is not None
+
     async def main() -> None:
         used: list[asyncio.Future[object]] = []
         loop = asyncio.get_running_loop()
@@ -57,6 +62,7 @@ def _live(folders: Folders, app: _App, use: Callable[[], object]) -> None:
             folders,
             SystemClock(),
             open_app=open_app,
+            lock=lock,
             listening=listen(folders.daemon_socket),
             ready=lambda: used.append(loop.run_in_executor(None, use)),
             leaving=lambda: None,
@@ -153,3 +159,37 @@ def test_work_that_waits_has_more_threads_than_there_are_cores(folders: Folders)
     app = _App(start)
     _live(folders, app, lambda: os.kill(os.getpid(), signal.SIGTERM))
     assert (app.stopped, meeting.broken) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (ConnectionResetError(errno.ECONNRESET, "reset"), "a connection broke"),
+        (BrokenPipeError(errno.EPIPE, "broken"), "a connection broke"),
+        (OSError(errno.EMFILE, "too many"), "Too many open files"),
+    ],
+)
+def test_what_the_machine_did_is_told_and_leaves_no_crash_report(
+    folders: Folders, error: Exception, why: str
+) -> None:
+    """A report asks somebody to look for a mistake in our code; there is none."""
+
+    class _Failing(_App):
+        def handlers(self) -> Mapping[str, Handler]:
+            async def fail(_request: Request, _peer: Peer) -> Mapping[str, object]:
+                raise error
+
+            return {"fail": fail}
+
+    def use() -> None:
+        with Connection.open(folders) as connection:
+            with pytest.raises(RelayError, match=f"the daemon could not do that just now: {why}") as caught:
+                connection.request("fail")
+            assert caught.value.code == 1
+            connection.request("daemon.stop")
+
+    async def leave_behind() -> None:
+        asyncio.get_running_loop().call_exception_handler({"message": "lost", "exception": error})
+
+    _live(folders, _Failing(leave_behind), use)
+    assert not os.path.exists(folders.crashes)

@@ -60,11 +60,11 @@ def test_sessions_and_limits_are_the_same_for_people_and_programs(world: RelayWo
     assert (where["session"], where["agent"], where["state"]) == (session, "understudy", "ready")
     assert os.path.exists(where["socket"])
     assert rows_of(read_both(world, "status")[0], "resting")[0]["agent"] == "demo"
-    assert "demo rests (account) until " in read_both(world, "status")[1]
+    assert "demo rests until " in read_both(world, "status")[1]
     view, text = read_both(world, "limits")
     (limit,) = rows_of(view, "limits")
     assert (limit["agent"], limit["scope"]) == ("demo", "account")
-    assert text.splitlines()[1].split()[:2] == ["demo", "account"]
+    assert text.splitlines()[1].split()[:3] == ["demo", "usage", "limit"]
     assert str(limit["evidence"]) in text
     assert "You've hit your session limit" in text
 
@@ -144,7 +144,9 @@ def test_what_is_known_of_the_machine_is_the_same_for_people_and_programs(world:
     view, text = read_both(world, "daemon", "status")
     assert view["running"] is True
     stays = {key: value for key, value in view.items() if key not in {"connections", "subscribers"}}
-    assert [f"{key.replace('_', ' ')}: {value}" for key, value in stays.items()] == [
+    names = {"daemon": "version", "crashes": "crash reports"}
+    told = [f"{names.get(key, key.replace('_', ' '))}: {value}" for key, value in stays.items()]
+    assert ["The daemon is running.", *told[1:]] == [
         line for line in text.splitlines() if not line.startswith(("connections:", "subscribers:"))
     ]
     lines = run(world, "daemon", "logs").out.splitlines()

@@ -41,12 +41,12 @@ def let_rest(world: RelayWorld, *agents: str) -> None:
 WRONG = (
     (("nonsense",), 2, "there is no agent and no command 'nonsense'"),
     (("sttaus",), 2, "there is no agent and no command 'sttaus'"),
-    (("agent",), 2, "agent needs the name of one"),
+    (("agent",), 2, "`agent` needs the name of an agent"),
     (("agent", "nobody"), 2, "there is no agent and no command 'nobody'"),
-    (("attach",), 2, "no session runs here"),
+    (("attach",), 2, "no session is running here"),
     (("attach", "XYZ"), 2, "no session is named 'XYZ'"),
     (("attach", "--nope"), 2, "attach does not know '--nope'"),
-    (("stop",), 2, "no session runs here"),
+    (("stop",), 2, "no session is running here"),
     (("status", "--nope"), 2, "status does not know '--nope'"),
     (("packet", "show"), 2, "there is no packet here yet"),
     (("packet",), 2, "packet: missing command"),
@@ -80,7 +80,7 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
     """Nothing is installed, nothing was prepared, and there is no repository."""
     root = newcomer.project
     steps: tuple[tuple[str, int, str], ...] = (
-        ("status", 0, "Nothing runs here. Start: agent-relay <agent>\n"),
+        ("status", 0, "Nothing is running here. Start: agent-relay <agent>\n"),
         ("sessions", 0, "There are no sessions.\n"),
         ("limits", 0, "Nobody rests.\n"),
         ("doctor", 1, "0 agents can work here, a handoff takes two - Install or sign in to another one;"),
@@ -103,14 +103,14 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
     assert said.startswith("agent-relay: ")
     assert said.endswith(f" is not installed: {agent} is not on your PATH")
     assert hint == "  See what is missing: agent-relay doctor"
-    assert run(newcomer, "status", "--all").out == "Nothing runs here. Start: agent-relay <agent>\n"
+    assert run(newcomer, "status", "--all").out == "Nothing is running here. Start: agent-relay <agent>\n"
 
 
 @pytest.mark.slow
 def test_each_exit_code_is_what_it_says() -> None:
     """Scripts branch on them."""
     with seated_world() as world:
-        assert run(world, "daemon", "status") == Done(69, "No daemon runs.\n", "")
+        assert run(world, "daemon", "status") == Done(69, "No daemon is running.\n", "")
         assert run(world, "status").status == 0
         assert run(world, "nonsense").status == 2
         assert run(world, "agent", "demo", "--json").status == 0
@@ -173,7 +173,7 @@ def test_keys_come_from_a_pipe_and_the_screen_goes_into_one() -> None:
         out, err = command.communicate(timeout=120)
         assert b"demo heard you" in out
         assert (command.returncode, err) == (0, b"")
-        assert run(world, "status").out == "Nothing runs here. Start: agent-relay <agent>\n"
+        assert run(world, "status").out == "Nothing is running here. Start: agent-relay <agent>\n"
 
 
 def test_an_agent_outlives_a_command_without_a_terminal() -> None:

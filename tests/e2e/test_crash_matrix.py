@@ -8,7 +8,7 @@ import pytest
 from agent_relay.domain.session import Session, State
 from agent_relay.system.glances import read_resting
 from tests.support.leg_client import type_into
-from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, kill, relay_world, wait_until
 
 EVENTS = (
     "signal.seen",
@@ -52,10 +52,6 @@ def is_settled(session: Session) -> bool:
     return session.handoff is None and session.state in (State.READY, State.BUSY, State.RESTING, State.ENDED)
 
 
-def agents_alive(world: RelayWorld) -> list[str]:
-    return [command for command in world.processes().values() if "--session-id" in command]
-
-
 def settle(world: RelayWorld, session: str) -> Session:
     """The session once nothing more will happen to it."""
     over = (State.RESTING, State.ENDED)
@@ -64,7 +60,7 @@ def settle(world: RelayWorld, session: str) -> Session:
         lambda found: is_settled(found) and (found.agent == "understudy" or found.state in over),
         "the failover is settled",
     )
-    wait_until(lambda: len(agents_alive(world)) <= 1, "no second agent is left")
+    wait_until(lambda: len(world.find_agents()) <= 1, "no second agent is left")
     return found
 
 
@@ -74,7 +70,7 @@ def end(world: RelayWorld, session: str) -> None:
         world.ask("session.stop", session=session)
         world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
     wait_until(
-        lambda: all("daemon" in command for command in world.processes().values()),
+        lambda: all(is_daemons(command) for command in world.processes().values()),
         "no agent and no holder is left",
     )
 
@@ -122,7 +118,7 @@ def test_a_holder_or_agent_killed_at_any_step_leaves_one_agent_or_a_rest_that_sa
         assert found.state in (State.READY, State.BUSY, State.RESTING, State.ENDED)
         if found.state in (State.RESTING, State.ENDED):
             assert found.why
-            assert agents_alive(world) == []
+            assert world.find_agents() == []
         answer = world.open("understudy", session=session, yes=True)
         assert answer["session"] == session
         world.wait_for(

@@ -12,7 +12,7 @@ import pytest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import State
 from agent_relay.system.store_reading import list_packets, read_packet
-from tests.e2e.test_crash_matrix import agents_alive, end, has_environment, settle, type_prompt
+from tests.e2e.test_crash_matrix import end, has_environment, settle, type_prompt
 from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 
@@ -143,7 +143,7 @@ def open_session(lives_for: int) -> bool:
             lived = bool(world.open("demo"))
         spare(world, daemon)
         session = ask_again(world)
-        wait_until(lambda: len(agents_alive(world)) == 1, "no second agent is left")
+        wait_until(lambda: len(world.find_agents()) == 1, "no second agent is left")
         wait_until(lambda: len(os.listdir(world.folders.legs)) == 1, "no second leg is left")
         wait_until(lambda: find_left_over(world) == [], "nothing is left over")
         assert git(world.project, "status", "--porcelain") == ""

@@ -15,6 +15,7 @@ from agent_relay.system.journal import read_events
 from tests.support.handoffs import LIMIT, PICKED_UP, open_work, write_screenplays
 from tests.support.ordinary_places import make_repository
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+from tests.support.seats import run
 
 AT_ONCE = [{"when": "at once", "do": [{"say": "keep this"}, {"say": "strike this out"}, LIMIT]}]
 
@@ -85,14 +86,17 @@ def blocked_folder(folder: str) -> Iterator[Callable[[], None]]:
 
 def cramp(folder: str) -> contextlib.AbstractContextManager[Callable[[], None]]:
     """A disk with room for a few lines and no packet; for users who may not mount one, as good as that."""
-    may = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
-    return own_disk(folder) if may else blocked_folder(folder)
+    return own_disk(folder) if may_mount() else blocked_folder(folder)
 
 
 def list_agents(world: RelayWorld) -> list[str]:
     """The agents alive."""
-    found = [command for command in world.processes().values() if "--session-id" in command]
-    return [name for command in found for name in ("demo", "understudy") if f"--name {name}" in command]
+    return [
+        name
+        for command in world.find_agents()
+        for name in ("demo", "understudy")
+        if f"--name {name}" in command
+    ]
 
 
 @pytest.mark.slow
@@ -138,7 +142,9 @@ def test_a_disk_without_room_for_the_packet_ends_the_session_with_its_reason(wor
         assert ended.why.startswith("cannot ")
         assert work.folder in ended.why
         told = str(world.ask("where", session=work.id)["message"])
-        assert told == (f"→ The handoff failed: {ended.why}. Go on: agent-relay <agent> --session {work.id}")
+        assert told == (
+            f"→ The handoff failed: {ended.why}. Go on: agent-relay understudy --session {work.id}"
+        )
         wait_until(lambda: list_agents(world) == [], "no agent to be alive")
         toggle()
         world.open("understudy", session=work.id)
@@ -147,6 +153,83 @@ def test_a_disk_without_room_for_the_packet_ends_the_session_with_its_reason(wor
         (given,) = (str(row["text"]) for row in work.native_rows() if row["type"] == "prompt")
         assert "keep this" in given
         work.stop()
+
+
+@contextlib.contextmanager
+def full_disk(world: RelayWorld) -> Iterator[Callable[[], None]]:
+    """The project is on a disk of its own, which what comes back fills to the last byte, and frees again.
+
+    Users who may not mount one go without: their daemon begins beside an ordinary disk.
+    """
+    if not may_mount():
+        yield lambda: None
+        return
+    with own_disk(f"{world.folder}/disk") as toggle:
+        world.project = make_repository(f"{world.folder}/disk/project")
+        yield toggle
+
+
+def may_mount() -> bool:
+    """Whether this user may make a disk of their own."""
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_an_agent_can_be_ended_while_not_a_byte_can_be_written(world: RelayWorld) -> None:
+    """It may be what fills the disk. Its end is in the journal as soon as there is room."""
+    daemon = world.start_daemon()
+    with bounded_files(world) as toggle:
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        before = work.events()
+        toggle()
+        said = run(world, "stop")
+        assert said.status == 0, said.err
+        path = f"{work.folder}/journal.jsonl"
+        assert said.out.startswith(f"Session {work.id}: Its agent has ended. cannot write {path}: ")
+        assert list_agents(world) == []
+        assert work.events() == before
+        again = run(world, "stop")
+        assert again.status == 0, again.err
+        toggle()
+        work.wait_for(lambda found: found.state is State.ENDED, "the session has ended", limit_s=20)
+        added = [event.body.name for event in work.events()[len(before) :]]
+        assert added[0] == "session.stopping"
+        assert added[-2:] == ["leg.ended", "session.ended"]
+        assert daemon.poll() is None
+
+
+@pytest.mark.slow
+def test_what_is_asked_for_once_there_is_room_is_done_at_once(world: RelayWorld) -> None:
+    """The user freed the disk for this command; nobody has to wait or to restart anything."""
+    world.start_daemon()
+    with bounded_files(world) as toggle:
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        toggle()
+        work.type("at once")
+        wait_until(lambda: bool(list_troubles(world)), "the user can read what is wrong")
+        toggle()
+        assert world.ask("session.stop", session=work.id)["note"] == ""
+        work.wait_for(lambda found: found.state is State.ENDED, "the session has ended")
+
+
+@pytest.mark.slow
+def test_a_daemon_that_begins_beside_a_full_disk_ends_an_agent_too(world: RelayWorld) -> None:
+    """The one before may have been killed by the very same trouble."""
+    daemon = world.start_daemon()
+    with full_disk(world) as toggle:
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        kill(daemon.pid)
+        daemon.wait()
+        toggle()
+        world.start_daemon()
+        said = run(world, "stop")
+        assert said.status == 0, said.err
+        wait_until(lambda: list_agents(world) == [], "its agent has ended")
+        toggle()
+        work.wait_for(lambda found: found.state is State.ENDED, "the session has ended", limit_s=20)
 
 
 def list_troubles(world: RelayWorld) -> list[str]:

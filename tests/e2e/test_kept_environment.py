@@ -9,6 +9,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Session, State
 from tests.e2e.test_crash_matrix import has_environment, type_prompt
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
+from tests.support.seats import seat, seated_world, start_frozen_at
 
 BROUGHT = {"BROUGHT_BY_THE_USER": "a key"}
 
@@ -62,3 +63,21 @@ def test_what_a_killed_daemon_kept_for_an_ended_session_leaves_with_the_next_one
         stopping.wait()
         world.start_daemon()
         wait_until(lambda: os.listdir(world.folders.legs) == [], "the holder has left")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["after handoff.begun", "after handoff.stopped", "before SpawnLeg"])
+def test_an_attached_terminal_brings_the_users_keys_when_daemon_and_holder_died_together(point: str) -> None:
+    """Nobody else has them then, and a successor without its key is signed out."""
+    with seated_world() as world:
+        session, frozen = start_frozen_at(world, point)
+        leg = world.session(session).living_leg
+        assert leg is not None
+        with seat(world, "attach", variables=BROUGHT) as person:
+            person.wait_for("ready | demo")
+            person.type(b"please limit\r")
+            wait_until(lambda: is_stopped(frozen), f"the daemon froze {point}")
+            kill(leg.holder_pid)
+            kill(frozen)
+            found = world.wait_for(session, is_under_understudy, "the second agent is ready")
+            assert has_environment(found)

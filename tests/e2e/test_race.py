@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from agent_relay.system.race_journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
-from tests.support.relay_world import CHECKOUT, is_stopped, wait_until
+from tests.support.relay_world import CHECKOUT, is_daemons, is_stopped, wait_until
 
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
 VERY_RED = "one\ntwo, very red\nthree\nfour, too\nfive\n"
@@ -90,6 +90,40 @@ def test_json_is_the_result_and_nothing_before_it(world: RaceWorld) -> None:
     assert "nobody won, so there is nothing to apply" in refused.stderr
 
 
+def test_applying_again_says_that_it_is_applied_and_every_command_has_json(world: RaceWorld) -> None:
+    """A second "0 files" reads like a failure; and a script parses what a person reads."""
+    world.play(demo=edit("shed.txt", VERY_RED), understudy=edit("shed.txt", RED), extra=[])
+    world.start_daemon()
+    done = command(world, "race", "demo", "understudy", "paint", "--test", TEST, "--apply")
+    assert "2-understudy is applied: 1 file in" in done.stdout
+    said = command(world, "race", "apply")
+    told = f"2-understudy is applied already: all its changes are in {world.project}.\n"
+    assert (said.returncode, said.stdout) == (0, told)
+    answer = json.loads(command(world, "race", "apply", "--json").stdout)
+    assert answer == {"files": 0, "runner": "2-understudy", "why": "", "already": True}
+    shown = json.loads(command(world, "race", "show", "--json").stdout)
+    race = shown["race"]
+    assert (shown["applied"], shown["applied_files"]) == ("2-understudy", 1)
+    plain = command(world, "race", "diff").stdout
+    view = json.loads(command(world, "race", "diff", "--json").stdout)
+    assert view == {"race": race, "runner": "2-understudy", "diff": plain}
+    cleaned = command(world, "race", "clean", "--json")
+    assert json.loads(cleaned.stdout) == {"races": [{"race": race, "notes": []}]}
+    assert json.loads(command(world, "race", "clean", "--all", "--json").stdout) == {"races": []}
+
+
+def test_a_race_is_stopped_as_json_too(world: RaceWorld) -> None:
+    """A script that stops one knows by that which it was."""
+    slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
+    world.play(demo=slow, understudy=slow)
+    world.start_daemon()
+    race = world.race("demo", "understudy")
+    wait_until(lambda: all(one["state"] == "running" for one in world.runners(race)), "both run", limit_s=120)
+    done = command(world, "race", "stop", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"race": race, "state": "stopped"})
+    assert world.show(race)["state"] == "stopped"
+
+
 def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWorld) -> None:
     """Whoever presses it wants their machine back, not their race lost."""
     slow = [{"when": "paint", "do": [{"wait_s": 600}]}]
@@ -101,7 +135,7 @@ def test_on_a_terminal_the_table_lives_and_ctrl_c_pauses_the_race(world: RaceWor
     person.expect(pexpect.EOF)
     person.close()
     assert person.exitstatus == 130
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
     world.play(demo=edit("shed.txt", VERY_RED))
     done = command(world, "race", "resume")
     assert (done.returncode, done.stderr) == (0, "")
@@ -152,7 +186,7 @@ def test_a_race_killed_at_any_line_goes_on(world: RaceWorld, line: str, when: st
     view = world.wait_for_race(race, "applied")
     assert (view["winner"], view["applied"]) == ("2-understudy", "2-understudy"), world.tell(race)
     assert world.read("shed.txt") == RED
-    wait_until(lambda: all("daemon" in text for text in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(text) for text in world.processes().values()), "nobody works")
     world.ask("race.clean", race=race)
     assert world.look()[1:] == before[1:]
 

@@ -10,7 +10,7 @@ import pytest
 
 from agent_relay.system.race_journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
-from tests.support.relay_world import CHECKOUT, wait_until
+from tests.support.relay_world import CHECKOUT, is_daemons, wait_until
 
 RED = "one\ntwo, red\nthree\nfour\nfive\n"
 
@@ -51,7 +51,7 @@ def test_a_race_that_is_told_to_end_stops_its_runners(world: RaceWorld, number: 
     assert process.returncode == status
     assert f"Go on: agent-relay race resume {race}".encode() in err
     assert world.show(race)["state"] == "stopped"
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
 
 
 def test_a_terminal_that_is_closed_stops_the_race(world: RaceWorld) -> None:
@@ -62,5 +62,5 @@ def test_a_terminal_that_is_closed_stops_the_race(world: RaceWorld) -> None:
     os.close(person.child_fd)
     race = find_begun(world)
     wait_until(lambda: world.show(race)["state"] == "stopped", "the race has stopped")
-    wait_until(lambda: all("daemon" in line for line in world.processes().values()), "nobody works")
+    wait_until(lambda: all(is_daemons(line) for line in world.processes().values()), "nobody works")
     assert not os.path.exists(world.folders.crashes)

@@ -12,8 +12,10 @@ from agent_relay.domain.ulid import build_ulid
 from agent_relay.system.journal import Journal
 from agent_relay.system.ledger import update_ledger
 from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 
+LOGGED = '{"error":{"type":"billing","message":"out of credits now"}}'
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SESSION = build_ulid(1_795_000_000_000, b"0123456789")
 
@@ -26,6 +28,7 @@ def world(tmp_path: os.PathLike[str]) -> World:
 
 def _plant_session(world: World, *, task: str = "fix the parser") -> str:
     """The folder of a session that is ready under `demo`, as a daemon left it."""
+    write_entry(f"{world.home}/state/sessions", SESSION, root=world.cwd, cwd=world.cwd)
     folder = session_folder(open_project(world.cwd), SESSION)
     journal = Journal(f"{folder}/journal.jsonl")
     created = SessionCreated(SESSION, world.cwd, world.cwd, ("demo",), task)
@@ -79,7 +82,7 @@ def test_an_unknown_option_is_wrong_use_everywhere(world: World) -> None:
 
 def test_status_shows_what_runs_here(world: World) -> None:
     """The one command people type without thinking."""
-    assert world.run("status").out == "Nothing runs here. Start: agent-relay <agent>\n"
+    assert world.run("status").out == "Nothing is running here. Start: agent-relay <agent>\n"
     _plant_session(world)
     done = world.run("status")
     assert done.status == 0
@@ -119,8 +122,30 @@ def test_a_damaged_journal_is_a_line_not_a_crash(world: World) -> None:
 def test_order_is_set_shown_and_checked(world: World) -> None:
     """The order decides who is asked at 18:20 on a Friday."""
     assert world.run("order", "nobody").status == 2
+    twice = world.run("order", "demo", "demo")
+    assert (twice.status, twice.err) == (
+        2,
+        "agent-relay: the order cannot be set: demo is named twice\n  Name each agent once\n",
+    )
     assert world.run("order", "understudy", "demo").out == "understudy demo\n"
     assert json.loads(world.run("order", "--json").out) == {"order": ["understudy", "demo"]}
+
+
+def test_clearing_a_limit_of_nobody_names_the_wrong_word(world: World) -> None:
+    """That a misspelt agent does not rest is true, and hides that another one still does."""
+    unknown = world.run("limits", "clear", "nobody")
+    assert (unknown.status, unknown.err.splitlines()[0]) == (2, "agent-relay: there is no agent 'nobody'")
+    assert world.run("limits", "clear", "demo").err.splitlines()[0] == "agent-relay: demo does not rest"
+
+
+def test_resume_says_that_it_needs_a_terminal(world: World) -> None:
+    """The list of all commands does not tell a script what was wrong with this one."""
+    done = world.run("resume")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == (
+        "agent-relay: no session can be resumed: the relay shell needs a terminal\n"
+        "  Without one: agent-relay run AGENT TASK --continue ID\n"
+    )
 
 
 def test_agents_say_what_keeps_them_from_taking_over(world: World) -> None:
@@ -137,12 +162,14 @@ def test_agents_say_what_keeps_them_from_taking_over(world: World) -> None:
 def test_limits_show_who_rests_and_the_user_may_end_it(world: World) -> None:
     """A limit without a reset lasts until the user says that it was paid."""
     assert world.run("limits").out == "Nobody rests.\n"
-    rest = Rest(agent="demo", model="", scope="billing", until=None, evidence="out of credits", seen_at=AT)
+    rest = Rest(agent="demo", model="", scope="billing", until=None, evidence=LOGGED, seen_at=AT)
     os.makedirs(f"{world.home}/state", mode=0o700)
     update_ledger(f"{world.home}/state/ledger.json", lambda _: [rest])
     (limit,) = json.loads(world.run("limits", "--json").out)["limits"]
     assert (limit["agent"], limit["scope"], limit["until"]) == ("demo", "billing", "")
-    assert "demo rests (billing)" in world.run("status").out
+    row = "demo   credit limit  you clear it  out of credits now"
+    assert world.run("limits").out.splitlines()[1] == row
+    assert "(credit limit). It may work again: agent-relay limits clear demo" in world.run("status").out
     assert world.run("limits", "clear", "demo").status == 0
     assert world.run("limits").out == "Nobody rests.\n"
     assert world.run("limits", "clear", "demo").status == 2
@@ -182,6 +209,29 @@ def test_doctor_says_one_line_each_and_fails_where_no_handoff_can_be(world: Worl
     assert {finding["level"] for finding in findings} == {"ok", "note", "problem"}
 
 
+def test_commands_go_on_beside_a_broken_adapter_and_doctor_names_it(world: World) -> None:
+    """A folder of an experiment must not stop what has nothing to do with it."""
+    folder = f"{world.home}/config/adapters/zed"
+    os.makedirs(folder)
+    os.chmod(f"{world.home}/config", 0o700)
+    with open(f"{folder}/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write("name = [\n")
+    _plant_session(world)
+    for words in (
+        ("agents",), ("order",), ("model",), ("limits",), ("sessions",), ("sessions", "--native"),
+        ("metrics",), ("status",), ("adapters", "list"), ("order", "codex", "claude"),
+    ):  # fmt: skip
+        done = world.run(*words)
+        assert (words, done.status) == (words, 0)
+    for words in (("order", "zed"), ("model", "zed", "large"), ("metrics", "--agent", "zed")):
+        done = world.run(*words)
+        assert (words, done.status) == (words, 78)
+        assert f"{folder}/adapter.toml is not TOML" in done.err
+    assert f"an adapter is left out: {folder}/adapter.toml is not TOML" in world.run("doctor").out
+    broken = json.loads(world.run("adapters", "list", "--json").out)["broken"]
+    assert [one["name"] for one in broken] == ["zed"]
+
+
 def test_doctor_names_agents_there_are_none_of(world: World) -> None:
     """A budget for a name that is misspelt would never count, and nobody would know."""
     os.makedirs(f"{world.home}/config", mode=0o700, exist_ok=True)
@@ -196,7 +246,7 @@ def test_no_daemon_is_69(world: World) -> None:
     """A script can tell an idle machine from a broken one."""
     done = world.run("daemon", "status", "--json")
     assert (done.status, json.loads(done.out)) == (69, {"running": False})
-    assert world.run("daemon", "stop").out == "No daemon ran.\n"
+    assert world.run("daemon", "stop").out == "No daemon was running.\n"
 
 
 def test_packets_schema_is_a_json_schema(world: World) -> None:

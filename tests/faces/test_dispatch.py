@@ -85,6 +85,12 @@ def test_names_are_shown_harmlessly() -> None:
     assert plain(os.fsdecode(b"caf\xe9")) == r"caf\xe9"
 
 
+def test_blanks_of_other_kinds_are_blanks() -> None:
+    """Agents show no-break ones before their prompts, and `watch` shows their screens."""
+    assert plain("»\xa0fix\u202fit\u2003now") == "» fix it now"
+    assert plain("\u3000中\x07") == "  中\\x07"
+
+
 def test_columns_are_as_wide_as_their_cells() -> None:
     """Plain output is read by eyes and by awk."""
     assert render_table(("a", "b"), [("x", "1"), ("longer", "2")]) == "a       b\nx       1\nlonger  2\n"

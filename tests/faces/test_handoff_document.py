@@ -43,7 +43,7 @@ def test_escape_cancels_the_document_and_the_agent_goes_on(world: RelayWorld) ->
     add_writer(world)
     let_it_write(world, 'touch "$HOME/begun"; sleep 600')
     session = begin_talk(world)
-    living = set(world.processes())
+    living = world.find_workers()
     with seat(world, "attach") as person:
         person.wait_for("ready | writer")
         person.type(b"\x1d/handoff\r")
@@ -57,7 +57,7 @@ def test_escape_cancels_the_document_and_the_agent_goes_on(world: RelayWorld) ->
         assert world.session(session).handoff is None
         assert world.session(session).agent == "writer"
         clients = {pid for pid, line in world.processes().items() if " attach" in line}
-        assert set(world.processes()) - clients <= living
+        assert world.find_workers() - clients <= living
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_what_is_missing_and_what_leaked_is_named(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("[[fact", "is not valid TOML"),
+        ("[[fact", "is not TOML"),
         ('agent = "codex"\nfact = []\n', "holds no planted facts: fact:"),
         ('[[fact]]\nkind = "error"\nsays = ["x"]\n', "names no agent"),
         ('agent = "codex"\n[[fact]]\nkind = "error"\nsays = ["x"]\n', "names no transcript"),

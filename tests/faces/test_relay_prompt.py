@@ -108,7 +108,7 @@ def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
     session = begin(world)
     with seat(world, "attach") as person:
         person.wait_for("ready | demo")
-        living = set(world.processes())
+        living = world.find_workers()
         daemon = find_daemon_pid(world.folders)
         assert daemon is not None
         os.kill(daemon, signal.SIGSTOP)
@@ -121,7 +121,7 @@ def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
             os.kill(daemon, signal.SIGCONT)
         person.type(b"q")
         person.wait_for("ready | demo")
-        assert set(world.processes()) <= living
+        assert world.find_workers() <= living
     assert world.session(session).state is State.READY
 
 

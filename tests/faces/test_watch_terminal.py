@@ -155,11 +155,11 @@ def test_a_daemon_that_dies_and_returns_is_said(terminals: Terminals) -> None:
     seen = watch(terminals)
     seen.wait_for_text("ready | demo")
     os.kill(int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"]), signal.SIGKILL)
-    seen.wait_for_text("No daemon runs")
+    seen.wait_for_text("No daemon is running")
     seen.wait_for(lambda rows: not any("| demo |" in row for row in rows))
     assert terminals.world.run("daemon", "start").status == 0
     seen.wait_for_text("ready | demo")
-    seen.wait_for(lambda rows: not any("No daemon runs" in row for row in rows))
+    seen.wait_for(lambda rows: not any("No daemon is running" in row for row in rows))
 
 
 def test_nothing_is_drawn_while_nothing_changes(terminals: Terminals) -> None:
@@ -191,7 +191,7 @@ def test_the_terminal_is_as_it_was_however_it_ends(
     """A shell without echo, or on the other screen, is how people remember a tool."""
     seen = watch(idle)
     child = seen.child
-    seen.wait_for_text("Nothing runs here.")
+    seen.wait_for_text("Nothing is running here.")
     assert not termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     if isinstance(how, signal.Signals):
         os.kill(child.pid, how)
@@ -218,7 +218,7 @@ def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals)
     """Ctrl-Z and `fg` are how one terminal serves two purposes."""
     seen = watch(idle)
     child = seen.child
-    seen.wait_for_text("Nothing runs here.")
+    seen.wait_for_text("Nothing is running here.")
     child.send("\x1a")
     last = b""
     while not last.decode().endswith(LEFT):
@@ -226,7 +226,7 @@ def test_the_shell_gets_its_terminal_when_watching_is_suspended(idle: Terminals)
     assert os.waitpid(child.pid, os.WUNTRACED)[1] & 0xFF == 0x7F
     assert termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     os.kill(child.pid, signal.SIGCONT)
-    seen.wait_for_text("Nothing runs here.")
+    seen.wait_for_text("Nothing is running here.")
     assert not termios.tcgetattr(child.child_fd)[3] & termios.ECHO
     child.send("q")
     assert end(child)[1] == 0
@@ -239,7 +239,7 @@ def test_a_log_of_what_happens_is_printed_where_there_is_no_terminal(terminals: 
         "/bin/sh", ["-c", program], cwd=terminals.world.cwd, env=terminals.environ(), timeout=90
     )
     terminals.opened.append(child)
-    child.expect_exact("No daemon runs")
+    child.expect_exact("No daemon is running")
     begin(terminals)
     # Which of the two is seen first is up to the moment.
     awaited = ["A daemon runs again.", "demo waits for a prompt"]

@@ -1,9 +1,13 @@
 """`.agent-relay.example` is a project's folder after one handoff, and stays readable for ever."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from agent_relay.domain.packet import Reason
 from agent_relay.domain.session import State
@@ -16,16 +20,44 @@ from agent_relay.system.store_reading import list_packets, read_delivery_text, r
 from tests.faces.cli_run import create_world
 from tests.house import tree
 
+FOLDERS = pytest.mark.parametrize(
+    "example", [find_example_folder(), tree.FIRST_FOLDER], ids=["today", "earlier"]
+)
 
-def _find_session() -> tuple[str, str]:
-    sessions = os.path.join(find_example_folder(), "sessions")
+
+def _find_session(example: str) -> tuple[str, str]:
+    sessions = os.path.join(example, "sessions")
     (session,) = os.listdir(sessions)
     return session, os.path.join(sessions, session)
 
 
-def test_the_journal_of_the_example_folds() -> None:
+def _list_files(folder: str) -> dict[str, str]:
+    """What each file below `folder` holds, or where a link leads."""
+    return {
+        f"{path.relative_to(folder)}": f"-> {path.readlink()}" if path.is_symlink() else path.read_text()
+        for path in Path(folder).rglob("*")
+        if not path.is_dir()
+    }
+
+
+@pytest.mark.slow
+def test_the_example_is_what_a_session_writes_today(tmp_path: os.PathLike[str]) -> None:
+    """People learn the format from it, and one of last month teaches another; `make docs` writes it again."""
+    place = os.path.join(tree.CHECKOUT, "docs", "example_folder.py")
+    spec = importlib.util.spec_from_file_location("example_folder", place)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    written = os.path.join(tmp_path, "written")
+    script.write_example(written)
+    assert _list_files(find_example_folder()) == _list_files(written)
+
+
+@FOLDERS
+def test_the_journal_of_the_example_folds(example: str) -> None:
     """A journal of today must be readable by every version to come."""
-    session, folder = _find_session()
+    session, folder = _find_session(example)
     found = fold_events(read_events(f"{folder}/journal.jsonl"))
     assert found is not None
     assert (found.id, found.state, found.root) == (session, State.ENDED, "/home/ada/project")
@@ -33,9 +65,10 @@ def test_the_journal_of_the_example_folds() -> None:
     assert [handoff.reason for handoff in found.done] == ["rate_limit"]
 
 
-def test_the_packet_of_the_example_reads_and_is_as_published() -> None:
+@FOLDERS
+def test_the_packet_of_the_example_reads_and_is_as_published(example: str) -> None:
     """A packet of today must be readable by every version to come, and nobody may have touched this one."""
-    _, folder = _find_session()
+    _, folder = _find_session(example)
     ((sequence, target, path),) = list_packets(folder)
     packet = read_packet(path)
     assert (sequence, target, packet.version, packet.checkpoint_reason) == (
@@ -53,13 +86,16 @@ def test_the_packet_of_the_example_reads_and_is_as_published() -> None:
     assert delivery.text.startswith("<handoff-context>")
 
 
-def test_the_commands_read_the_example_as_a_project(tmp_path: os.PathLike[str]) -> None:
+@FOLDERS
+def test_the_commands_read_the_example_as_a_project(example: str, tmp_path: os.PathLike[str]) -> None:
     """People look at the example with the same commands they use on their own."""
     world = create_world(f"{tmp_path}")
-    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay", symlinks=True)
-    session, _ = _find_session()
+    shutil.copytree(example, f"{world.cwd}/.agent-relay", symlinks=True)
+    session, _ = _find_session(example)
     assert find_project(world.cwd) is not None
     assert read_session(world.cwd, session)["state"] == "ended"
+    # A folder that was copied here is what a clone brings: its session is somebody's who says so.
+    assert world.run("sessions", "--claim", session).status == 0
     shown = world.run("packet", "show")
     assert shown.status == 0
     assert "Now fix the greeting of nobody." in shown.out

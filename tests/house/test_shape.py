@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from tests.house import tree
 
-FILE_LINES = 300
+FILE_LINES = 400
 FUNCTION_LINES = 45
 BANNED_NAMES = {"utils", "util", "helpers", "helper", "core", "common", "manager", "service", "base", "misc"}
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def test_files_stay_under_three_hundred_lines() -> None:
+def test_files_stay_under_four_hundred_lines() -> None:
     """A file that no longer fits a reader's head has a seam along which it wants to be cut."""
     allowed = _exceptions()["files"]
     long = {

@@ -130,6 +130,22 @@ def test_every_command_is_told_of(page: str) -> None:
     assert set(COMMANDS) - told == set()
 
 
+def test_every_command_on_a_page_is_one() -> None:
+    """A page whose command is answered with "there is no such command" is not believed again."""
+    known = set(COMMANDS) | set(tree.adapter_names()) | {"agent", "hooks", "scribe"}
+    options = set(re.findall(r"--[a-z][a-z-]+", tree.read_text("docs/cli.md")))
+    wrong, seen = [], 0
+    for name in tree.tracked_files():
+        if name.endswith(".md") and name.startswith(("README", "docs/", "examples/")):
+            spans = re.findall(r"```(?:sh)?\n(.*?)```|`([^`\n]+)`", tree.read_text(name), re.DOTALL)
+            for line in "\n".join(map("".join, spans)).splitlines():
+                for word, rest in re.findall(r"agent-relay ([a-z][a-z-]*)\b([^#&|>\"]*)", line):
+                    seen += 1
+                    given = re.findall(r"(?<!\S)--[a-z][a-z-]+", rest.partition(" -- ")[0])
+                    wrong += [f"{name}: {line}"] if word not in known or set(given) - options else []
+    assert (wrong, seen > 100) == ([], True)
+
+
 def test_every_decision_is_in_the_list() -> None:
     """A decision that cannot be found is made again, otherwise."""
     index = tree.read_text("docs/adr/README.md")

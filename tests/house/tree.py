@@ -5,6 +5,8 @@ import os
 import subprocess
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FIRST_FOLDER = os.path.join(CHECKOUT, "tests", "golden", "first-folder")
+"""A project's folder after one handoff, as the first versions wrote it."""
 ADAPTERS = os.path.join(CHECKOUT, "adapters")
 
 

@@ -54,7 +54,7 @@ def test_torn_and_foreign_lines_cost_only_themselves() -> None:
     """A killed agent leaves half a line; the rest of its work must still reach the successor."""
     lines = [*_lines(ROWS[:2]), b'{"type": "say", "te', b"[1]\n", b"\xff\n", b'{"type": 7}\n']
     facts = read_demo(Source(lines=lines))
-    assert (len(facts.conversation), facts.skipped_lines) == (1, 3)
+    assert (len(facts.conversation), facts.skipped_lines) == (1, 4)
 
 
 def test_a_peek_names_the_session_without_reading_it_all() -> None:

@@ -137,7 +137,7 @@ def test_a_tree_that_could_not_be_read_has_not_lost_anything() -> None:
     """A slow disk is no reason to tell a successor that all commits are gone."""
     slow = Tree("/r", is_git=True, dirty=None, note="git did not answer", is_whole=False)
     assert verify_freshness(build(THEN), slow) == (
-        "whether the tree changed cannot be told: git did not answer",
+        "cannot tell whether the tree changed: git did not answer",
     )
     assert verify_freshness(build(GitState(root="/r")), slow) == ()
     assert verify_freshness(build(None), slow) == ()

@@ -178,3 +178,15 @@ def _look(*bodies: words.Body) -> dict[str, object]:
     view = glance([render_event(Event(number, START, 0, body)) for number, body in rows])
     assert view is not None
     return view
+
+
+def test_what_the_newest_packet_lacks_is_in_the_view() -> None:
+    """`status` tells of it as long as nothing newer is known."""
+    published = words.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f", "something is missing")
+    created = words.SessionCreated("S", "/r", "/r", ("ada",), "paint the shed")
+    rows = [
+        render_event(Event(number, START, 1, body)) for number, body in enumerate((created, published), 1)
+    ]
+    view = glance(rows)
+    assert view is not None
+    assert (view["packet"], view["lacks"]) == ("1.md", "something is missing")

@@ -188,3 +188,23 @@ def test_the_end_of_a_paste_is_found_even_if_its_mark_comes_in_pieces_far_apart(
     assert keys.feed(b"\x1b[200~b\x1b[2") == (b"b", None)
     assert keys.release() == b"\x1b[2"
     assert keys.feed(b"01~\x1d") == (b"01~", b"")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        b"\x1b[1089;5u",  # Ctrl with a letter of another alphabet
+        b"\x1b[57442;5u",  # Ctrl itself, where a program asked for all keys
+        b"\x1b[1114112u",  # one above the last character there is
+        b"\x1b[" + b"1" * 5000 + b"u",
+        b"\x1b[97;" + b"5" * 5000 + b"u",
+        b"\x1b[93;" + b"5" * 5000 + b"u",
+        b"\x1b[93;5:" + b"1" * 5000 + b"u",
+        b"\x1b[200;" + b"9" * 5000 + b"~",
+    ],
+)
+def test_no_number_in_a_key_is_too_large_to_pass(key: bytes) -> None:
+    """A key nobody here knows is the agent's; whoever reads its number must not fall over it."""
+    keys = scanner()
+    assert keys.feed(b"a" + key + b"b") == (b"a" + key + b"b", None)
+    assert keys.line.count == 2

@@ -23,3 +23,22 @@ def test_records_of_other_sources_and_other_shapes_name_nothing() -> None:
     assert find_names((SPEC,), Record(Source.TRANSCRIPT, {"payload": {"session_id": "s2"}})) == {}
     assert find_names((SPEC,), Record(Source.HOOK, {"payload": "s2"})) == {}
     assert find_names((SPEC,), Record(Source.HOOK, {"payload": {"session_id": 7}})) == {}
+
+
+def test_only_the_records_a_source_means_name_the_session() -> None:
+    """A subagent's session is told of by the same server: its parent's name must stay."""
+    spec = SourceSpec.model_validate(
+        {
+            "role": "event",
+            "framing": "sse",
+            "path": "http://127.0.0.1:1/event",
+            "names": {"native_id": "info.id"},
+            "names_where": {"equals": {"type": "session.updated"}, "absent": ["info/parentID"]},
+        }
+    )
+    own = {"type": "session.updated", "info": {"id": "s1"}}
+    below = {"type": "session.updated", "info": {"id": "s2", "parentID": "s1"}}
+    other = {"type": "session.deleted", "info": {"id": "s3"}}
+    assert find_names((spec,), Record(Source.EVENT, own)) == {"native_id": "s1"}
+    assert find_names((spec,), Record(Source.EVENT, below)) == {}
+    assert find_names((spec,), Record(Source.EVENT, other)) == {}

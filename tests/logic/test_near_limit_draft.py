@@ -9,7 +9,7 @@ from tests.logic.filling_story import Filling
 
 
 def near() -> Signal:
-    words = Evidence(Source.STATUS_LINE, "five_hour: 92% used")
+    words = Evidence(Source.STATUS_LINE, "92 % of its 5-hour window is used")
     return Signal(AgentName("ann"), Kind.NEAR_LIMIT, Scope.WARNING, words, decides=True)
 
 

@@ -24,7 +24,7 @@ def test_everyone_skipped_has_a_reason() -> None:
         "bob: not installed",
         "cas: not signed in",
         "dan: rests until 19:20",
-        "eve: rests (billing) until you say otherwise",
+        "eve: rests until you say otherwise (credit limit)",
         "fay: could not take over just now",
     )
     assert choice.earliest == NOW + timedelta(hours=1)

@@ -166,6 +166,22 @@ def test_every_reason_has_its_sentence(reason: str) -> None:
     assert text.startswith("<handoff-context>\n# Handoff: alpha → beta\n\nalpha was working in this folder")
 
 
+def test_a_limit_nothing_is_known_of_is_no_riddle() -> None:
+    """A scope that is not known tells a successor nothing."""
+    text = render(build(checkpoint_reason="rate_limit", limit=None))
+    assert "alpha was working in this folder and hit a limit. You take over its session." in text
+
+
+def test_a_spent_budget_is_told_as_the_users_own_and_not_as_a_limit() -> None:
+    """The successor's own provider has nothing to do with it, and its user may ask."""
+    text = render(build(checkpoint_reason="rate_limit", limit=None, budget="5.02 USD of 5 USD"))
+    assert (
+        "alpha was working in this folder until the user's budget for it was spent (5.02 USD of 5 USD).\n"
+        "You take over its session.\n"
+    ) in text
+    assert "hit a limit" not in text
+
+
 def test_the_same_packet_gives_the_same_text() -> None:
     """So that a second publication is recognised as the same."""
     assert render(build()) == render(build())

@@ -193,3 +193,31 @@ def test_a_clock_reset_is_never_past(text: str, epoch_s: int) -> None:
     moment = datetime.fromtimestamp(epoch_s, UTC)
     found = find_reset(text, ("clock",), at=moment, zone=WARSAW)
     assert found is None or found >= moment - timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "seconds"),
+    [
+        (4000, "seconds", 4000.0),
+        (4000, "milliseconds", 4.0),
+        ("3600", "seconds", 3600.0),
+        (" 26599.1 ", "seconds", 26599.1),
+        ("0", "seconds", 0.0),
+        (1500.5, "milliseconds", 1.5005),
+        ("3600s", "seconds", None),
+        ("-1", "seconds", None),
+        (-1, "milliseconds", None),
+        (True, "seconds", None),
+        (float("nan"), "seconds", None),
+        (1e12, "seconds", None),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", "seconds", None),
+        (4000, "duration", None),
+    ],
+)
+def test_a_bare_number_is_a_span_in_the_unit_its_rule_names(
+    value: object, form: ResetForm, seconds: float | None
+) -> None:
+    """Agents write `wait_s`, `retry-after` and `delay_ms`: without the unit a number says nothing."""
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    expected = None if seconds is None else at + timedelta(seconds=seconds)
+    assert find_reset(value, (form,), at=at, zone=UTC) == expected

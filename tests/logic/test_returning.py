@@ -6,6 +6,7 @@ from datetime import timedelta
 from agent_relay.domain.effect import (
     Answered,
     Asked,
+    ClockSetBack,
     ResetPassed,
     Restarted,
     Say,
@@ -115,3 +116,24 @@ def test_a_damaged_moment_in_the_journal_wakes_who_rests_at_once() -> None:
     assert story.now.limit is not None
     damaged = replace(story.now, limit=replace(story.now.limit, until="half past"))
     assert find_wake(damaged, story.world()) == (WakeAt(story.world().now),)
+
+
+def test_an_answer_after_the_clock_was_set_back_ends_the_rest() -> None:
+    """The limit's moment is yet to come by the new time; what is heard by then came after it."""
+    story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
+    assert story.now.state is State.RESTING
+    early = NOW - timedelta(hours=3)
+    story.happens(Answered(story.leg, NOW + timedelta(seconds=-1)), now=early)
+    assert story.now.state is State.RESTING
+    story.happens(Answered(story.leg, early), now=early)
+    assert story.names(last=1) == ["session.woke"]
+
+
+def test_a_leg_of_before_the_clock_was_set_back_began_before_what_it_writes() -> None:
+    """Its transcript is searched from its start on, by this daemon and by the next."""
+    story = Story().start()
+    since = NOW - timedelta(hours=3)
+    story.happens(ClockSetBack(story.leg, since))
+    assert story.names(last=1) == ["clock.set-back"]
+    assert story.now.leg.starting_at == since
+    assert story.happens(ClockSetBack(story.leg, NOW)).now.leg.starting_at == since

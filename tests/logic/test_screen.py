@@ -75,6 +75,7 @@ def test_a_screen_survives_json() -> None:
         {"rows": 1},
         {"rows": [["a"]], "cols": 1, "title": "", "cursor": [0, 0]},
         {"rows": [[5, False, ""]], "cols": 1, "title": "", "cursor": [0, 0]},
+        {"rows": [["a", False, ""]], "cols": float("inf"), "title": "", "cursor": [0, 0]},
     ],
 )
 def test_what_is_no_screen_is_refused(value: object) -> None:

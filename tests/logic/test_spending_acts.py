@@ -100,7 +100,7 @@ def test_a_successor_is_left_alone_and_nobody_goes_back_to_who_used_up_a_session
     story.limit()
     assert story.now.handoff is not None
     assert story.now.handoff.to_agent == "cas"
-    assert story.now.skipped == ("ann: rests (budget) until you say otherwise",)
+    assert story.now.skipped == ("ann: rests until you say otherwise (budget)",)
 
 
 def test_who_goes_back_by_name_all_the_same_is_let() -> None:

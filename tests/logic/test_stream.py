@@ -5,7 +5,7 @@ import pytest
 from agent_relay.domain.rules import Where
 from agent_relay.domain.run_event import PlanStep
 from agent_relay.domain.saying import Saying, Steps
-from agent_relay.logic.stream import Said, Verdict, find_last_line, read_record
+from agent_relay.logic.stream import Said, Verdict, read_record
 
 SAYS = (
     Saying(
@@ -38,7 +38,7 @@ SAYS = (
         cost="usd",
     ),
     Saying(means="failed", where=Where(equals={"type": "end", "error": True}), text="why"),
-    Saying(means="done", where=Where(equals={"type": "end", "error": False})),
+    Saying(means="done", where=Where(equals={"type": "end", "error": False}), text="why"),
 )
 
 
@@ -86,7 +86,43 @@ def judge(*records: dict[str, object]) -> Verdict:
 def test_a_turn_is_done_only_where_the_agent_says_so() -> None:
     """A process that ends with 0 in the middle of its words has not done its task."""
     assert not judge({"type": "delta", "text": "half a"}).is_done
-    assert judge({"type": "end", "error": False}).is_done
+    assert judge({"type": "delta", "text": "whole"}, {"type": "end", "error": False}).is_done
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"type": "nothing"},
+        {"type": "delta", "text": " \n"},
+        {"type": "end", "error": False, "usage": {"in": 9, "out": 0}},
+    ],
+)
+def test_a_turn_called_done_with_nothing_done_in_it_has_failed(before: dict[str, object]) -> None:
+    """An agent whose prompt was blocked calls that a success; a script would take it for its answer."""
+    verdict = judge(before, {"type": "end", "error": False, "why": "blocked by a hook"})
+    assert (verdict.is_done, verdict.has_failed, verdict.is_idle) == (False, True, True)
+    assert verdict.why == "blocked by a hook"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        {"type": "delta", "text": "It subtracts."},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Read", "id": "c1"}]}},
+        {"type": "end", "error": False, "usage": {"in": 9, "out": 1}},
+    ],
+)
+def test_a_word_a_call_or_a_token_written_is_work(work: dict[str, object]) -> None:
+    """Some turns end without a word to the user, and were worked on."""
+    verdict = judge(work, {"type": "end", "error": False, "why": "It subtracts."})
+    assert (verdict.is_done, verdict.has_failed, verdict.why) == (True, False, "")
+
+
+def test_an_agent_whose_adapter_tells_only_ends_is_believed() -> None:
+    """Whoever describes no words of an agent cannot be told that it had none."""
+    verdict = Verdict([saying for saying in SAYS if saying.means in {"done", "failed"}])
+    verdict.hear({"type": "end", "error": False})
+    assert (verdict.is_done, verdict.is_idle) == (True, False)
 
 
 def test_a_failure_stands_whatever_is_said_after_it() -> None:
@@ -95,14 +131,6 @@ def test_a_failure_stands_whatever_is_said_after_it() -> None:
     assert (both.is_done, both.why) == (False, "no quota")
     after = judge({"type": "end", "error": True}, {"type": "end", "error": False})
     assert (after.is_done, after.has_failed, after.why) == (False, True, "")
-
-
-def test_the_last_line_of_an_error_is_its_reason() -> None:
-    """Warnings come first; what ended the program comes last."""
-    assert (
-        find_last_line("Warning: colours\n\x1b[31mError: no such model\x1b[0m\n\n") == "Error: no such model"
-    )
-    assert find_last_line(" \n") == ""
 
 
 @pytest.mark.parametrize("usd", [float("inf"), float("nan"), 10**400, -1, True, 1e12])

@@ -57,7 +57,7 @@ def test_the_shortest_window_comes_first_and_one_that_began_anew_is_unknown() ->
 
 @pytest.mark.parametrize(
     ("minutes", "name"),
-    [(300, "5 h"), (10_080, "week"), (1440, "day"), (43_200, "30 d"), (90, "90 min"), (0, "five_hour")],
+    [(300, "5 h"), (10_080, "week"), (1440, "day"), (43_200, "30 d"), (90, "90 min"), (0, "five hour")],
 )
 def test_a_window_is_called_by_its_length(minutes: int, name: str) -> None:
     """What a provider calls it in its records is nobody's word for it."""

@@ -6,6 +6,7 @@ from agent_relay.domain.effect import (
     Asked,
     CancelAsked,
     CloseAsked,
+    Delivered,
     DeliverFailed,
     LegGone,
     Prompted,
@@ -71,7 +72,8 @@ def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
         case "at work":
             why = "bob: at work already"
         case "gone on":
-            story.gone("exited").happens(Asked("bob")).spawned()
+            story.gone("exited").happens(Asked("bob")).published().spawned().says("ready")
+            story.happens(Delivered(of(story).id, story.leg)).says("busy")
             why = "cas: the session has gone on under bob"
         case "handing over":
             story.happens(Asked("ann"))
@@ -108,12 +110,13 @@ def test_a_successor_that_cannot_start_gives_way_to_the_rollback_agent() -> None
     assert begun(story).rolls_back == begun(story).parent
 
 
-def test_a_successor_lost_at_its_prompt_is_a_failure_only_with_a_rollback_agent() -> None:
-    """Without one the session ends as it always did; a person may quit, too."""
+def test_a_successor_lost_before_it_works_is_a_failure_unless_a_person_had_it_leave() -> None:
+    """What it was handed is in nobody else's hands: another process of it is asked first."""
     story = asked(Step.DELIVERED).gone("lost")
     assert begun(story).to_agent == "bob"
     assert asked(Step.DELIVERED).gone("exited").now.state is State.ENDED
-    assert asked(Step.DELIVERED, Terms()).gone("lost").now.state is State.ENDED
+    assert begun(asked(Step.DELIVERED, Terms()).gone("lost")).to_agent == "bob"
+    assert asked(Step.DELIVERED, Terms()).gone("exited").now.state is State.ENDED
 
 
 def test_a_delivery_that_fails_stays_where_the_rollback_agent_rests() -> None:

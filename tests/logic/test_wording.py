@@ -77,8 +77,45 @@ def test_a_lost_agent_and_a_failed_handoff_say_how_to_go_on() -> None:
     assert render_message(lost, UTC) == "→ ann was lost. Go on: agent-relay ann --session S"
     failed = replace(SESSION, state=State.ENDED, failure="the disk is full")
     assert render_message(failed, UTC) == (
-        "→ The handoff failed: the disk is full. Go on: agent-relay <agent> --session S"
+        "→ The handoff failed: the disk is full. Go on: agent-relay ann --session S"
     )
+    owed = replace(failed, retriable=replace(HANDOFF, to_agent="demo"))
+    assert render_message(owed, UTC) == (
+        "→ The handoff failed: the disk is full. Go on: agent-relay agent demo --session S"
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [
+        ("exited", 137, "→ bob was ended by signal 9 before it worked on its packet. "),
+        ("exited", 1, "→ bob ended with status 1 before it worked on its packet. "),
+        ("exited", 0, "→ bob ended before it worked on its packet. "),
+        ("lost", -1, "→ bob was lost before it worked on its packet. "),
+    ],
+)
+def test_a_session_that_ended_with_a_packet_undelivered_names_the_command_that_delivers_it(
+    how: str, status: int, said: str
+) -> None:
+    """A status alone tells nobody that what they typed is still there, and how it reaches somebody."""
+    leg = Leg("L2", "bob", 2, NOW, how=how, status=status)
+    ended = replace(SESSION, state=State.ENDED, legs=(leg,), retriable=replace(HANDOFF, to_agent="bob"))
+    assert render_message(ended, UTC) == f"{said}Give it the packet: agent-relay bob --session S"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (137, "→ ann was ended by signal 9. Go on: agent-relay ann --session S"),
+        (3, "→ ann ended with status 3. Go on: agent-relay ann --session S"),
+        (0, ""),
+        (130, ""),
+    ],
+)
+def test_an_agent_that_did_not_end_in_order_is_told_of_with_the_way_on(status: int, said: str) -> None:
+    """Killed for want of memory it leaves nothing but a number; a person's own quit needs no words."""
+    leg = Leg("L1", "ann", 1, NOW, how="exited", status=status)
+    assert render_message(replace(SESSION, state=State.ENDED, legs=(leg,)), UTC) == said
 
 
 @pytest.mark.parametrize(
@@ -131,16 +168,16 @@ def test_an_agent_that_went_on_without_a_packet_is_told_as_that() -> None:
 def test_a_slow_start_says_what_is_waited_for_and_what_waits() -> None:
     """An empty screen tells nobody whether to wait or to look for the mistake."""
     begun = "→ ann is still starting"
-    assert render_slow_start(SESSION, "ann") == f"{begun}: its prompt is waited for"
+    assert render_slow_start(SESSION, "ann") == f"{begun}: waiting for its prompt"
     tasked = replace(SESSION, task="paint it")
-    assert render_slow_start(tasked, "ann") == f"{begun}. It is given its task when it shows its prompt"
+    assert render_slow_start(tasked, "ann") == f"{begun}. It gets its task once it shows its prompt"
     again = replace(tasked, legs=(*SESSION.legs, *SESSION.legs))
-    assert render_slow_start(again, "ann") == f"{begun}: its prompt is waited for"
+    assert render_slow_start(again, "ann") == f"{begun}: waiting for its prompt"
     handing = replace(SESSION, handoff=HANDOFF)
     assert render_slow_start(handing, "bob") == (
-        "→ bob is still starting. It is given its packet when it shows its prompt"
+        "→ bob is still starting. It gets its packet once it shows its prompt"
     )
-    assert render_slow_start(handing, "ann") == f"{begun}: its prompt is waited for"
+    assert render_slow_start(handing, "ann") == f"{begun}: waiting for its prompt"
 
 
 REFUSAL = Limit("ann", "auth", "", "Invalid API key.\n  Fix it", "hook", NOW)
@@ -150,7 +187,7 @@ def test_a_refused_agent_is_told_with_the_two_ways_out() -> None:
     """Nobody takes over for that, so the user must know that it is their turn."""
     told = (
         "→ ann is signed out or its key is refused (Invalid API key. Fix it). "
-        "Sign in there and go on, or hand over: agent-relay <agent>"
+        "Sign in there and go on, or hand over: agent-relay relay"
     )
     working = replace(SESSION, state=State.BUSY, refused=(REFUSAL,), done=(HANDOFF,))
     assert render_message(working, UTC) == told
@@ -185,10 +222,10 @@ def test_an_offer_to_return_names_the_command_that_takes_it() -> None:
     """One sentence; or that nothing need be done."""
     offered = replace(SESSION, state=State.BUSY, offer="cas", done=(HANDOFF,))
     assert render_message(offered, UTC) == (
-        "→ cas can be had again. Go back to it: agent-relay cas, or /use cas behind the relay key"
+        "→ cas is available again. Go back to it: agent-relay cas, or /use cas behind the relay key"
     )
     assert render_message(replace(offered, returns=True), UTC) == (
-        "→ cas can be had again, and takes over at the end of this turn."
+        "→ cas is available again, and takes over at the end of this turn."
     )
     under_way = replace(offered, handoff=replace(HANDOFF, reason="manual", text_path=""))
     assert render_message(under_way, UTC) == "→ ann hands over. Continuing with bob."
@@ -220,10 +257,14 @@ def test_a_limit_that_is_near_is_told_with_its_reset_and_the_way_to_hand_over_so
     near = replace(SESSION, state=State.BUSY, near=NEAR, done=(HANDOFF,), failure="bob did not take it")
     assert render_message(near, UTC) == (
         "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
-        "It goes on; to hand over sooner: agent-relay <agent>"
+        "It goes on; to hand over sooner: agent-relay relay"
     )
-    window = replace(near, near=replace(NEAR, text="seven_day: 92% used", until=""))
-    assert render_message(window, UTC).startswith("→ ann is near a limit (seven_day: 92% used). It goes on")
+    window = replace(near, near=replace(NEAR, text="92 % of its weekly window is used", until=""))
+    said = "→ ann is near a limit (92 % of its weekly window is used). It goes on"
+    assert render_message(window, UTC).startswith(said)
+    logged = 'level=WARN message="stream error" error.error="AI_APICallError: Rate limit reached for m1."'
+    raw = replace(near, near=replace(NEAR, text=logged, until=""))
+    assert render_message(raw, UTC).startswith("→ ann is near a limit (Rate limit reached for m1). It goes")
     under_way = replace(near, handoff=replace(HANDOFF, reason="manual", text_path=""))
     assert render_message(under_way, UTC) == "→ ann hands over. Continuing with bob."
 
@@ -233,6 +274,6 @@ def test_a_limit_that_is_near_and_an_agent_that_can_be_had_back_are_told_togethe
     both = replace(SESSION, state=State.READY, near=NEAR, offer="cas")
     assert render_message(both, UTC) == (
         "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
-        "It goes on; to hand over sooner: agent-relay <agent>. "
-        "cas can be had again. Go back to it: agent-relay cas, or /use cas behind the relay key"
+        "It goes on; to hand over sooner: agent-relay relay. "
+        "cas is available again. Go back to it: agent-relay cas, or /use cas behind the relay key"
     )

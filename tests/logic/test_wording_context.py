@@ -50,7 +50,7 @@ def test_an_offer_is_told_along_with_it() -> None:
     """Neither hides the other."""
     story = Filling(ASK).start().turn(950)
     story._journal(Outcome((ReturnOffered("bob"),)))  # noqa: SLF001 - a line another happening would write
-    assert render_message(story.now, UTC).startswith(f"{LINE}. bob can be had again. Go back to it:")
+    assert render_message(story.now, UTC).startswith(f"{LINE}. bob is available again. Go back to it:")
 
 
 def test_the_line_between_two_legs_says_why() -> None:

@@ -4,10 +4,10 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain.effect import CancelAsked, CloseAsked, RetryAsked
+from agent_relay.domain.effect import CancelAsked, CloseAsked, Published, RetryAsked
 from agent_relay.domain.session import Step
 from agent_relay.domain.terms import NO_TERMS
-from agent_relay.logic.wording import render_intervention, render_message
+from agent_relay.logic.wording import render_handoff_line, render_intervention, render_message
 from tests.logic.asked_handoff import asked, made, of
 
 
@@ -27,6 +27,17 @@ def test_a_cancel_says_what_it_means_at_its_step(step: Step, said: str) -> None:
     story.happens(CancelAsked(handoff))
     expected = f"→ {said} Then the session rests; go on: agent-relay handoff retry {handoff}"
     assert render_intervention(story.now, handoff) == expected
+
+
+def test_what_a_packet_lacks_is_said_between_the_two_agents() -> None:
+    """Who reads it there can still tell the successor what it does not know."""
+    story = asked(Step.STOPPED)
+    note = "3 of 7 lines of ann's own record could not be understood"
+    story.happens(Published(of(story).id, "P1", 1, "1.json", "1.md", "f", lacks=note))
+    line = render_handoff_line(story.now, of(story), UTC)
+    assert line.endswith(
+        "Packet: /r/.agent-relay/sessions/S/1.md (3 of 7 lines of ann's own record could not be understood)"
+    )
 
 
 def test_a_session_at_rest_by_a_cancel_says_both_ways_on() -> None:

@@ -39,7 +39,7 @@ def check_one_successor(world: World, *terminals: Terminal) -> None:
 
 
 def test_two_terminals_that_go_on_with_a_plain_session_share_one_successor(world: World) -> None:
-    """Both are asked, both say yes, and no daemon runs yet: the work must still be done once."""
+    """Both are asked, both say yes, and no daemon is running yet: the work must still be done once."""
     real_seeds.free_hands(world.home)
     world.play("claude", say("The first answer."))
     leg = start(world, "claude")

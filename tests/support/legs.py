@@ -151,8 +151,11 @@ class Held:
 
 
 @contextlib.contextmanager
-def hold(folder: str, argv: list[str], **more: object) -> Iterator[Held]:
-    """A leg running `argv`; whatever still lives at the end is killed. `more` are fields of HolderSpec."""
+def hold(folder: str, argv: list[str], *, holder: str = "", **more: object) -> Iterator[Held]:
+    """A leg running `argv`; whatever still lives at the end is killed. `more` are fields of HolderSpec.
+
+    `holder` starts another holder than ours: it is run as Python is to start one.
+    """
     os.makedirs(folder, mode=0o700, exist_ok=True)
     lock_fd = os.open(f"{folder}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock_fd, fcntl.LOCK_EX)
@@ -166,7 +169,7 @@ def hold(folder: str, argv: list[str], **more: object) -> Iterator[Held]:
     }
     try:
         spec = HolderSpec(argv=argv, leg_folder=folder, lock_fd=lock_fd, **fields)  # type: ignore[arg-type]
-        started = start_holder(spec, python=find_holder_python(folder))
+        started = start_holder(spec, python=holder or find_holder_python(folder))
     finally:
         os.close(lock_fd)
     held = Held(folder, started)

@@ -129,7 +129,7 @@ class RaceWorld(RelayWorld):
 
 @contextmanager
 def race_world() -> Iterator[RaceWorld]:
-    """A world that is gone afterwards; no daemon runs yet."""
+    """A world that is gone afterwards; no daemon is running yet."""
     with relay_world(order=AGENTS, kind=RaceWorld) as world:
         assert isinstance(world, RaceWorld)
         world.prepare()

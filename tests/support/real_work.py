@@ -150,5 +150,5 @@ def find_daemon(world: World) -> int:
 def kill_daemon(world: World) -> None:
     """The daemon is gone without a chance to tidy up."""
     daemon = find_daemon(world)
-    assert daemon, "no daemon runs"
+    assert daemon, "no daemon is running"
     os.kill(daemon, signal.SIGKILL)

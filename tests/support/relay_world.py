@@ -40,6 +40,7 @@ class RelayWorld:
         }
         self.folders: Folders = get_folders(self.environ)
         self.daemons: list[subprocess.Popen[bytes]] = []
+        self.daemon_program = os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")
         os.makedirs(self.home)
         os.makedirs(self.project)
         os.makedirs(self.folders.config, mode=0o700)
@@ -60,7 +61,7 @@ class RelayWorld:
     def spawn_daemon(self, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """A process that is about to be a daemon, with `more` in its environment."""
         daemon = subprocess.Popen(
-            [sys.executable, "-I", os.path.join(CHECKOUT, "agent_relay", "daemon", "__main__.py")],
+            [sys.executable, "-I", self.daemon_program],
             env={**self.environ, **measured(), **more},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -135,6 +136,14 @@ class RelayWorld:
                 found[int(name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
         return found
 
+    def find_agents(self) -> list[str]:
+        """The command lines of living scripted agents."""
+        return [command for command in self.processes().values() if "/agent.py --" in command]
+
+    def find_workers(self) -> set[int]:
+        """The ids of those among them that are neither a daemon nor what it builds packets by."""
+        return {pid for pid, command in self.processes().items() if not is_daemons(command)}
+
     def close(self) -> None:
         """Whatever is left is killed, whatever was written is gone."""
         for daemon in self.daemons:
@@ -172,6 +181,11 @@ def wait_until(is_so: Callable[[], bool], what: str, limit_s: float = 90.0) -> N
     while not is_so():
         assert time.monotonic() < deadline, f"waited {limit_s:g} s until {what}"
         time.sleep(0.02)
+
+
+def is_daemons(command: str) -> bool:
+    """Whether a command line is the daemon's, or that of a server it builds packets by."""
+    return "daemon" in command or "work_server" in command
 
 
 def is_holder(pid: int, legs: str) -> bool:

@@ -27,6 +27,7 @@ SCENES = [
         "do": [{"say": "I begin."}, {"run": "until [ -e go ]; do sleep 0.1; done"}, {"say": "I end."}],
     },
     {"when": "fail", "do": [{"exit": 4}]},
+    {"when": "idle", "do": []},
     {"when": "much", "do": [{"say": "0123456789" * 250_000}]},
     {"again": True, "do": [{"say": "demo heard you"}]},
 ]

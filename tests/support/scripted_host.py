@@ -72,13 +72,16 @@ class Clock:
 class Scene:
     """One host at work on a disk; its effects are kept and answered by `perform`."""
 
-    def __init__(self, disk: Disk | None = None) -> None:
+    def __init__(self, disk: Disk | None = None, *, retry_s: float = 0.01) -> None:
         self.disk = disk or Disk()
         self.clock = Clock()
         self.effects: list[Effect] = []
         self.reports: list[BaseException] = []
         self.changes = 0
+        self.troubles: list[str] = []
         self.ids = 0
+        self.can_see = True
+        self.failure: Callable[[], Exception] = KeyError
         self.perform: Callable[[Effect], Awaitable[Happened | None]] = self._keep
         self.availability = dict.fromkeys(ROSTER, Availability(installed=True))
         self.host = Host(
@@ -86,10 +89,10 @@ class Scene:
             self.clock,
             build_world=self.build_world,
             perform=self._do,
-            redact=lambda body: body,
+            redact=_leave,
             changed=self._count,
             report=self.reports.append,
-            retry_s=0.01,
+            retry_s=retry_s,
         )
 
     @property
@@ -99,6 +102,8 @@ class Scene:
         return found
 
     async def build_world(self, _session: Session) -> World:
+        if not self.can_see:
+            raise self.failure()
         self.ids += 1
         return World(self.clock.now(), self.availability, f"H{self.ids}", f"L{self.ids}")
 
@@ -111,6 +116,7 @@ class Scene:
 
     def _count(self, _session: Session) -> None:
         self.changes += 1
+        self.troubles.append(self.host.trouble)
 
     async def until(self, is_so: Callable[[], bool], what: str) -> None:
         """Returns once `is_so`; fails naming `what` after a minute."""
@@ -125,6 +131,11 @@ class Scene:
         """Everything told so far was worked on, its effects begun."""
         await self.until(lambda: self.host.is_idle, "the host has nothing to do")
         await asyncio.sleep(0)
+
+
+async def _leave(body: Body) -> Body:
+    """The events of a scene hold no secrets."""
+    return body
 
 
 def play(scene: Scene, script: Callable[[Scene], Awaitable[None]]) -> None:

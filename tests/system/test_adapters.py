@@ -1,17 +1,18 @@
 import os
+import re
 import shutil
 
 import pytest
 
 from agent_relay.domain.adapter import Adapter
-from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.errors import ConfigurationError, WrongUseError
+from agent_relay.system.adapter_catalog import load_adapters, read_catalog
 from agent_relay.system.adapters import (
     LoadedAdapter,
     find_program,
     is_signed_in,
     list_default_roster,
     load_adapter,
-    load_adapters,
     project_adapters,
 )
 from agent_relay.system.folders import Folders
@@ -28,6 +29,13 @@ program = "{program}"
 [deliver]
 packet_by = "paste"
 opening = "go on"
+"""
+
+_DEEP = f"""
+[[progress]]
+source = "hook"
+means = "prompt"
+where = {{ matches = {{ text = "{"(" * 2000}a{")" * 2000}" }} }}
 """
 
 
@@ -72,6 +80,94 @@ def test_a_users_adapter_stands_beside_and_above_the_shipped_ones(folders: Folde
     found = load_adapters(folders)
     assert found["zed"].origin == "user"
     assert (found["demo"].origin, found["demo"].adapter.title) == ("user", "Mine")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "why"),
+    [
+        ("adapter.toml", "name = [", r"zed/adapter\.toml is not TOML"),
+        ("adapter.toml", 'name = "zed"\n', r"zed/adapter\.toml: letter"),
+        ("adapter.toml", None, "is no adapter"),
+        ("rules.toml", "[[limit", r"zed/rules\.toml is not TOML"),
+        ("adapter.toml", f"name = {'1' * 5000}", r"zed/adapter\.toml cannot be read: .*4300 digits"),
+        ("rules.toml", _DEEP, r"zed/rules\.toml: progress\.0\.where\.matches\.text: .*recursion"),
+        ("rules.toml", 'nonsense = "yes"\n', r"zed/rules\.toml: nonsense"),
+        ("resume.md.j2", "{% if %}", "template"),
+    ],
+)
+def test_an_adapter_that_cannot_be_used_is_named_and_costs_no_other_agent(
+    folders: Folders, file: str, text: str | None, why: str
+) -> None:
+    """One slip in an experiment of the user's stopped every agent there is."""
+    place = f"{folders.config}/adapters"
+    folder = _write_adapter(place, "zed")
+    _write_adapter(place, "why")
+    if text is None:
+        os.unlink(f"{folder}/{file}")
+        os.mkdir(f"{folder}/more")
+    else:
+        with open(f"{folder}/{file}", "w", encoding="utf-8") as stream:
+            stream.write(text)
+    catalog = read_catalog(folders)
+    assert set(catalog.adapters) == {*tree.adapter_names(), "why"}
+    assert [one.name for one in catalog.broken] == ["zed"]
+    assert re.search(why, catalog.broken[0].sentence)
+    assert "zed" in catalog
+    with pytest.raises(ConfigurationError, match=why):
+        catalog.get("zed")
+
+
+def test_a_link_that_leads_to_itself_costs_no_other_adapter(folders: Folders) -> None:
+    """It hid every adapter of the user's, which then was no agent anybody knows."""
+    place = f"{folders.config}/adapters"
+    _write_adapter(place, "zed")
+    os.symlink("loop", f"{place}/loop")
+    catalog = read_catalog(folders)
+    assert "zed" in catalog.adapters
+    assert [one.name for one in catalog.broken] == ["loop"]
+    assert "Too many levels of symbolic links" in catalog.broken[0].sentence
+
+
+def test_a_broken_correction_does_not_bring_back_what_it_corrects(folders: Folders) -> None:
+    """Whoever took a flag away from an agent does not want it started with that flag."""
+    folder = _write_adapter(f"{folders.config}/adapters", "demo")
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as stream:
+        stream.write("x =\n")
+    catalog = read_catalog(folders)
+    assert "demo" not in catalog.adapters
+    assert [one.name for one in catalog.broken] == ["demo"]
+
+
+def test_a_trusted_project_adapter_that_cannot_be_used_is_left_out(
+    folders: Folders, tmp_path: os.PathLike[str]
+) -> None:
+    """Trust says that it may run, not that it can."""
+    root = f"{tmp_path}/project"
+    folder = _write_adapter(project_adapters(root), "zed")
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as stream:
+        stream.write("submit_delay = 'soon'\n")
+    trust_folder(project_adapters(root), state=folders.state)
+    catalog = read_catalog(folders, root=root)
+    assert set(catalog.adapters) == set(tree.adapter_names())
+    assert [one.name for one in catalog.broken] == ["zed"]
+
+
+def test_a_list_of_trust_that_cannot_be_read_is_named(folders: Folders, tmp_path: os.PathLike[str]) -> None:
+    """It lies beside every project; no agent of the user's hangs on it."""
+    root = f"{tmp_path}/project"
+    _write_adapter(project_adapters(root), "zed")
+    os.makedirs(f"{folders.state}/trust.json", mode=0o700)
+    catalog = read_catalog(folders, root=root)
+    assert set(catalog.adapters) == set(tree.adapter_names())
+    assert [one.name for one in catalog.broken] == [""]
+    assert "trust.json" in catalog.broken[0].sentence
+
+
+def test_an_unknown_agent_is_told_the_agents_that_can_work(folders: Folders) -> None:
+    """A scripted agent is of no use to somebody who mistyped the name of a real one."""
+    with pytest.raises(WrongUseError, match="there is no agent 'bar'") as caught:
+        read_catalog(folders).get("bar")
+    assert caught.value.hint == "Known: claude, codex, gemini, opencode"
 
 
 def test_a_projects_adapter_is_ignored_until_trusted(folders: Folders, tmp_path: os.PathLike[str]) -> None:

@@ -1,12 +1,14 @@
 """A winner's changes reach the tree as it is now, or a sentence says why not and nothing has changed."""
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.applying import apply_plan, find_staging, plan_apply
+from agent_relay.system.applying import Plan, apply_plan, plan_apply, undo_apply
 from agent_relay.system.race_git import Store, write_snapshot
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
@@ -21,22 +23,34 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
 class World:
     """A repository in the middle of work, and the tree of one runner."""
 
-    def __init__(self, folder: Path, git: Git) -> None:
+    def __init__(self, folder: Path, git: Git, *, git_dir: str = "", root: Path | None = None) -> None:
+        """With `git_dir` the repository keeps its own files there; `root` is one that there is already."""
         self.folder, self.git = folder, git
-        self.root = make_repository(folder / "repository", git)
+        self.own = folder / "race"
+        self.root = root or make_repository(folder / "repository", git)
+        if git_dir:
+            shutil.move(self.root / ".git", git_dir)
+            (self.root / ".git").write_text(f"gitdir: {git_dir}\n")
         dirty(self.root, git)
         self.store: Store
         self.store, (tree,), _ = place(self.root, folder / "race", git, "1-ann")
         self.tree = Path(tree)
         self.base = write_snapshot(tree, self.store)
 
-    def apply(self, *, stop_after: str = "") -> list[str]:
-        """The paths that were written; with `stop_after` only planned."""
+    def plan(self) -> Plan:
+        """What applying the runner's work would write."""
         result = write_snapshot(str(self.tree), self.store, parent=self.base)
-        plan = plan_apply(str(self.root), self.store, base=self.base, result=result)
-        if stop_after != "plan":
-            staging = find_staging(str(self.root), "agent-relay-race")
-            apply_plan(str(self.root), self.store, plan, staging=staging)
+        return plan_apply(str(self.root), self.store, base=self.base, result=result)
+
+    def write(self, plan: Plan) -> None:
+        """Apply it."""
+        apply_plan(str(self.root), self.store, plan, folder=str(self.own))
+
+    def apply(self) -> list[str]:
+        """The paths that were written."""
+        undo_apply(str(self.own))
+        plan = self.plan()
+        self.write(plan)
         return [change.path for change in plan.changes]
 
 
@@ -127,25 +141,12 @@ def test_what_does_not_fit_is_refused_by_name_and_nothing_changes(world: World, 
     assert read_files(str(world.root)) == before
 
 
-def test_applying_again_after_a_crash_in_the_middle_finishes_it(world: World) -> None:
-    """Some files have changed place and some have not: the merge sees both sides agree on the first."""
-    work(world.tree)
-    paths = world.apply(stop_after="plan")
-    (world.root / "b.txt").write_text((world.tree / "b.txt").read_text())
-    staging = find_staging(str(world.root), "agent-relay-race")
-    os.makedirs(staging)
-    Path(staging, "half").write_text("")
-    left = world.apply()
-    assert set(paths) - set(left) == {"b.txt"}
-    assert not os.path.lexists(staging)
-    assert (world.root / "deep" / "er" / "new.txt").read_text() == "new\n"
-
-
 def test_line_endings_come_as_the_user_s_git_writes_them(tmp_path: Path, git: Git) -> None:
     """What a filter makes of a file on its way out is part of the tree."""
     world = World(tmp_path, git)
     (world.root / ".gitattributes").write_text("*.dos text eol=crlf\n")
-    world.store, (tree,), _ = place(world.root, tmp_path / "race2", git, "2-bob")
+    world.own = tmp_path / "race2"
+    world.store, (tree,), _ = place(world.root, world.own, git, "2-bob")
     world.tree = Path(tree)
     world.base = write_snapshot(tree, world.store)
     (world.tree / "x.dos").write_bytes(b"one\r\ntwo\r\n")
@@ -153,14 +154,84 @@ def test_line_endings_come_as_the_user_s_git_writes_them(tmp_path: Path, git: Gi
     assert (world.root / "x.dos").read_bytes() == b"one\r\ntwo\r\n"
 
 
-def test_a_disk_that_refuses_while_staging_changes_nothing(world: World) -> None:
-    """Everything is written before the first file changes place."""
+@pytest.mark.parametrize("where", ["separate", "linked"])
+def test_a_repository_kept_on_another_file_system_than_the_tree_loses_nothing(
+    tmp_path: Path, git: Git, where: str
+) -> None:
+    """What was staged there could not be renamed into the tree, when files had been deleted already."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as other:
+        if where == "separate":
+            world = World(tmp_path, git, git_dir=f"{other}/git")
+        else:
+            main = make_repository(Path(other) / "main", git)
+            git(main, "worktree", "add", "-q", tmp_path / "linked")
+            world = World(tmp_path, git, root=tmp_path / "linked")
+        assert os.stat(other).st_dev != os.stat(world.root).st_dev
+        work(world.tree)
+        world.apply()
+        mine, theirs = read_files(str(world.root)), read_files(str(world.tree))
+        assert {path: found for path, found in mine.items() if path in theirs} == theirs
+        assert set(mine) - set(theirs) == {"x.log", "ignored/big"}
+
+
+@pytest.mark.parametrize("when", ["while it was planned", "before it is written"])
+def test_a_save_while_the_merge_is_made_is_refused_and_nothing_is_written(
+    world: World, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """The merge knows nothing of it, so its result would replace what was saved."""
+    work(world.tree)
+    if when == "while it was planned":
+        real, folder = shutil.which("git"), world.folder / "bin"
+        folder.mkdir()
+        save = f"echo mine >> '{world.root}/b.txt'"
+        script = f'#!/bin/sh\ncase " $* " in *" merge-tree "*) {save};; esac\nexec {real} "$@"\n'
+        (folder / "git").write_text(script)
+        (folder / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        with pytest.raises(RelayError, match=r"these were changed just now: b\.txt"):
+            world.plan()
+    else:
+        plan = world.plan()
+        (world.root / "b.txt").write_text("b\n" * 20 + "mine\n")
+        before = read_files(str(world.root))
+        with pytest.raises(RelayError, match=r"b\.txt was changed just now"):
+            world.write(plan)
+        assert read_files(str(world.root)) == before
+    assert (world.root / "b.txt").read_text() == "b\n" * 20 + "mine\n"
+    assert (world.root / "sub" / "deep.txt").exists()
+
+
+def test_files_keep_their_modes_and_are_runnable_as_the_runner_left_them(world: World) -> None:
+    """What only its owner may read stays so; the right to run it is part of the change."""
+    (world.root / "a.txt").chmod(0o600)
+    (world.root / "loose" / "run me.sh").chmod(0o750)
+    (world.tree / "a.txt").write_text("one\n2\nthree\nfour, applied\n")
+    (world.tree / "loose" / "run me.sh").chmod(0o644)
+    (world.tree / "new place.txt").chmod(0o755)
+    world.apply()
+    paths = ("a.txt", "loose/run me.sh", "new place.txt")
+    found = [os.lstat(world.root / path).st_mode & 0o777 for path in paths]
+    assert found == [0o600, 0o640, 0o755]
+
+
+def test_an_ignored_link_in_a_folder_that_becomes_a_file_is_in_the_way(world: World) -> None:
+    """A link to a folder is no folder to be emptied."""
+    (world.root / "sub" / "x.log").symlink_to("../loose")
+    (world.tree / "sub" / "deep.txt").unlink()
+    (world.tree / "sub").rmdir()
+    (world.tree / "sub").write_text("a file\n")
+    with pytest.raises(RelayError, match="files that git ignores are in the way: sub"):
+        world.apply()
+
+
+def test_what_git_cannot_make_of_the_result_changes_nothing(world: World) -> None:
+    """Every file is made whole before the first one of the tree is touched."""
     work(world.tree)
     before = read_files(str(world.root))
-    result = write_snapshot(str(world.tree), world.store, parent=world.base)
-    plan = plan_apply(str(world.root), world.store, base=world.base, result=result)
+    plan = world.plan()
+    world.own = Path("/proc/full")
     with pytest.raises(RelayError):
-        apply_plan(str(world.root), world.store, plan, staging="/proc/full/staging")
+        world.write(plan)
     assert read_files(str(world.root)) == before
 
 

@@ -56,11 +56,20 @@ def test_an_error_names_the_page_that_tells_of_the_table(folder: str, text: str,
     assert os.path.exists(os.path.join(tree.CHECKOUT, page))
 
 
+def test_a_misspelt_key_is_said_to_be_none(folder: str) -> None:
+    """The words of a library say nothing to somebody who swapped two letters."""
+    _write(f"{folder}/config.toml", 'ordr = ["ada"]\n')
+    with pytest.raises(ConfigurationError) as caught:
+        read_user_config(folder)
+    assert caught.value.sentence == f"{folder}/config.toml: ordr: there is no setting of this name"
+
+
 def test_what_is_no_toml_is_one_sentence(folder: str) -> None:
     """A stack trace of a parser helps nobody."""
     _write(f"{folder}/config.toml", "order = [")
-    with pytest.raises(ConfigurationError, match=r"config\.toml is not TOML: "):
+    with pytest.raises(ConfigurationError, match=r"config\.toml is not TOML: ") as caught:
         read_user_config(folder)
+    assert caught.value.hint == "How TOML is written: https://toml.io"
     with open(f"{folder}/config.toml", "wb") as stream:
         stream.write(b'relay_key = "\xff"')
     with pytest.raises(ConfigurationError, match="is not UTF-8 text"):
@@ -127,3 +136,14 @@ def test_a_name_that_is_no_agents_is_refused(folder: str) -> None:
     """A quote in a name would change the file's meaning."""
     with pytest.raises(ConfigurationError, match="no agent's name"):
         write_order(folder, ('a"]\nrelay_key="ctrl-a"',))
+
+
+def test_a_pattern_that_takes_longer_than_its_text_is_long_is_refused_by_name(folder: str) -> None:
+    """It would be asked of every secret that is found, by commands that nothing ends at a limit."""
+    _write(f"{folder}/config.toml", "[redaction]\nallow_patterns = ['sk-test-[a-z]+', '(?:[a-z]+)+!']\n")
+    with pytest.raises(ConfigurationError) as refused:
+        read_user_config(folder)
+    assert refused.value.sentence.startswith(
+        f"{folder}/config.toml: redaction.allow_patterns: '(?:[a-z]+)+!' takes longer than its text is long"
+    )
+    assert refused.value.code == 78

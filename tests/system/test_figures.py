@@ -15,6 +15,7 @@ from agent_relay.system.figures import FiguresReader
 from agent_relay.system.folders import Folders, get_folders
 from agent_relay.system.journal import Journal, read_events
 from agent_relay.system.metrics import Wanted
+from agent_relay.system.session_index import write_entry
 
 START = datetime.now(UTC) - timedelta(minutes=10)
 NOW = START + timedelta(minutes=10)
@@ -63,6 +64,7 @@ class Machine:
         with Journal(f"{folder}/journal.jsonl") as journal:
             for body in bodies:
                 journal.append(body, at=START, generation=1, durable=False)
+        write_entry(self.folders.sessions, session, root=self.root, cwd=self.root)
         found = fold_events(read_events(f"{folder}/journal.jsonl"))
         assert found is not None
         return found

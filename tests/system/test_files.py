@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.files import append_line, read_bounded, write_atomic
+from agent_relay.system.files import append_line, read_bounded, write_atomic, write_output
 
 
 def test_a_written_file_is_whole_and_private(tmp_path: Path) -> None:
@@ -96,3 +96,31 @@ def test_a_file_above_the_limit_is_not_read(tmp_path: Path) -> None:
     assert read_bounded(str(path), limit_bytes=5) == b"12345"
     with pytest.raises(UntrustedDataError, match="larger than 4 bytes"):
         read_bounded(str(path), limit_bytes=4)
+
+
+def test_an_output_that_is_a_link_is_written_where_it_leads_and_keeps_its_mode(tmp_path: Path) -> None:
+    """A link to a shared folder was replaced by a file that nobody else saw."""
+    kept = tmp_path / "kept.json"
+    kept.write_text("old")
+    kept.chmod(0o664)
+    (tmp_path / "link").symlink_to("kept.json")
+    write_output(str(tmp_path / "link"), b"new")
+    assert (kept.read_text(), kept.stat().st_mode & 0o777) == ("new", 0o664)
+    assert os.readlink(tmp_path / "link") == "kept.json"
+    write_output(str(tmp_path / "fresh"), b"new")
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_output_that_is_a_pipe_or_a_device_stays_one(tmp_path: Path) -> None:
+    """As root, `--output /dev/stdout` put a file in the place of the device for every program."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RelayError, match=r"cannot write .*/pipe: No such device or address"):
+        write_output(str(tmp_path / "pipe"), b"nobody reads")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_output(str(tmp_path / "pipe"), b"somebody does")
+    assert os.read(reader, 100) == b"somebody does"
+    os.close(reader)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(RelayError, match=r"cannot write .*/folder: Is a directory"):
+        write_output(str(tmp_path / "folder"), b"new")
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]

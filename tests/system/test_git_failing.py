@@ -76,7 +76,7 @@ def test_a_status_that_does_not_come_is_no_clean_tree(
     tree = read_tree(str(repository))
     why = "git cannot read this repository: it did not answer in time"
     assert tree == Tree(str(repository), is_git=True, dirty=None, note=why, is_whole=False)
-    assert verify_freshness(packet, tree) == (f"whether the tree changed cannot be told: {why}",)
+    assert verify_freshness(packet, tree) == (f"cannot tell whether the tree changed: {why}",)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_requests_in_flight_end_when_the_holder_is_killed(tmp_path: object) -> N
 
 def test_no_holder_is_told_apart_from_one_that_refuses(tmp_path: object) -> None:
     """The daemon marks a leg lost only when nobody listens."""
-    with pytest.raises(HolderError, match="No holder listens") as caught:
+    with pytest.raises(HolderError, match="no holder listens") as caught:
         asyncio.run(HolderConnection.open(str(tmp_path)))
     assert caught.value.why == "gone"
 

@@ -13,8 +13,10 @@ from agent_relay.system.folders import Folders
 from agent_relay.system.kept_reports import find_report, keep_report
 from agent_relay.system.metrics import Wanted, gather_metrics
 from agent_relay.system.metrics_looked import Looked
-from agent_relay.system.places import find_builtin_folder, find_example_folder
+from agent_relay.system.places import find_builtin_folder
+from agent_relay.system.session_index import write_entry
 from agent_relay.system.usage_files import look_at
+from tests.house import tree
 
 SESSION = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
 LATER_NS = 10_000_000_000
@@ -199,7 +201,8 @@ def test_a_variable_that_moves_the_files_is_seen(home: Path, monkeypatch: pytest
 
 def test_figures_that_change_with_time_do_not_last(home: Path) -> None:
     """A session under way gets longer with every second; a file that could not be read may be tomorrow."""
-    shutil.copytree(find_example_folder(), home / "work/.agent-relay", symlinks=True)
+    shutil.copytree(tree.FIRST_FOLDER, home / "work/.agent-relay", symlinks=True)
+    write_entry(f"{home}/state/sessions", SESSION, root=f"{home}/work", cwd=f"{home}/work")
     journal = home / f"work/.agent-relay/sessions/{SESSION}/journal.jsonl"
     asked = (Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache"), Wanted(is_all=True))
     found = []

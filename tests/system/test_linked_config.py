@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config import write_order
+from agent_relay.system.config import write_config, write_order
 from agent_relay.system.config_edits import write_model
 
 EDITS = pytest.mark.parametrize(
@@ -63,3 +63,32 @@ def test_a_link_that_leads_to_no_file_is_told_of_and_left_alone(
     with pytest.raises(ConfigurationError, match=why):
         edit(folder)
     assert os.readlink(f"{folder}/config.toml") == target
+
+
+@EDITS
+def test_a_file_keeps_its_mode(tmp_path: Path, edit: Edit, line: str) -> None:
+    """Whoever lets their group read it had to allow that again after every edit."""
+    (tmp_path / "config").mkdir(mode=0o700)
+    config = tmp_path / "config" / "config.toml"
+    config.write_text("# mine\n")
+    config.chmod(0o640)
+    edit(str(config.parent))
+    assert (config.read_text(), config.stat().st_mode & 0o777) == (line, 0o640)
+
+
+@pytest.mark.parametrize("now", ["# mine, saved just now\n", None], ids=("saved", "removed"))
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_file_that_was_saved_since_it_was_read_is_not_replaced(
+    tmp_path: Path, now: str | None, kind: str
+) -> None:
+    """An editor takes none of our locks, so what it saves in between would be gone."""
+    kept = tmp_path / "kept.toml"
+    config = kept
+    if kind == "link":
+        config = tmp_path / "config.toml"
+        config.symlink_to(kept)
+    if now is not None:
+        kept.write_text(now)
+    with pytest.raises(ConfigurationError, match="cannot edit"):
+        write_config(str(config), 'order = ["demo"]\n', before="# mine\n")
+    assert (kept.read_text() if kept.exists() else None) == now

@@ -8,6 +8,7 @@ from agent_relay.system.processes import (
     children,
     end_session,
     is_alive,
+    is_frozen,
     send_signal,
     session_members,
     wait_for_end,
@@ -134,3 +135,17 @@ def test_processes_of_no_session_end_by_their_names() -> None:
     assert end_session(2**22 + 1, start, others=[(child.pid, start)]) == []
     assert not is_alive(child.pid, start)
     child.communicate()
+
+
+def test_a_frozen_process_is_told_from_one_that_waits() -> None:
+    """Whoever asks it would wait for nothing."""
+    child = _start(STUBBORN)
+    try:
+        assert not is_frozen(child.pid)
+        os.kill(child.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
+        assert is_frozen(child.pid)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+    assert not is_frozen(2**22 + 1)

@@ -205,3 +205,70 @@ def test_a_folder_somebody_was_killed_in_while_making_it_is_ours_all_the_same(tm
     open_project(str(tmp_path))
     assert sorted(os.listdir(folder)) == [".gitignore", "agent-relay.json"]
     assert (folder / ".gitignore").read_text() == "*\n"
+
+
+def commit_planted(root: Path, files: dict[str, str]) -> None:
+    """A repository at `root` whose history brings `files` along, as a clone of a stranger's does."""
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    subprocess.run([*git, "add", "-fA"], check=True)
+    subprocess.run([*git, "commit", "-qm", "as cloned"], check=True)
+
+
+def list_addable(root: Path) -> list[str]:
+    """What `git add -A` would publish of the working tree at `root`."""
+    command = ["git", "-C", str(root), "add", "-An"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+MARK = '{"schema": "agent-relay/project", "version": 1}'
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {".agent-relay/agent-relay.json": MARK},
+        {".agent-relay/.gitignore": "!*\n"},
+        {".agent-relay/.gitignore": "!*\n!**\n", ".agent-relay/agent-relay.json": MARK},
+        {".agent-relay/sessions/agent-relay.json": MARK},
+        {".agent-relay/sessions/.gitignore": "!*\n!*/\n!**\n"},
+        {".agent-relay/sessions/.gitignore": "!*\n", ".agent-relay/sessions/agent-relay.json": MARK},
+        {".gitignore": "!.agent-relay\n!.agent-relay/**\n", ".agent-relay/agent-relay.json": MARK},
+        {".agent-relay/sessions/README": "", ".agent-relay/agent-relay.json": MARK},
+    ],
+    ids=" ".join,
+)
+def test_no_file_a_clone_brings_makes_git_publish_a_session(tmp_path: Path, planted: dict[str, str]) -> None:
+    """Journals and packets hold conversations: `git add -A` must not take them along, whatever was cloned."""
+    commit_planted(tmp_path, planted)
+    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    (folder / "journal.jsonl").write_text("{}\n")
+    (folder / "resume" / "0001-codex.md").write_text("the whole task\n")
+    assert list_addable(tmp_path) == []
+
+
+@pytest.mark.parametrize("rules", ["!*\n", "", "resume\n"])
+def test_a_session_that_git_would_publish_ignores_itself_again(tmp_path: Path, rules: str) -> None:
+    """One made by an earlier version, or whose rules something changed, is mended before more is written."""
+    commit_planted(tmp_path, {".agent-relay/agent-relay.json": MARK})
+    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    (folder / "journal.jsonl").write_text("{}\n")
+    (folder / ".gitignore").write_text(rules)
+    session_folder(open_project(str(tmp_path)), SESSION)
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert list_addable(tmp_path) == []
+
+
+def test_a_sessions_rules_are_never_written_through_a_link(tmp_path: Path) -> None:
+    """A planted link at `.gitignore` would make relay write into a file of the user's."""
+    (tmp_path / "mine").write_text("mine")
+    folder = Path(session_folder(open_project(str(tmp_path)), SESSION))
+    (folder / ".gitignore").unlink()
+    (folder / ".gitignore").symlink_to(tmp_path / "mine")
+    session_folder(open_project(str(tmp_path)), SESSION)
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert (folder / ".gitignore").read_text() == "*\n"
+    assert not (folder / ".gitignore").is_symlink()

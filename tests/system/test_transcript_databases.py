@@ -113,7 +113,10 @@ def test_nothing_of_the_users_is_changed(tmp_path: object) -> None:
 
 
 def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
-    """SQLite, but not sessions: one clear error, and adoption passes over it."""
+    """SQLite, but not sessions as they are known: one clear error, for adoption as well.
+
+    A newer version that keeps them in other tables must not look like one that has none.
+    """
     path = f"{tmp_path}/.local/share/opencode/opencode.db"
     os.makedirs(os.path.dirname(path))
     database = sqlite3.connect(path)
@@ -122,7 +125,10 @@ def test_a_database_of_another_kind_is_told_apart(tmp_path: object) -> None:
     database.close()
     with pytest.raises(UntrustedDataError, match="no such table"):
         read_facts("opencode-db", path)
-    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
+    found = find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={})
+    assert [error.sentence for error in found.unread] == [
+        f"cannot read sessions from {path}: no such table: session"
+    ]
     with pytest.raises(RelayError, match="cannot read the transcript"):
         read_facts("opencode-db", f"{tmp_path}/none.db")
 

@@ -119,12 +119,12 @@ def test_a_file_that_cannot_be_read_is_told_of_once(tmp_path: Path) -> None:
 
 def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
     """Somebody kills them all, or memory runs out: nobody has read these files, and nobody is left."""
-    # A terabyte of nothing each, so that they are at it still.
+    # As much of nothing each as is read, so that they are at it still.
     paths = [str(tmp_path / name) for name in ("one", "two")]
     for path in paths:
         Path(path).touch()
-        os.truncate(path, 1 << 40)
-    tasks = [Task(USAGE_READERS["claude-jsonl"](), path, 1 << 40, Memory()) for path in paths]
+        os.truncate(path, 15 << 30)
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), path, 15 << 30, Memory()) for path in paths]
     before = _list_children()
     with start_crew(tasks, 2) as crew:
         readers = [child for child in _list_children() if child not in before]
@@ -138,11 +138,11 @@ def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
 def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
     """It was whole when it was told; only the files behind it are read again."""
     paths = [str(tmp_path / name) for name in ("small", "one", "two")]
-    for path, size in zip(paths, (0, 1 << 40, 1 << 40), strict=True):
+    for path, size in zip(paths, (0, 15 << 30, 15 << 30), strict=True):
         Path(path).touch()
         os.truncate(path, size)
     reader = USAGE_READERS["claude-jsonl"]()
-    tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 1 << 40), strict=True)]
+    tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 15 << 30), strict=True)]
     before = _list_children()
     with start_crew(tasks, 2) as crew:
         assert crew.take(paths[0]) == Part(0, b"", Memory(), [], [], b"\x90")
@@ -155,7 +155,7 @@ def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
 def test_a_long_file_keeps_no_other_one_waiting(tmp_path: Path) -> None:
     """Who has read a file takes the next, whoever else is at one still."""
     paths = [str(tmp_path / name) for name in ("long", "one", "two", "three")]
-    for path, size in zip(paths, (1 << 40, 0, 0, 0), strict=True):
+    for path, size in zip(paths, (15 << 30, 0, 0, 0), strict=True):
         Path(path).touch()
         os.truncate(path, size)
     reader = USAGE_READERS["claude-jsonl"]()

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.adapters import load_adapters
+from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.folders import Folders
 from agent_relay.system.usage_files import UsageSpec
 from agent_relay.system.usage_specs import load_specs
@@ -45,7 +44,7 @@ def _checked(folders: Folders, root: str) -> dict[str, tuple[str, str, str, tupl
 
 def test_our_own_adapters_say_the_same_unchecked(folders: Folders, tmp_path: Path) -> None:
     """Checking them costs a library, and whoever changes one has this test."""
-    found = load_specs(folders, root=f"{tmp_path}/work")
+    found = load_specs(folders, root=f"{tmp_path}/work", problems=[])
     assert {name: _tell(spec) for name, spec in found.items()} == _checked(folders, f"{tmp_path}/work")
     assert list(found) == sorted(found)
     assert {"claude", "codex", "gemini", "opencode"} <= set(found)
@@ -57,7 +56,7 @@ def test_a_users_adapter_is_one_of_them_and_takes_the_place_of_ours(folders: Fol
         path = tmp_path / "config/adapters" / name / "adapter.toml"
         path.parent.mkdir(parents=True)
         path.write_text(ADAPTER.format(name=name))
-    found = load_specs(folders, root=f"{tmp_path}/work")
+    found = load_specs(folders, root=f"{tmp_path}/work", problems=[])
     assert _tell(found["codex"]) == _tell(found["yours"]) == ("demo-jsonl", "{home}/yours", "*.jsonl", ())
     assert {name: _tell(spec) for name, spec in found.items()} == _checked(folders, f"{tmp_path}/work")
 
@@ -68,13 +67,19 @@ def test_a_users_broken_adapter_is_told_of(folders: Folders, tmp_path: Path, tex
     path = tmp_path / "config/adapters/yours/adapter.toml"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    with pytest.raises(ConfigurationError):
-        load_specs(folders, root=f"{tmp_path}/work")
+    problems: list[str] = []
+    found = load_specs(folders, root=f"{tmp_path}/work", problems=problems)
+    assert {"claude", "codex", "gemini", "opencode"} <= set(found)
+    assert len(problems) == 1
+    assert f"{tmp_path}/config/adapters" in problems[0]
 
 
 def test_a_place_that_is_not_to_be_looked_into_is_told_of(folders: Folders, tmp_path: Path) -> None:
     """A link that leads nowhere is no folder without adapters."""
     (tmp_path / "config").mkdir()
     (tmp_path / "config/adapters").symlink_to("adapters")
-    with pytest.raises(ConfigurationError):
-        load_specs(folders, root=f"{tmp_path}/work")
+    problems: list[str] = []
+    found = load_specs(folders, root=f"{tmp_path}/work", problems=problems)
+    assert {"claude", "codex", "gemini", "opencode"} <= set(found)
+    assert len(problems) == 1
+    assert f"{tmp_path}/config/adapters" in problems[0]

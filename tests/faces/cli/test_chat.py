@@ -8,7 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.chat_event import build_chat_schema
+from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.session import State
+from agent_relay.domain.turn_event import ChatBegun
 from tests.support.chats import AGREES, chat, chat_world, read_chat_lines, start_chat
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until
@@ -62,6 +64,27 @@ def test_two_agents_talk_until_both_agree(world: RelayWorld) -> None:
     session = world.session(find_sessions(world)[0])
     assert (session.state, len(session.legs), session.done) == (State.ENDED, 3, ())
     wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the legs is left")
+
+
+def test_the_task_of_a_chat_is_journalled_without_the_user_s_secrets(world: RelayWorld) -> None:
+    """A repository's folder is copied and sent around with what stands in its journals."""
+    world.environ |= {"DB_PASSWORD": "zebra-Lamp-77"}
+    status, _, err = chat(world, "demo", "understudy", "Paint it in zebra-Lamp-77", "-n", "2")
+    assert status == 0, err
+    bodies = [event.body for event in world.events(find_sessions(world)[0])]
+    tasks = [body.task for body in bodies if isinstance(body, ChatBegun | SessionCreated)]
+    assert tasks == ["Paint it in [redacted: known-secret]"] * 2
+    assert "zebra-Lamp-77" not in str(bodies)
+
+
+def test_a_seat_that_did_nothing_ends_the_chat_as_failed(world: RelayWorld) -> None:
+    """Going on would let the others answer nothing, and agree with it."""
+    play(world, [{"again": True, "do": []}], [AGREES])
+    status, out, err = chat(world, "demo", "understudy", "Paint it")
+    assert (status, out) == (1, "")
+    assert "demo ended its turn without doing anything" in err
+    session = world.session(find_sessions(world)[0])
+    assert [leg.agent for leg in session.legs] == ["demo"]
 
 
 def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:

@@ -116,8 +116,8 @@ def test_a_collector_that_never_answers_keeps_nobody_from_ending(
             assert "Traceback" not in said
 
 
-def test_figures_that_stand_still_are_said_to(world: World) -> None:
-    """A dashboard showed what was true an hour ago, and nobody was told."""
+def test_figures_that_leave_out_a_broken_adapter_are_said_to(world: World) -> None:
+    """The others' figures go on, and whoever looks at them has to know whose are not there."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -129,8 +129,10 @@ def test_figures_that_stand_still_are_said_to(world: World) -> None:
         broken.mkdir(parents=True, mode=0o700)
         (broken / "adapter.toml").write_text("name = ")
         told = read_line(process)
-        assert told.startswith("agent-relay: the figures stay as they were: ")
-        assert f"{broken}/adapter.toml is not TOML" in told
+        assert told.startswith(
+            "agent-relay: the figures leave out what cannot be read: an adapter is left out: "
+            f"{broken}/adapter.toml is not TOML"
+        )
         process.send_signal(signal.SIGINT)
         assert process.wait(_LIMIT_S) == 130
 

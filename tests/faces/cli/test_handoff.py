@@ -11,6 +11,7 @@ from agent_relay.domain.ulid import build_ulid
 from agent_relay.faces.cli.handoff.tree import Node, draw
 from agent_relay.system.journal import Journal
 from agent_relay.system.project import open_project, session_folder
+from agent_relay.system.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -26,6 +27,7 @@ def world(tmp_path: os.PathLike[str]) -> World:
 
 def _plant(world: World, *, said: str = "a door") -> str:
     """A session whose handoff waits for a verdict; its packet is gone."""
+    write_entry(f"{world.home}/state/sessions", SESSION, root=world.cwd, cwd=world.cwd)
     journal = Journal(f"{session_folder(open_project(world.cwd), SESSION)}/journal.jsonl")
     bodies = (
         words.SessionCreated(SESSION, world.cwd, world.cwd, ("demo",)),
@@ -76,6 +78,7 @@ def test_a_damaged_journal_hides_no_other_and_is_named_where_it_is_meant(world: 
     """One broken session must not cost the list of all."""
     path = _plant(world)
     other = build_ulid(1_795_000_000_002, b"0123456789")
+    write_entry(f"{world.home}/state/sessions", other, root=world.cwd, cwd=world.cwd)
     broken = session_folder(open_project(world.cwd), other)
     with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as file:
         file.write(f'{{"no event": "{HANDOFF}"}}\n')

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from agent_relay.faces.cli.metrics.table import render_tables
-from agent_relay.system.places import find_example_folder
+from agent_relay.system.session_index import write_entry
 from tests.faces.cli_run import World, create_world
+from tests.house import tree
 
 LEG = "5887e6e9-1471-4088-9b9f-b196afa79f67"
 PRICED = "claude-opus-4-8"
@@ -46,7 +47,9 @@ def _answer(key: str, at: str, session: str, cwd: str, *, model: str = PRICED) -
 def world(tmp_path: os.PathLike[str]) -> World:
     """A repository with a session of relay's, a user's own session in it, and one elsewhere."""
     world = create_world(f"{tmp_path}")
-    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay", symlinks=True)
+    shutil.copytree(tree.FIRST_FOLDER, f"{world.cwd}/.agent-relay", symlinks=True)
+    session = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
+    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
     place = f"{world.home}/.claude/projects"
     _write(
         f"{place}/here/own-1.jsonl",
@@ -149,7 +152,7 @@ def test_an_agent_nobody_knows_is_a_mistake_and_one_that_did_nothing_is_not(worl
     refused = world.run("metrics", "--all", "--agent", "cluade")
     assert (refused.status, refused.out) == (2, "")
     assert refused.err.startswith(
-        "agent-relay: there is no agent 'cluade'\n  Known: claude, codex, demo, gemini, "
+        "agent-relay: there is no agent 'cluade'\n  Known: claude, codex, gemini, opencode"
     )
     assert world.run("metrics", "--all", "--agent=cluade").err == refused.err
     assert _rows(_ask(world, "--all", "--agent", "gemini")) == {}

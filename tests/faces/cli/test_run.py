@@ -72,6 +72,17 @@ def test_the_next_turn_goes_on_where_the_last_one_ended(world: RelayWorld) -> No
     assert prompt.endswith("\n\nfinish it")
 
 
+def test_a_turn_called_done_with_nothing_done_in_it_has_failed(world: RelayWorld) -> None:
+    """An agent whose prompt was blocked calls that a success; a script must not take it for its answer."""
+    status, out, err = run(world, "demo", "idle")
+    assert (status, out) == (1, "")
+    assert "demo ended its turn without doing anything\n" in err
+    (session,) = find_sessions(world)
+    turn = world.session(session).turn
+    assert turn is not None
+    assert (turn.outcome, turn.why) == ("failed", "demo ended its turn without doing anything")
+
+
 def test_nobody_left_is_status_3_with_the_reset(world: RelayWorld) -> None:
     """What a script sleeps until."""
     world.environ |= write_screenplays(f"{world.folder}/plays", demo=SCENES, understudy=[{"do": [LIMIT]}])
@@ -82,6 +93,17 @@ def test_nobody_left_is_status_3_with_the_reset(world: RelayWorld) -> None:
     assert status == 3
     assert [line["type"] for line in read_lines(out)] == ["turn", "end"]
     assert read_lines(out)[-1]["resets_at"]
+
+
+def test_who_works_instead_of_a_resting_agent_is_said(world: RelayWorld) -> None:
+    """Whoever asked the one would take the words of the other for its."""
+    assert run(world, "demo", "out")[0] == 0
+    status, out, err = run(world, "demo", "hello")
+    assert (status, out) == (0, "My screenplay has nothing for this prompt.\n")
+    assert err.startswith(
+        "→ demo cannot be asked now; understudy has this turn. Why: agent-relay agents --all\n"
+    )
+    assert "cannot be asked" not in run(world, "understudy", "hello")[2]
 
 
 def test_a_turn_takes_no_more_legs_than_it_may(world: RelayWorld) -> None:

@@ -7,21 +7,27 @@ from agent_relay.faces.cli.status import list_columns
 NEAR = {"agent": "ann", "until": "", "text": "92% used"}
 REFUSED = {"agent": "ann", "text": "Invalid API key"}
 
+RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not valid."}}'}
+
 
 @pytest.mark.parametrize(
     ("known", "about"),
     [
         ({}, "fix it"),
         ({"why": "all rest"}, "all rest"),
-        ({"offered": "bob"}, "bob can be had again: agent-relay bob"),
+        ({"lacks": "no transcript"}, "its packet lacks something: no transcript"),
+        ({"lacks": "no transcript", "why": "all rest"}, "all rest"),
+        ({"offered": "bob"}, "bob is available again: agent-relay bob"),
         ({"offered": "ann"}, "ann can have its own model again: /use ann behind the relay key"),
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
         ({"offered": "bob", "near": NEAR, "state": "resting"}, "fix it"),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),
+        ({"refused": RAW}, "signed out, or its key refused: API key not valid."),
     ],
 )
 def test_the_last_column_tells_what_matters_most(known: dict[str, object], about: str) -> None:
     """A refused agent does nothing until its user acts; everything else can wait for a moment."""
-    nothing = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "task": "fix it"}
+    empty = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
+    nothing = empty | {"task": "fix it"}
     view = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
     assert list_columns(nothing | view | known)[-1] == about

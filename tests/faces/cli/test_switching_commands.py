@@ -56,7 +56,7 @@ def test_what_cannot_be_passed_on_is_said_in_one_sentence(world: RelayWorld) -> 
     assert _run(world, "relay") == (
         2,
         "",
-        "agent-relay: no session runs here\n  Name one; see: agent-relay sessions\n",
+        "agent-relay: no session is running here\n  Name one; see: agent-relay sessions\n",
     )
     assert _run(world, "undo-handoff")[2].startswith("agent-relay: there is no session here\n")
     session = str(world.open("demo")["session"])
@@ -77,8 +77,8 @@ def test_a_model_is_shown_and_set(world: RelayWorld) -> None:
 
 def test_resume_needs_a_terminal(world: RelayWorld) -> None:
     """A script must not wait for keys nobody presses."""
-    status, out, _ = _run(world, "resume")
+    status, _, error = _run(world, "resume")
     assert status == 2
-    assert out.startswith("A coding agent hits its limit")
+    assert error.startswith("agent-relay: no session can be resumed: the relay shell needs a terminal")
     assert _run(world, "resume", "--help")[1].startswith("usage: agent-relay resume [SESSION]")
     assert _run(world, "resume", "one", "two")[0] == 2

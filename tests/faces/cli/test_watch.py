@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import jsonschema
 import pytest
 
+from agent_relay.system.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured
@@ -141,8 +142,8 @@ def test_what_is_now_needs_no_daemon_and_starts_none(terminals: Terminals) -> No
 def test_nothing_to_watch_is_said(terminals: Terminals) -> None:
     """An empty page looks like a broken one."""
     done = terminals.world.run("watch", "--no-follow", "--all")
-    assert "Nothing runs here." in done.out
-    assert "No daemon runs" in done.out
+    assert "Nothing is running here." in done.out
+    assert "No daemon is running" in done.out
     assert terminals.world.run("watch", "--all", "X").status == 2
     assert terminals.world.run("watch", "X").status == 2
 
@@ -153,6 +154,8 @@ def test_a_broken_journal_is_told_and_the_others_are_shown(terminals: Terminals)
     child.expect_exact("ready | demo")
     broken = f"{terminals.world.cwd}/.agent-relay/sessions/01M80MD95G9351J4RSS45ZWJFX"
     os.makedirs(broken)
+    world = terminals.world
+    write_entry(f"{world.home}/state/sessions", os.path.basename(broken), root=world.cwd, cwd=world.cwd)
     with open(f"{broken}/journal.jsonl", "w", encoding="utf-8") as stream:
         stream.write("no json\n")
     now = terminals.world.run("watch", "--no-follow").out

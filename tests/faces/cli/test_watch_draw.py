@@ -96,7 +96,7 @@ def test_counts_and_states_are_told() -> None:
     assert "ended last turn 0:10 · 1 limit" in text
     plain = "\n".join(draw_plain(View((build(),)), 30, 80, is_plain=True))
     assert "##########......" in plain
-    assert "No daemon runs" in plain
+    assert "No daemon is running" in plain
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_a_daemon_that_dies_and_returns_is_said_on_the_page(page: Page, terminal
     expect(page.locator("section pre")).to_be_visible(timeout=90_000)
     pid = int(json.loads(terminals.world.run("daemon", "status", "--json").out)["pid"])
     os.kill(pid, signal.SIGKILL)
-    expect(page.locator("#notice")).to_contain_text("No daemon runs", timeout=90_000)
+    expect(page.locator("#notice")).to_contain_text("No daemon is running", timeout=90_000)
     expect(page.locator("section pre")).to_have_count(0)
     expect(page.locator("section h2")).to_contain_text("demo")
     assert terminals.world.run("daemon", "start").status == 0

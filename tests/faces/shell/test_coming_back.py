@@ -1,13 +1,18 @@
+import asyncio
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_relay.domain.config import UserConfig
 from agent_relay.faces.shell.conversation import Conversation
+from agent_relay.faces.shell.held import Held
 from agent_relay.faces.shell.returning import Returning
+from agent_relay.faces.shell.typed_ahead import TypedAhead
+from tests.support.set_clock import SleepingLoop, SleepingMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +31,7 @@ def _write_ledger(folder: os.PathLike[str], **until: datetime) -> None:
             "scope": "account",
             "until": at.isoformat(),
             "evidence": "",
-            "noted_at": at.isoformat(),
+            "seen_at": at.isoformat(),
         }
         for agent, at in until.items()
     ]
@@ -42,7 +47,7 @@ def test_who_gave_way_is_offered_once_after_the_reset(tmp_path: os.PathLike[str]
     _write_ledger(tmp_path, demo=datetime.now(UTC) + timedelta(hours=1))
     assert returning.look() == ""
     _write_ledger(tmp_path)
-    assert returning.look() == "→ demo can be had again: /use demo"
+    assert returning.look() == "→ demo is available again: /use demo"
     assert (returning.look(), talk.agent) == ("", "understudy")
 
 
@@ -54,7 +59,7 @@ def test_nobody_is_offered_while_the_ledger_cannot_be_read(tmp_path: os.PathLike
     os.symlink("ledger.json", f"{tmp_path}/ledger.json")
     assert (returning.look(), talk.agent) == ("", "understudy")
     os.unlink(f"{tmp_path}/ledger.json")
-    assert returning.look().startswith("→ demo can be had again")
+    assert returning.look().startswith("→ demo is available again")
 
 
 def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[str]) -> None:
@@ -62,7 +67,7 @@ def test_with_auto_the_preferred_agent_has_the_next_turn(tmp_path: os.PathLike[s
     returning, talk = _build(tmp_path, **{"return": "auto"})
     returning.note_limit("demo")
     returning.note_limit("understudy")
-    assert returning.look() == "→ demo can be had again, and has the next message."
+    assert returning.look() == "→ demo is available again, and has the next message."
     assert talk.agent == "demo"
 
 
@@ -89,3 +94,29 @@ def test_work_goes_on_at_the_reset_where_that_is_wished(tmp_path: os.PathLike[st
     assert _build(tmp_path)[0].count_wait(passed) == 0.0
     assert _build(tmp_path, resume_at_reset=True)[0].goes_on
     assert not _build(tmp_path)[0].goes_on
+
+
+def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tmp_path: Path) -> None:
+    """A night's queue on a machine whose lid was closed would wait for as long again after it is opened."""
+    machine = SleepingMachine()
+    typed = TypedAhead(str(tmp_path / "typed"), lambda: None)
+    said: list[str] = []
+    typed.add("go on")
+
+    async def main() -> None:
+        over = asyncio.Event()
+
+        def say(line: str) -> None:
+            said.append(line)
+            over.set()
+
+        held = Held(typed, changed=lambda: None, go_on=over.set, say=say)
+        held.returning = Returning(_build(tmp_path)[1], UserConfig, str(tmp_path / "ledger"), machine)
+        held.rest("", (machine.now() + timedelta(hours=7)).isoformat())
+        await over.wait()
+
+    with asyncio.Runner(loop_factory=lambda: SleepingLoop(machine)) as runner:
+        runner.run(main())
+    typed.close()
+    assert said == ["→ The first reset is over: Enter sends what waits."]
+    assert machine.waits == [30.0, 0.0]

@@ -74,3 +74,16 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
         fourth.wait_for("1 not sent .everybody rests")
         assert fourth.screen.count("waits: a long job") == 1
         fourth.terminal.close()
+
+
+def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
+    """A line that goes on saying so after it was cleared makes the person doubt the command."""
+    late = {"limit": "You've hit your session limit", "resets_in_s": 7200}
+    with rest_world(late) as world:
+        person = ShellPerson(world)
+        person.type("a long job")
+        person.wait_for(r"demo rests until .* 1 not sent \(everybody rests\): Enter sends on")
+        person.type("/limits clear demo")
+        person.wait_for(r"demo may be chosen again")
+        person.wait_for(r"(?m)^demo · 1 not sent \(everybody rests\)")
+        person.terminal.close()

@@ -96,7 +96,7 @@ def test_alone_nobody_is_left_to_talk_to() -> None:
         "resting",
         "nobody is left to talk to",
         None,
-        tuple(f"{name}: rests (limit) until you say otherwise" for name in ("ann", "cas", "dan")),
+        tuple(f"{name}: rests until you say otherwise (limit)" for name in ("ann", "cas", "dan")),
     )
 
 

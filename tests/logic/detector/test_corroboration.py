@@ -131,9 +131,9 @@ def test_a_window_that_fills_is_a_near_limit_once() -> None:
     """At 100 % it is the limit itself that will be reported."""
     detector = build()
     assert status(detector, 1, 50, at(3661).timestamp()) == ()
-    assert render(status(detector, 2, 92, at(3661).timestamp())) == [
-        "near-limit warning 11:01:01 status-line acts"
-    ]
+    (near,) = status(detector, 2, 92, at(3661).timestamp())
+    assert render((near,)) == ["near-limit warning 11:01:01 status-line acts"]
+    assert near.evidence.text == "92 % of its day window is used"
     assert status(detector, 3, 95, at(3661).timestamp()) == ()
     assert status(detector, 4, 100, at(3661).timestamp()) == ()
 

@@ -17,6 +17,24 @@ LIMIT = "You\u2019ve hit your usage limit. Try again at 12:41 PM."
 BUSY = "Reconnecting... 1/5 (rate limit exceeded: Rate limit reached for gpt-5.5. Please try again in 3.5s.)"
 DAILY = "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later."
 
+# What 2.1.197 prints for a prompt whose hook ended with status 2, and ends with status 0.
+BLOCKED = {
+    "type": "result",
+    "subtype": "success",
+    "is_error": False,
+    "num_turns": 0,
+    "result": "UserPromptSubmit operation blocked by hook:\n[hook]: No such file or directory",
+    "total_cost_usd": 0,
+    "usage": {"input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0},
+}
+CODEX_WORDS = {"type": "item.completed", "item": {"type": "agent_message", "text": "Yes."}}
+GEMINI_WORDS = {"type": "message", "role": "assistant", "content": "Yes."}
+OPENCODE_WORDS = {"type": "text", "part": {"text": "Yes."}}
+
+
+def claude_words(text: str) -> dict[str, object]:
+    return {"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}}
+
 
 def claude_error(text: str, kind: str = "rate_limit") -> dict[str, object]:
     content = [{"type": "text", "text": text}]
@@ -78,16 +96,24 @@ def test_a_record_of_a_stream_is_what_its_agent_means(
 @pytest.mark.parametrize(
     ("agent", "records", "is_done"),
     [
-        ("claude", [{"type": "result", "subtype": "success", "is_error": False}], True),
+        ("claude", [claude_words("Yes."), {"type": "result", "subtype": "success", "is_error": False}], True),
+        ("claude", [BLOCKED], False),
         ("claude", [{"type": "result", "subtype": "success", "is_error": True}], False),
         ("claude", [{"type": "result", "subtype": "error_max_turns", "is_error": False}], False),
-        ("codex", [{"type": "error", "message": BUSY}, {"type": "turn.completed"}], True),
+        ("codex", [{"type": "error", "message": BUSY}, CODEX_WORDS, {"type": "turn.completed"}], True),
+        ("codex", [{"type": "turn.completed", "usage": {"input_tokens": 0, "output_tokens": 0}}], False),
         ("codex", [{"type": "turn.started"}], False),
-        ("gemini", [{"type": "result", "status": "success"}], True),
+        ("gemini", [GEMINI_WORDS, {"type": "result", "status": "success"}], True),
+        ("gemini", [{"type": "result", "status": "success", "stats": {"output_tokens": 0}}], False),
         ("gemini", [{"type": "message", "role": "assistant", "content": "half"}], False),
         ("opencode", [{"type": "step_finish", "part": {"reason": "tool-calls"}}], False),
-        ("opencode", [{"type": "step_finish", "part": {"reason": "stop"}}], True),
-        ("opencode", [{"type": "step_finish", "part": {"reason": "stop"}}, opencode_error("x", 429)], False),
+        ("opencode", [OPENCODE_WORDS, {"type": "step_finish", "part": {"reason": "stop"}}], True),
+        ("opencode", [{"type": "step_finish", "part": {"reason": "stop", "tokens": {"output": 0}}}], False),
+        (
+            "opencode",
+            [OPENCODE_WORDS, {"type": "step_finish", "part": {"reason": "stop"}}, opencode_error("x", 429)],
+            False,
+        ),
     ],
 )
 def test_a_turn_is_done_when_its_agent_says_so(

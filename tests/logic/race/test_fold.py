@@ -96,6 +96,8 @@ def test_a_verdict_an_application_and_a_refusal_are_kept() -> None:
     assert (refused.applying, refused.applied) == (1, 0)
     applied = tell(*over, RaceApplying(2), RaceApplied(2, 4))
     assert (applied.state, applied.applied, applied.applied_files) == (RaceState.APPLIED, 2, 4)
+    again = tell(*over, RaceApplying(2), RaceApplied(2, 4), RaceApplying(2), RaceApplied(2, 0))
+    assert (again.state, again.applied, again.applied_files) == (RaceState.APPLIED, 2, 4)
     assert tell(*over, RaceCleaning()).state is RaceState.CLEANING
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_relay.domain import event as words
-from agent_relay.domain.event import Body
+from agent_relay.domain.event import Body, PromptSeen
 from agent_relay.logic.redact_event import redact_body
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
@@ -38,6 +38,7 @@ GONE = "[redacted: anthropic-key]"
         (words.SessionEnded(KEY), words.SessionEnded(GONE)),
         (words.SessionStopping(KEY), words.SessionStopping(GONE)),
         (words.SessionWoke(KEY), words.SessionWoke(GONE)),
+        (words.PromptSeen("L", f"use {KEY}", "T"), words.PromptSeen("L", f"use {GONE}", "T")),
         (words.TurnBegun("ada", KEY), words.TurnBegun("ada", GONE)),
         (words.TurnEnded("L", "failed", KEY), words.TurnEnded("L", "failed", GONE)),
         (words.SessionWaits(KEY), words.SessionWaits(GONE)),
@@ -55,3 +56,57 @@ def test_values_known_to_be_secret_go_too() -> None:
     assert redact_body(body, known=frozenset({"swordfish-77"})) == words.SessionEnded(
         "cannot reach [redacted: known-secret]"
     )
+
+
+def test_half_a_secret_where_a_prompt_was_cut_is_not_journalled() -> None:
+    """Of a very long prompt only a part is searched, and that may end in the middle of a key."""
+    told = words.PromptSeen("L", f"{KEY} " * 500, "T")
+    found = redact_body(told, known=frozenset())
+    assert isinstance(found, words.PromptSeen)
+    assert "sk-ant" not in found.text
+    assert found.text.startswith(f"{GONE} {GONE} ")
+    assert found.left_out > 0
+
+
+def test_half_a_secret_where_an_answer_was_cut_is_not_journalled() -> None:
+    """A chat keeps the end of an agent's words, and that may begin in the middle of a key."""
+    for before in range(len(KEY)):
+        told = words.TurnEnded("L", "done", said=f"{KEY} {'x' * (47_999 - before)}")
+        found = redact_body(told, known=frozenset())
+        assert isinstance(found, words.TurnEnded)
+        assert KEY[-before:] not in found.said or not before
+
+
+def test_a_very_long_answer_is_journalled_to_its_end_and_what_is_missing_is_counted() -> None:
+    """The next agent answers what was said last."""
+    told = words.TurnEnded("L", "done", said="w " * 500_000 + f"{KEY} is it")
+    found = redact_body(told, known=frozenset())
+    assert isinstance(found, words.TurnEnded)
+    assert found.said.startswith("[952,043 characters left out]\n w w ")
+    assert found.said.endswith(f" w w {GONE} is it")
+
+
+def test_a_long_prompt_is_cut_where_it_holds_no_secret_any_more() -> None:
+    """Half a key at the cut would be known to no rule."""
+    told = words.PromptSeen("L", "x" * 7990 + f" {KEY} and on", "T")
+    found = redact_body(told, known=frozenset())
+    assert found == words.PromptSeen("L", "x" * 7990 + " [redacted", "T", left_out=23)
+
+
+@pytest.mark.parametrize("between", ["\x1b[1m", "\u200b", "\x00", "\x1b]0;t\x07"])
+@pytest.mark.parametrize("secret", ["zebra-Lamp-77", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"])
+def test_a_secret_is_found_where_what_nobody_sees_parts_it(secret: str, between: str) -> None:
+    """Whoever shows the journal's words leaves such characters out: the secret would stand there whole."""
+    text = f"log in with {secret[:7]}{between}{secret[7:]}, please"
+    seen = PromptSeen("L", text, "2026-11-20T18:20:00+00:00")
+    body = redact_body(seen, known=frozenset({"zebra-Lamp-77"}))
+    assert isinstance(body, PromptSeen)
+    assert secret[7:] not in body.text
+    assert "[redacted: " in body.text
+
+
+def test_colours_that_part_no_secret_stay_in_the_journal() -> None:
+    """A prompt may be about them."""
+    text = "why is \x1b[31mthis\x1b[0m red?"
+    seen = PromptSeen("L", text, "2026-11-20T18:20:00+00:00")
+    assert redact_body(seen, known=frozenset()) == seen

@@ -107,9 +107,9 @@ def test_context_and_windows_say_what_is_known() -> None:
 @pytest.mark.parametrize(
     ("until", "text"),
     [
-        ("2026-11-20T21:00:00+00:00", "ada rests (account) until 21:00"),
-        ("", "ada rests (account) until you say otherwise"),
-        ("soon", "ada rests (account) until soon"),
+        ("2026-11-20T21:00:00+00:00", "ada rests until 21:00 (usage limit)"),
+        ("", "ada rests until you say otherwise (usage limit)"),
+        ("soon", "ada rests until soon (usage limit)"),
     ],
 )
 def test_a_rest_says_until_when(until: str, text: str) -> None:

@@ -18,7 +18,9 @@ LIVE = Live(
     trouble="no disk",
     model="m1",
     context=build_context(61, 100),
-    windows=(WindowUsed(name="five-hour", used_percent=34.5, resets_at="2026-11-20T21:00:00+00:00"),),
+    windows=(
+        WindowUsed(name="five_hour", minutes=300, used_percent=34.5, resets_at="2026-11-20T21:00:00+00:00"),
+    ),
 )
 
 
@@ -26,6 +28,14 @@ LIVE = Live(
 def test_what_is_told_is_read_as_it_was(live: Live) -> None:
     """Both sides are of one version only until the next upgrade."""
     assert parse_live(json.loads(json.dumps(render_live(live)))) == live
+
+
+def test_a_daemon_of_before_tells_no_lengths_of_windows() -> None:
+    """It may serve a watcher that was upgraded: how long a window is, is then unknown."""
+    told = render_live(LIVE)
+    del told["window_minutes"]
+    (window,) = parse_live(told).windows
+    assert (window.name, window.minutes) == ("five_hour", 0)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +49,7 @@ def test_what_is_told_is_read_as_it_was(live: Live) -> None:
         {"context": [1, "x"]},
         {"windows": [["n", "x", "y"]]},
         {"windows": [["n", 1]]},
+        {"window_minutes": ["300"]},
     ],
 )
 def test_what_is_not_that_is_refused(change: dict[str, object]) -> None:

@@ -96,6 +96,18 @@ def test_a_terminal_that_vanishes_is_let_go(tmp_path: object) -> None:
         wire.wait_for_text("still here")
 
 
+def test_the_agents_own_terminal_is_refused(tmp_path: object) -> None:
+    """What it says would be typed to it, without end."""
+    code = "import os; os.write(1, os.ttyname(0).encode() + b'!'); input()"
+    with hold(str(tmp_path), python(code)) as held, Wire(held.folder) as wire:
+        name = wire.wait_for_text("!").text().strip().removesuffix("!")
+        fd = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        try:
+            assert wire.ask("attach", (fd,), rows=24, cols=80)["code"] == "own-terminal"
+        finally:
+            os.close(fd)
+
+
 def test_what_is_no_terminal_is_refused(tmp_path: object) -> None:
     """A file or a pipe passed as a terminal would make the holder read and write strangers' things."""
     read, write = os.pipe()

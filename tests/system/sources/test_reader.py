@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,6 +52,55 @@ def test_a_record_says_its_source_its_time_and_its_place(tmp_path: Path) -> None
     first, second = reader.look()
     assert (first.source, first.at and first.at.year, first.where) == (Source.TRANSCRIPT, 2100, f"{path}:0")
     assert (second.at, second.where) == (None, f"{path}:38")
+
+
+def test_where_an_agent_keeps_its_file_open_only_that_one_is_read(tmp_path: Path) -> None:
+    """A plain agent in the same folder says the same of itself: its limit is not ours."""
+    place = build_place(home=str(tmp_path), cwd="/r", pid=str(os.getpid()))
+    reader = SourceReader(
+        spec("{home}/s/rollout-*.jsonl", belongs={"payload.cwd": "{cwd}"}, held_open=True), place
+    )
+    write(tmp_path / "s/rollout-theirs.jsonl", {"payload": {"cwd": "/r"}, "n": 1})
+    ours = write(tmp_path / "s/rollout-ours.jsonl", {"payload": {"cwd": "/r"}, "n": 2})
+    with open(ours, "ab"):
+        assert look(reader) == [2]
+    write(tmp_path / "s/rollout-ours.jsonl", {"n": 3})
+    assert look(reader) == [3]
+
+
+def test_where_an_agent_that_is_gone_kept_its_file_open_one_that_nobody_has_open_is_read(
+    tmp_path: Path,
+) -> None:
+    """Its last words may come with its end, and are not to be lost for that."""
+    process = subprocess.Popen(["/bin/true"])
+    process.wait()
+    place = build_place(home=str(tmp_path), cwd="/r", pid=str(process.pid))
+    reader = SourceReader(
+        spec("{home}/s/rollout-*.jsonl", belongs={"payload.cwd": "{cwd}"}, held_open=True), place
+    )
+    write(tmp_path / "s/rollout-ours.jsonl", {"payload": {"cwd": "/r"}, "n": 1})
+    theirs = write(tmp_path / "s/rollout-theirs.jsonl", {"payload": {"cwd": "/r"}, "n": 2})
+    with (
+        open(theirs, "ab") as file,
+        subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=file) as holder,
+    ):
+        assert look(reader) == [1]
+        holder.communicate()
+
+
+def test_a_file_whose_telling_record_is_not_meant_is_a_strangers(tmp_path: Path) -> None:
+    """A subagent's transcript lies beside its parent's and names the same folder."""
+    place = build_place(home=str(tmp_path), cwd="/r")
+    reader = SourceReader(
+        spec(
+            "{home}/s/*.jsonl", belongs={"payload.cwd": "{cwd}"}, belongs_where={"absent": ["payload/parent"]}
+        ),
+        place,
+    )
+    below = {"payload": {"cwd": "/r", "parent": "p"}, "n": 1}
+    write(tmp_path / "s/below.jsonl", below, {"payload": {"cwd": "/r"}, "n": 2})
+    write(tmp_path / "s/own.jsonl", {"payload": {"cwd": "/r"}, "n": 3})
+    assert look(reader) == [3]
 
 
 def test_what_was_there_before_the_leg_is_history(tmp_path: Path) -> None:

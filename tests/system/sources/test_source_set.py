@@ -1,16 +1,20 @@
 """Records of every live leg arrive as they are written, once, with or without file events."""
 
 import asyncio
+import json
 import time
 from collections.abc import Coroutine
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.sources.place import LegPlace
 from agent_relay.system.sources.source_set import SourceSet
 from tests.support.heard import LIMIT_S, Heard, build_place
+from tests.support.set_clock import SetClock
 from tests.support.stream_server import CHUNKED, StreamServer, event, say_and_wait
 
 HOOKS = SourceSpec(role="hook", framing="jsonl", path="{leg_folder}/hooks.jsonl")
@@ -284,6 +288,28 @@ def test_many_legs_share_one_observer_and_cost_nothing_while_quiet(tmp_path: Pat
         append(tmp_path / "leg57" / "hooks.jsonl", 57)
         await heard.wait(1)
         assert heard.legs == ["leg57"]
+        await sources.close()
+
+    run(main())
+
+
+@pytest.mark.parametrize("back", [timedelta(hours=3), timedelta(days=3650)], ids=["hours", "years"])
+def test_what_is_written_after_the_clock_was_set_back_is_read(tmp_path: Path, back: timedelta) -> None:
+    """By its own time it is older than the leg; what was older before the clock was set stays so."""
+
+    async def main() -> None:
+        heard, clock = Heard(), SetClock()
+        sources = SourceSet(heard, is_watching=False, clock=clock)
+        sources.add(LegPlace("leg", clock.now(), {"leg_folder": str(tmp_path)}), [HOOKS])
+        clock.run(60)
+        clock.jump(-back)
+        clock.run(1)
+        old, new = clock.now() - timedelta(days=1), clock.now()
+        rows = [{"n": 1, "at": old.isoformat()}, {"n": 2, "at": new.isoformat()}]
+        with (tmp_path / "hooks.jsonl").open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+        sources.poke("leg")
+        assert heard.numbers() == [2]
         await sources.close()
 
     run(main())

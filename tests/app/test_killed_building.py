@@ -1,0 +1,70 @@
+"""Whoever kills what builds a packet costs a moment, not the session."""
+
+import os
+import shutil
+
+import pytest
+
+from agent_relay.domain.event import Event
+from agent_relay.domain.handoff_event import PacketPublished
+from agent_relay.domain.session import State
+from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
+from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+
+
+def _slow_down_git(world: RelayWorld) -> str:
+    """While the file at the path that comes back is there, git waits before it answers."""
+    mark, program = f"{world.folder}/slow", shutil.which("git")
+    os.makedirs(f"{world.folder}/bin")
+    with open(f"{world.folder}/bin/git", "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/sh\nwhile [ -e {mark} ]; do sleep 0.1; done\nexec {program} "$@"\n')
+    os.chmod(f"{world.folder}/bin/git", 0o700)
+    world.environ["PATH"] = f"{world.folder}/bin:{world.environ['PATH']}"
+    return mark
+
+
+def _find_builders(world: RelayWorld) -> list[int]:
+    """The server packets are built by, and where it is at one, its supervisor and its worker."""
+    parents = {
+        pid: _find_parent(pid) for pid, command in world.processes().items() if "work_server" in command
+    }
+    found = [pid for pid in parents if parents[pid] not in parents]
+    while children := [pid for pid, parent in parents.items() if parent in found[-1:]]:
+        found += children
+    return found
+
+
+def _find_parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _list_published(events: list[Event]) -> list[PacketPublished]:
+    return [event.body for event in events if isinstance(event.body, PacketPublished)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["server", "supervisor", "worker"])
+def test_a_packet_is_made_though_what_builds_it_was_killed(number: int) -> None:
+    """A machine short of memory kills the largest: the session ended, and nobody was handed anything."""
+    with relay_world() as world:
+        world.environ |= write_screenplays(f"{world.folder}/plays", demo=[{"when": "out", "do": [LIMIT]}])
+        git(world.project, "init", "-q")
+        mark = _slow_down_git(world)
+        world.start_daemon()
+        work = open_work(world, world.project, world.project)
+        work.wait_for(lambda found: found.state is State.READY, "the agent is ready")
+        with open(mark, "w", encoding="utf-8"):
+            work.type("you are out")
+            wait_until(lambda: len(_find_builders(world)) > 2, "the packet is being built")
+            kill(_find_builders(world)[number])
+        os.unlink(mark)
+        found = work.wait_for(
+            lambda found: found.state is State.ENDED or len(found.done) == 1, "the handoff is over"
+        )
+        assert (found.state is State.ENDED, found.agent) == (False, "understudy")
+        (published,) = _list_published(work.events())
+        assert published.lacks == ""

@@ -1,0 +1,87 @@
+"""Whether an agent's transcript holds what its hooks say it was asked."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agent_relay.app.newest_prompt import NewestPrompt
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.elapsed import Jump
+from agent_relay.system.rules import load_rules
+from tests.support.real_launch import get_adapter
+
+BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
+LATER = BEGAN + timedelta(minutes=1)
+
+
+def hear(agent: str, *records: Record) -> NewestPrompt:
+    """What is known after these."""
+    newest = NewestPrompt(Leg("leg", agent, 1, BEGAN), load_rules(get_adapter(agent)).progress)
+    for record in records:
+        newest.hear(record, "s", now=LATER + timedelta(hours=1))
+    return newest
+
+
+def ask(seconds: float, text: str = "paint the shed") -> Record:
+    """A prompt as a hook tells it."""
+    payload = {"hook_event_name": "UserPromptSubmit", "prompt": text}
+    return Record(Source.HOOK, {"payload": payload}, LATER + timedelta(seconds=seconds))
+
+
+def row(seconds: float, kind: str = "user", **more: object) -> Record:
+    """A row of the transcript."""
+    data = {"type": kind, "message": {"content": "paint the shed"}, **more}
+    return Record(Source.TRANSCRIPT, data, LATER + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(
+    ("records", "is_recorded"),
+    [
+        ((), True),
+        ((ask(0),), False),
+        ((ask(0), row(-0.2)), True),
+        ((row(-0.2), ask(0)), True),
+        ((row(-20), ask(0)), False),
+        ((row(-20), row(-3, "assistant"), ask(0)), False),
+        ((ask(0), row(0.2, "assistant")), True),
+        ((ask(0), row(0.2, "assistant", isApiErrorMessage=True)), False),
+        ((ask(0), row(0.2, toolUseResult={"stdout": ""})), False),
+        ((ask(0), row(-0.2), ask(30, "and the door")), False),
+    ],
+)
+def test_a_record_lacks_a_prompt_until_it_shows_it_or_an_answer(
+    records: tuple[Record, ...],
+    is_recorded: bool,  # noqa: FBT001 - a table's column
+) -> None:
+    """Only then is it waited for, and every failover else is as fast as before."""
+    assert hear("claude", *records).is_recorded() is is_recorded
+
+
+def test_an_agent_whose_transcript_tells_first_is_never_waited_for() -> None:
+    """The row is the news of the prompt itself."""
+    prompt = Record(Source.TRANSCRIPT, {"type": "prompt", "text": "paint the shed"}, LATER)
+    assert hear("demo", prompt).is_recorded() is True
+
+
+@pytest.mark.parametrize(("lag_s", "is_recorded"), [(0.0, True), (60.0, False)])
+def test_a_row_counts_for_its_own_prompt_after_the_clock_was_set_back(
+    lag_s: float, *, is_recorded: bool
+) -> None:
+    """A row of before, by the old time newer than any to come, would stand in for one that is missing."""
+    newest = hear("claude", ask(0), row(0), ask(lag_s))
+    newest.shift(Jump(timedelta(hours=-3), LATER - timedelta(hours=2, minutes=50)))
+    assert newest.is_recorded() is is_recorded
+    again = LATER - timedelta(hours=2, minutes=40)
+    newest.hear(ask(-9600, "paint the fence"), "s", now=again)
+    assert not newest.is_recorded()
+    newest.hear(row(-9600), "s", now=again)
+    assert newest.is_recorded()
+
+
+def test_of_a_prompt_of_a_megabyte_it_is_told_how_much_is_missing() -> None:
+    """A successor that believes some thousand characters are missing does not ask for the rest of a file."""
+    newest = NewestPrompt(Leg("leg", "claude", 1, BEGAN), load_rules(get_adapter("claude")).progress)
+    seen = newest.hear(ask(0, "x" * 1_000_000), "s", now=LATER)
+    assert seen is not None
+    assert (len(seen.text), seen.left_out) == (20_000, 980_000)

@@ -1,0 +1,39 @@
+"""A few rounds of `kill -9` at random moments around a limit; `tests.e2e.kill_rounds` plays many."""
+
+import pytest
+
+from tests.e2e.kill_rounds import render_table
+from tests.support.kill_round import Blow, Plan, Result, build_plan, play_round
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(1, 7))
+def test_whoever_is_killed_around_a_limit_the_prompt_reaches_a_successor(number: int) -> None:
+    """What the user typed last is in nobody's head at that moment: it must not depend on luck."""
+    result = play_round(build_plan(14, number))
+    assert (result.how in {"itself", "command"}, result.why) == (True, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["agent", "holder"])
+def test_a_successor_killed_at_its_prompt_is_followed_by_one_that_has_the_packet(victim: str) -> None:
+    """Its prompt stands on the screen and the packet is about to come: the window of a few milliseconds."""
+    result = play_round(Plan(14, 0, "leg.ready", (Blow(victim, 0.01),)))
+    assert (result.how, result.why) == ("itself", "")
+
+
+def test_the_table_counts_what_was_lost_and_names_the_rounds() -> None:
+    """Five hundred rounds are read as one table; a round that lost something has to be found again."""
+    plans = [Plan(1, 1, "prompt", (Blow("agent", 0.0),)), Plan(1, 2, "leg.ready", (Blow("daemon", 0.1),))]
+    results = [Result(plans[0], "itself", 3.0), Result(plans[1], "lost", 41.5, "nobody has it")]
+    lines = [line.split() for line in render_table(results)]
+    assert ["kill", "agent", "1", "1", "0", "0"] in lines
+    assert ["kill", "daemon", "1", "0", "0", "1"] in lines
+    assert ["all", "2", "1", "0", "1"] in lines
+    assert lines[-1] == ["lost:", "2"]
+
+
+def test_the_same_seed_and_number_give_the_same_round() -> None:
+    """A finding is worth what it takes to see it again."""
+    assert build_plan(7, 3) == build_plan(7, 3)
+    assert len({build_plan(7, number).name for number in range(1, 40)}) > 30

@@ -1,0 +1,98 @@
+"""Nobody can take over for a while: the terminal says so and how to go on, and the prompt is not lost."""
+
+import contextlib
+import glob
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support.mute_agent import mutable_world
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import find_session, seat
+
+ASKED = "You are out: paint the shed blue"
+Toggle = Callable[[], None]
+
+
+@contextlib.contextmanager
+def broken_program(world: RelayWorld) -> Iterator[Toggle]:
+    """The understudy's program ends at once, until what comes back is called a second time."""
+    path = f"{world.folders.config}/adapters/understudy/start.sh"
+    with open(path, encoding="utf-8") as file:
+        whole = file.read()
+    texts = ["#!/bin/sh\nexit 1\n", whole]
+
+    def toggle() -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(texts.pop(0))
+
+    yield toggle
+
+
+@contextlib.contextmanager
+def full_runtime(world: RelayWorld) -> Iterator[Toggle]:
+    """There is no room for another leg, until what comes back is called a second time."""
+    folder = world.folders.runtime
+    os.makedirs(folder, mode=0o700)
+    may = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    is_mounted = may.returncode == 0
+    if is_mounted:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", folder], check=True)
+
+    def toggle() -> None:
+        filler = f"{folder}/filler"
+        if not is_mounted:
+            mode = os.stat(world.folders.legs).st_mode & 0o777
+            os.chmod(world.folders.legs, 0o500 if mode == 0o700 else 0o700)
+        elif os.path.exists(filler):
+            os.unlink(filler)
+        else:
+            with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(b"x" * 4096):
+                    pass
+
+    try:
+        yield toggle
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "-l", folder], check=True)
+
+
+def read_understudy(world: RelayWorld) -> str:
+    """All the understudy keeps of what it was told."""
+    texts = []
+    for path in glob.glob(f"{world.home}/.demo-agent/understudy/*.jsonl"):
+        with open(path, encoding="utf-8") as file:
+            texts.append(file.read())
+    return "".join(texts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [broken_program, full_runtime])
+def test_where_nobody_can_be_started_the_terminal_names_the_command_that_delivers_the_prompt(
+    fault: Callable[[RelayWorld], contextlib.AbstractContextManager[Toggle]],
+) -> None:
+    """It left with the status of whoever was killed and no word; and what was typed last reached nobody."""
+    with mutable_world() as world, fault(world) as toggle:
+        os.unlink(f"{world.home}/mute")
+        with seat(world, "agent", "demo") as person:
+            person.wait_for("ready | demo")
+            session = find_session(world)
+            toggle()
+            person.type(f"{ASKED}\r".encode())
+            assert person.wait_for_end() == 3
+            world.wait_for(session, lambda now: now.state is State.RESTING, "the session rests")
+            said = " ".join(person.text().split())
+        hint = f"Give understudy its packet: agent-relay understudy --session {session}"
+        assert hint.replace(" ", "") in said.replace(" ", "")
+        assert ASKED not in read_understudy(world)
+        toggle()
+        with seat(world, "understudy", "--session", session) as person:
+            person.wait_until(lambda: ASKED in read_understudy(world), "the prompt is with the understudy")
+            person.type(b"\x1d/detach\r")
+            assert person.wait_for_end() == 0
+        found = world.wait_for(session, lambda now: len(now.done) == 1, "the handoff was made")
+        assert found.agent == "understudy"

@@ -1,0 +1,150 @@
+"""The runtime folder goes while sessions live, as at a last logout: nothing is lost, nobody works twice."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import State
+from agent_relay.system.holder.frames import render_frame
+from agent_relay.system.processes import is_alive
+from agent_relay.system.sockets import connect
+from tests.support.leg_client import type_into
+from tests.support.neighbours import LoginWorld
+from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
+from tests.support.seats import run
+
+
+@pytest.fixture
+def world() -> Iterator[LoginWorld]:
+    """A login with its own runtime folder."""
+    with relay_world(kind=LoginWorld) as made:
+        assert isinstance(made, LoginWorld)
+        yield made
+
+
+def begin(world: RelayWorld) -> tuple[str, str, int, int]:
+    """A session whose agent is ready: its id, its leg's, the agent's pid and when that was born."""
+    session = str(world.open("demo")["session"])
+    found = world.wait_for(session, lambda found: found.state is State.READY, "the agent is ready")
+    assert found.leg is not None
+    return session, found.leg.id, found.leg.child_pid, found.leg.child_born
+
+
+def count_daemons(world: RelayWorld) -> int:
+    return sum("daemon/__main__.py" in command for command in world.processes().values())
+
+
+def is_reachable(folder: str) -> bool:
+    """Whether a holder answers in that leg folder."""
+    try:
+        with contextlib.closing(connect(f"{folder}/sock", timeout_s=2)) as sock:
+            sock.sendall(render_frame({"op": "hello"}))
+            return bool(sock.recv(1 << 16))
+    except (OSError, RelayError):
+        return False
+
+
+def remove_all(world: LoginWorld, _leg: str) -> None:
+    shutil.rmtree(world.environ["XDG_RUNTIME_DIR"])
+    os.mkdir(world.environ["XDG_RUNTIME_DIR"], 0o700)
+
+
+def replace_by_another(world: LoginWorld, _leg: str) -> None:
+    os.rename(world.environ["XDG_RUNTIME_DIR"], f"{world.folder}/elsewhere")
+    os.mkdir(world.environ["XDG_RUNTIME_DIR"], 0o700)
+
+
+def remove_sockets(world: LoginWorld, leg: str) -> None:
+    os.unlink(world.folders.daemon_socket)
+    os.unlink(f"{world.folders.legs}/{leg}/sock")
+
+
+def remove_locks(world: LoginWorld, leg: str) -> None:
+    os.unlink(world.folders.daemon_lock)
+    os.unlink(f"{world.folders.legs}/{leg}/lock")
+
+
+REMOVALS = [remove_all, replace_by_another, remove_sockets, remove_locks]
+Remove = Callable[[LoginWorld, str], None]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", REMOVALS)
+@pytest.mark.parametrize("is_daemon_killed", [False, True])
+def test_what_was_removed_stands_again_and_the_agent_works_on(
+    world: LoginWorld, remove: Remove, *, is_daemon_killed: bool
+) -> None:
+    """At the last logout systemd removes the folder; an agent in tmux, or in the background, goes on."""
+    daemon = world.start_daemon()
+    session, leg, pid, born = begin(world)
+    remove(world, leg)
+    if is_daemon_killed:
+        kill(daemon.pid)
+        daemon.wait()
+        world.start_daemon()
+    else:
+        wait_until(world.answers, "the daemon answers where it did")
+    wait_until(lambda: is_reachable(f"{world.folders.legs}/{leg}"), "the holder answers where it did")
+    assert world.ask("where", session=session)["leg"] == leg
+    type_into(f"{world.folders.legs}/{leg}", b"hello\r")
+    world.wait_for(session, lambda found: found.leg is not None and found.leg.was_busy, "it was heard")
+    assert is_alive(pid, born)
+    assert count_daemons(world) == 1
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "it ends")
+    assert not is_alive(pid, born)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("remove", [remove_all, replace_by_another])
+@pytest.mark.parametrize(
+    "words", [("demo", "--json"), ("understudy", "--new", "--json"), ("run", "demo", "say hello")]
+)
+def test_no_command_starts_a_second_agent_beside_one_whose_folder_went(
+    world: LoginWorld, remove: Remove, words: tuple[str, ...]
+) -> None:
+    """The command finds no daemon and starts one, which must not take the tree for its own."""
+    world.start_daemon()
+    session, leg, pid, born = begin(world)
+    remove(world, leg)
+    run(world, *words)
+    assert is_alive(pid, born)
+    found = world.session(session)
+    assert found.living_leg is not None
+    assert found.living_leg.id == leg
+    wait_until(lambda: count_daemons(world) == 1, "one daemon is left")
+    assert world.ask("where", session=session)["leg"] == leg
+
+
+@pytest.mark.slow
+def test_stop_ends_the_agent_right_after_its_folder_went(world: LoginWorld) -> None:
+    """Whoever wants an agent gone must not have to wait for somebody's logout."""
+    world.start_daemon()
+    session, leg, pid, born = begin(world)
+    remove_all(world, leg)
+    done = run(world, "stop")
+    assert done.status == 0, done.err
+    world.wait_for(session, lambda found: found.state is State.ENDED, "it ends")
+    assert not is_alive(pid, born)
+    assert world.find_agents() == []
+
+
+@pytest.mark.slow
+def test_a_daemon_that_finds_another_one_in_its_place_leaves_its_sessions_to_it(world: LoginWorld) -> None:
+    """Two daemons at one place would each act on half of what happens."""
+    first = world.start_daemon()
+    session, leg, pid, born = begin(world)
+    os.kill(first.pid, 19)  # SIGSTOP: it cannot see its folder go
+    remove_all(world, leg)
+    second = world.spawn_daemon({})
+    wait_until(lambda: os.path.exists(world.folders.daemon_socket), "another daemon listens")
+    os.kill(first.pid, 18)  # SIGCONT
+    assert first.wait(60) == 0
+    wait_until(world.answers, "the other one serves")
+    assert second.poll() is None
+    assert world.ask("where", session=session)["leg"] == leg
+    assert is_alive(pid, born)

@@ -1,0 +1,119 @@
+"""A journal nobody can read costs its own session only, and can be put out of the way."""
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.faces.cli_run import World, create_world
+from tests.support.at_work import begin, has_taken_over, working_world
+from tests.support.journals import write_session
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import run
+
+DAMAGED = "01JD0000000000000000000009"
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A machine with two scripted agents and a daemon."""
+    with working_world() as made:
+        yield made
+
+
+def make_unreadable(journal: Path) -> None:
+    """As an editor's mistake does."""
+    journal.write_bytes(b"not json\n")
+
+
+def spoil_middle(journal: Path) -> None:
+    """Its beginning says what it always said."""
+    first, *rest = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(first + b'{"v": 1, "n"\n' + b"".join(rest))
+
+
+def make_pipe(journal: Path) -> None:
+    """Who opens it without care waits for ever."""
+    journal.unlink()
+    os.mkfifo(journal)
+
+
+def contradict(journal: Path) -> None:
+    """Every line is an event, and the second cannot follow the first."""
+    first = journal.read_bytes().splitlines(keepends=True)[0]
+    line = {"v": 1, "n": 2, "at": "2026-11-21T18:20:00+00:00", "g": 0, "event": "session.woke", "data": {}}
+    journal.write_bytes(first + json.dumps(line).encode() + b"\n")
+
+
+def damage(root: str, index: str, how: Callable[[Path], None]) -> Path:
+    """A session of the user's in `root` whose journal is damaged."""
+    folder = write_session(Path(root), DAMAGED, index=Path(index))
+    how(folder / "journal.jsonl")
+    return folder
+
+
+@pytest.mark.parametrize("how", [make_unreadable, spoil_middle, make_pipe, contradict])
+def test_a_damaged_session_keeps_no_command_from_the_one_that_runs(
+    world: RelayWorld, how: Callable[[Path], None]
+) -> None:
+    """Neither would say which session is meant, and none of the agents could be ended or followed."""
+    session = begin(world)
+    damage(world.project, world.folders.sessions, how)
+    passed = run(world, "relay")
+    assert passed.status == 0, passed.err
+    assert f"session {DAMAGED} is left out: " in passed.err
+    world.wait_for(session, has_taken_over, "the understudy took over")
+    stopped = run(world, "stop")
+    assert stopped.status == 0, stopped.err
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    said = run(world, "stop")
+    assert said.status == 1
+    assert "See: agent-relay doctor" in said.err
+
+
+def test_a_session_at_work_is_no_damaged_one_whatever_became_of_its_journal(world: RelayWorld) -> None:
+    """The daemon knows all of it: its agent can still be ended."""
+    session = begin(world)
+    make_unreadable(Path(world.project, ".agent-relay", "sessions", session, "journal.jsonl"))
+    refused = run(world, "doctor", "--put-aside", session)
+    assert f"session {session} is at work" in refused.err
+    stopped = run(world, "stop")
+    assert stopped.status == 0, stopped.err
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[World]:
+    """A user's machine on which nothing runs."""
+    world = create_world(str(tmp_path))
+    yield world
+    world.run("daemon", "stop")
+
+
+def test_the_command_doctor_names_puts_a_damaged_session_aside(desk: World) -> None:
+    """Somebody who does not know our files needs one line to copy; nothing is lost by it."""
+    index = Path(desk.home, "state", "sessions")
+    folder = damage(desk.cwd, str(index), make_unreadable)
+    findings = json.loads(desk.run("doctor", "--json").out)["findings"]
+    (found,) = [finding for finding in findings if DAMAGED in finding["what"]]
+    assert found["level"] == "note"
+    assert found["what"].startswith(f"session {DAMAGED} cannot go on: line 1 of {folder}/journal.jsonl")
+    before, _, command = found["remedy"].partition("agent-relay ")
+    assert before == "Put it aside: "
+    done = desk.run(*shlex.split(command))
+    assert done.out == f"Session {DAMAGED} is out of the way. What is left of it: {folder}.unreadable\n"
+    assert Path(f"{folder}.unreadable", "journal.jsonl").read_bytes() == b"not json\n"
+    assert DAMAGED not in desk.run("doctor").out
+    assert json.loads(desk.run("status", "--json", "--all").out)["sessions"] == []
+    assert desk.run("stop").err.splitlines()[0].endswith("no session is running here")
+
+
+def test_a_sound_session_is_not_put_aside(desk: World) -> None:
+    """A wrong letter must not cost somebody's work."""
+    write_session(Path(desk.cwd), DAMAGED, index=Path(desk.home, "state", "sessions"))
+    refused = desk.run("doctor", "--put-aside", DAMAGED)
+    assert refused.status == 2
+    assert f"the journal of session {DAMAGED} can be read" in refused.err

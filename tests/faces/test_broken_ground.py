@@ -1,0 +1,173 @@
+"""Commands on ground that is not as it should be: a folder that is gone, a parent's odd signals, odd text."""
+
+import copy
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.printing import plain
+from agent_relay.system.places import find_example_folder
+from agent_relay.system.session_index import write_entry
+from tests.faces.cli_run import World, create_world
+from tests.house import tree
+
+MORE_WORDS = {
+    "run": ("demo", "a task"),
+    "chat": ("demo", "understudy", "a task"),
+    "race": ("demo", "understudy", "a task"),
+    "handoff": ("list",),
+    "packet": ("show",),
+    "replay": ("none", "--agent", "demo"),
+    "adapters": ("list",),
+    "daemon": ("status",),
+    "watch": ("--no-follow",),
+}
+"""What a command needs to do its work, where it needs words."""
+READING = (
+    *(("status", "--all"), ("status", "--json"), ("sessions",), ("metrics",), ("metrics", "--json")),
+    *(("handoff", "list"), ("handoff", "history"), ("watch", "--no-follow")),
+    *(("packet", "show"), ("packet", "verify"), ("packet", "export"), ("packet", "diff")),
+)
+AGENT_RELAY = (sys.executable, "-m", "agent_relay")
+HALF = "\ud800"
+
+
+@pytest.fixture
+def world(tmp_path: os.PathLike[str]) -> World:
+    """A user without agents or sessions."""
+    return create_world(f"{tmp_path}")
+
+
+def find_crashes(world: World) -> list[str]:
+    """The crash reports that were written."""
+    folder = f"{world.home}/state/crashes"
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+@pytest.mark.parametrize("name", [*(name for name in COMMANDS if name != "demo"), "demo-agent", "understudy"])
+def test_a_command_in_a_deleted_folder_says_that_or_does_its_work(world: World, name: str) -> None:
+    """Another terminal removed the worktree; that is no mistake of ours, and none of the agent's either."""
+    words = (name, *MORE_WORDS.get(name, ()))
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AGENT_RELAY, *words],
+        cwd=world.cwd,
+        env=world.environ(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode in {0, 1, 2, 69}
+    assert done.returncode != 1 or done.stderr == (
+        "agent-relay: the folder you are in has been deleted, so nobody can tell which project is meant\n"
+        "  Go to one that is there: cd FOLDER\n"
+    )
+    assert find_crashes(world) == []
+
+
+def test_a_named_session_is_found_from_a_deleted_folder(world: World) -> None:
+    """Where somebody stands says nothing about a session that is elsewhere and named."""
+    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
+    (session,) = os.listdir(f"{world.cwd}/.agent-relay/sessions")
+    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
+    gone = f"{world.home}/gone"
+    os.mkdir(gone)
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *AGENT_RELAY, "packet", "show", session],
+        cwd=gone,
+        env=world.environ(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_working_folder_is_asked_for_in_one_place() -> None:
+    """A command that asks the system itself would crash where the folder is gone."""
+    asking = [name for name in tree.python_files("agent_relay") if "os.getcwd()" in tree.read_text(name)]
+    assert asking == ["agent_relay/system/folders.py", "agent_relay/system/working_folder.py"]
+
+
+def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: World) -> None:
+    """Some supervisors start us so; the kernel then keeps no status for anybody below them."""
+
+    def run_ignoring(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*AGENT_RELAY, *words],
+            cwd=world.cwd,
+            env=world.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )
+
+    try:
+        assert run_ignoring("demo", "--fast").returncode == 0
+        done = run_ignoring("run", "demo", "say hello")
+        assert (done.returncode, done.stderr[:11]) == (0, "→ Session 0")
+    finally:
+        world.run("daemon", "stop")
+    assert find_crashes(world) == []
+
+
+def spoil(value: object) -> Iterator[object]:
+    """Copies of `value`, each with half a surrogate pair in another one of its texts."""
+    if isinstance(value, str):
+        yield value + HALF
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        for one in spoil(value[key]):  # type: ignore[index]  # a key of its own
+            spoilt = copy.copy(value)
+            spoilt[key] = one  # type: ignore[index]  # as above
+            yield spoilt
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "resume/0001-understudy.json"])
+def test_half_a_surrogate_pair_in_what_others_wrote_is_no_mistake_of_ours(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    r"""JSON can say `\ud800`; no stream, name or document can."""
+    from agent_relay.faces.cli.dispatch import run
+
+    shutil.copytree(find_example_folder(), f"{world.cwd}/.agent-relay")
+    (session,) = os.listdir(f"{world.cwd}/.agent-relay/sessions")
+    write_entry(f"{world.home}/state/sessions", session, root=world.cwd, cwd=world.cwd)
+    path = f"{world.cwd}/.agent-relay/sessions/{session}/{name}"
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    lines = text.splitlines() if name.endswith("l") else [text]
+    for variable, value in world.environ().items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(world.cwd)
+    healthy = {words: run([*words]) for words in READING}
+    # The checkout is not the one the packet was made in, which `verify` says, and nothing was edited.
+    assert healthy.pop(("packet", "verify")) == 1
+    assert set(healthy.values()) <= {0, 1}
+    assert healthy["packet", "show"] == healthy["status", "--all"] == healthy["handoff", "list"] == 0
+    for number, line in enumerate(lines):
+        for spoilt in spoil(json.loads(line)):
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write("\n".join([*lines[:number], json.dumps(spoilt), *lines[number + 1 :]]) + "\n")
+            statuses = {words: run([*words]) for words in READING}
+            capsys.readouterr()
+            assert {words for words, status in statuses.items() if status not in {0, 1, 2, 65}} == set()
+    assert find_crashes(world) == []
+
+
+def test_half_a_surrogate_pair_is_shown_as_what_it_is() -> None:
+    """Only bytes of names have another form."""
+    assert plain(f"a{HALF}b") == r"a\ud800b"
+    assert plain(os.fsdecode(b"caf\xe9")) == r"caf\xe9"

@@ -1,0 +1,67 @@
+"""Every command has `--json`: what a person reads, a script can."""
+
+import importlib
+import json
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.faces.cli.commands import COMMANDS, PACKAGE
+from tests.faces.cli_run import World, create_world
+
+
+def list_commands() -> Iterator[tuple[str, ...]]:
+    """The words of every command and sub-command."""
+    for name, (place, _, _) in COMMANDS.items():
+        module, _, _ = place.partition(":")
+        full = module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}"
+        functions = getattr(importlib.import_module(full), "FUNCTIONS", {"": None})
+        yield from ((name, word) if word else (name,) for word in functions)
+
+
+@pytest.fixture
+def world(tmp_path: os.PathLike[str]) -> World:
+    """A user without agents or sessions."""
+    return create_world(f"{tmp_path}")
+
+
+def test_every_command_takes_json(world: World) -> None:
+    """The page of commands says so; a script must not have to find out which ones do."""
+    without = []
+    for words in [*list_commands(), ("agent", "demo")]:
+        done = world.run(*words, "--help")
+        assert (words, done.status) == (words, 0)
+        if not re.search(r"--json\b", done.out):
+            without.append(words)
+    assert without == []
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("adapters", "trust", "--yes"), {"folder", "fingerprint", "files"}),
+        (("adapters", "list"), {"adapters", "broken", "project"}),
+        (("order",), {"order"}),
+        (("model",), {"models"}),
+        (("status",), {"sessions"}),
+        (("race", "list"), {"races"}),
+    ],
+)
+def test_what_is_printed_is_json(world: World, words: tuple[str, ...], keys: set[str]) -> None:
+    """An option that is taken and not heeded would be worse than none."""
+    os.makedirs(f"{world.cwd}/.agent-relay/adapters/zed")
+    with open(f"{world.cwd}/.agent-relay/adapters/zed/adapter.toml", "w", encoding="utf-8") as stream:
+        stream.write("name = 1\n")
+    done = world.run(*words, "--json")
+    assert (done.status, done.err) == (0, "")
+    assert keys <= set(json.loads(done.out))
+
+
+def test_nobody_is_asked_where_json_is_wanted(world: World) -> None:
+    """A question on standard output is no JSON, and a script has nobody to answer it."""
+    os.makedirs(f"{world.cwd}/.agent-relay/adapters/zed")
+    done = world.run("adapters", "trust", "--json")
+    assert (done.status, done.out) == (2, "")
+    assert done.err == "agent-relay: with --json nobody is asked\n  Read the files, then add --yes\n"

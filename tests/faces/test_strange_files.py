@@ -1,0 +1,72 @@
+"""Where a file is expected, anything may stand: the commands come back, with a sentence and a status."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agent_relay.system.config import FILE_NAME
+from tests.faces.cli_run import World, create_world
+
+pytestmark = pytest.mark.timeout(240)
+
+
+def make_config_folder(world: World) -> Path:
+    """Where the user's `config.toml` stands."""
+    folder = Path(world.home) / "config"
+    folder.mkdir(mode=0o700, parents=True)
+    return folder
+
+
+@pytest.mark.parametrize("words", [("order", "demo"), ("doctor",)], ids=" ".join)
+def test_a_pipe_for_a_configuration_is_told_and_not_waited_for(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Nobody writes to it."""
+    world = create_world(str(tmp_path))
+    os.mkfifo(make_config_folder(world) / FILE_NAME)
+    done = world.run(*words)
+    assert "is not a regular file" in done.err + done.out
+    assert done.status != 0
+
+
+def test_a_configuration_too_deep_to_read_is_a_sentence_and_78(tmp_path: Path) -> None:
+    """A crash report would tell its reader nothing."""
+    world = create_world(str(tmp_path))
+    (make_config_folder(world) / FILE_NAME).write_text(f"order = {'[' * 100_000}{']' * 100_000}\n")
+    done = world.run("order", "demo")
+    assert done.status == 78
+    assert "its lists or tables stand too deep within one another" in done.err
+
+
+def test_native_sessions_are_listed_past_what_is_no_file(tmp_path: Path) -> None:
+    """One pipe in an agent's folder must not keep everybody from the list."""
+    world = create_world(str(tmp_path))
+    folder = Path(world.home) / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "pipe.jsonl")
+    row = '{"type":"user","uuid":"u","sessionId":"s-1","cwd":"%s","message":{"role":"user","content":"hi"}}\n'
+    (folder / "s-1.jsonl").write_text(row % os.path.realpath(world.cwd))
+    done = world.run("sessions", "--native")
+    assert done.status == 0
+    assert "s-1" in done.out
+
+
+def test_a_transcript_that_is_a_pipe_is_told(tmp_path: Path) -> None:
+    """`--transcript` names any path."""
+    world = create_world(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    done = world.run(
+        "packet", "build", "--agent", "demo", "--to", "demo", "--transcript", f"{tmp_path}/pipe.jsonl"
+    )
+    assert done.status != 0
+    assert "is not a regular file" in done.err
+
+
+def test_a_packet_that_is_a_pipe_is_told(tmp_path: Path) -> None:
+    """So does `packet import`."""
+    world = create_world(str(tmp_path))
+    os.mkfifo(tmp_path / "pipe.json")
+    done = world.run("packet", "import", f"{tmp_path}/pipe.json")
+    assert done.status != 0
+    assert "is not a regular file" in done.err

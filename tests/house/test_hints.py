@@ -1,0 +1,111 @@
+"""A command that a hint names works as it stands: it exists, and it reaches the agent that is meant."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from agent_relay.domain.command_names import COMMAND_NAMES
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.cli.handoff.command import FUNCTIONS as HANDOFF
+from agent_relay.faces.cli.packet.command import FUNCTIONS as PACKET
+from agent_relay.faces.cli.wish_words import parse_words
+from agent_relay.logic.hints import agent_command, continue_command, relay_command, retry_command
+from tests.house import tree
+
+PLACEHOLDERS = {"AGENT", "<agent>", "COMMAND"}
+SUB_COMMANDS = {
+    "handoff": set(HANDOFF),
+    "packet": set(PACKET),
+    "daemon": {"start", "stop", "restart", "status", "logs"},
+    "limits": {"clear"},
+    "adapters": {"list", "trust"},
+}
+NAMED = re.compile(r"agent-relay (<agent>|[A-Za-z][A-Za-z-]*)(?: ([a-z][a-z-]+))?")
+WRITERS = {
+    "agent_relay/logic/hints.py",
+    # Their values are commands of ours, or our version, never an agent.
+    "agent_relay/client/plain_command.py",
+    "agent_relay/faces/cli/agent.py",
+    "agent_relay/faces/cli/doctor.py",
+    "agent_relay/faces/cli/run.py",
+    "agent_relay/faces/cli/typed.py",
+    "agent_relay/faces/shell/commands/registry.py",
+    "agent_relay/logic/install_hint.py",
+    "agent_relay/logic/ownership.py",
+    "agent_relay/system/crashes.py",
+    "agent_relay/faces/cli/commands.py",
+    "agent_relay/__main__.py",
+}
+
+
+def list_texts(name: str) -> Iterator[str]:
+    """Every string of a module that is no docstring; what is filled in stands as a brace."""
+    module = tree.parse(name)
+    parts = {id(part) for node in ast.walk(module) if isinstance(node, ast.JoinedStr) for part in node.values}
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(module):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts | prose:
+            yield node.value
+
+
+def test_nobody_but_the_one_function_writes_a_command_with_an_agents_name() -> None:
+    """An agent may be called like a command of ours: then the short form runs that command instead."""
+    found = {
+        name
+        for name in tree.python_files("agent_relay")
+        for text in list_texts(name)
+        if "agent-relay {" in text
+    }
+    assert found - WRITERS == set()
+
+
+def test_every_command_a_text_names_exists() -> None:
+    """A hint is what somebody types who has just been stopped by something."""
+    unknown = [
+        f"{name}: agent-relay {first} {second or ''}"
+        for name in tree.python_files("agent_relay")
+        for text in list_texts(name)
+        for first, second in NAMED.findall(text)
+        if first in {*COMMANDS, *PLACEHOLDERS}
+        and second
+        and first in SUB_COMMANDS
+        and second not in SUB_COMMANDS[first]
+    ]
+    assert unknown == []
+
+
+def test_the_names_hints_know_are_the_commands_there_are() -> None:
+    """A command that is added takes its name from an agent that has it already."""
+    assert {*COMMANDS, "agent", "help"} == COMMAND_NAMES
+
+
+@pytest.mark.parametrize("agent", ["ada", *sorted(COMMAND_NAMES)])
+def test_the_command_of_an_agent_reaches_that_agent_whatever_it_is_called(agent: str) -> None:
+    """`agent-relay demo --session ID` was a hint for the demo agent, and ran the demonstration."""
+    program, *words = continue_command(agent, "S", "--yes").split()
+    assert program == "agent-relay"
+    if words[0] == "agent":
+        words = words[1:]
+    else:
+        assert words[0] not in COMMANDS
+    assert words[0] == agent
+    assert parse_words(words[1:]) == {"session": "S", "yes": True}
+
+
+def test_the_other_commands_are_the_ones_there_are() -> None:
+    """Each is one word of the table and what its own help lists."""
+    assert agent_command("ada") == "agent-relay ada"
+    assert relay_command("S") == "agent-relay relay S"
+    assert retry_command("H", "--yes") == "agent-relay handoff retry H --yes"
+    assert "retry" in HANDOFF
+    assert "relay" in COMMANDS

@@ -1,0 +1,100 @@
+"""What others wrote is opened in one place, which neither waits nor reads without an end."""
+
+import ast
+from collections.abc import Iterator
+
+from tests.house import tree
+
+HOME = "agent_relay/system/regular_files.py"
+OPENS = {
+    ("", "open"), ("os", "open"), ("io", "open"), ("gzip", "open"), ("gzip", "decompress"),
+    ("tomllib", "load"), ("sqlite3", "connect"), ("shutil", "copy"), ("shutil", "copy2"),
+    ("shutil", "copyfile"),
+}  # fmt: skip
+READERS = {"read_text", "read_bytes"}
+NO_READING = ("O_EXCL", "O_DIRECTORY", "O_PATH", "O_WRONLY", "os.devnull")
+FROM_PROC = "f'/proc/"
+MADE = "makes or goes on with a file of ours, and reads nothing"
+CHECKED = "opened for reading and writing, which never waits, and looked at before it is read"
+LOOKED_AT = "opened without waiting or following links, and looked at before it is read"
+LOCK = "a lock of ours: opened for reading and writing, which never waits, and never read"
+OWN = "reads what we made a moment ago, or came with us"
+SYSTEM = "a file of the machine's own, which only its administrator writes"
+DATABASE = "after `check_database`: SQLite opens paths itself"
+ALLOWED = {
+    "agent_relay/daemon/log.py:_open": MADE,
+    "agent_relay/faces/cli/demo_project.py:create_project": MADE,
+    "agent_relay/faces/cli/demo_project.py:prepare_home": MADE,
+    "agent_relay/faces/cli/watch/web.py:_build_file": OWN,
+    "agent_relay/faces/shell/company.py:_open": LOCK,
+    "agent_relay/hook.py:_open": CHECKED,
+    "agent_relay/system/asides.py:_write": MADE,
+    "agent_relay/system/carrying.py:_copy_all": MADE,
+    "agent_relay/system/carrying.py:_put": MADE,
+    "agent_relay/system/evidence.py:_read_database": DATABASE,
+    "agent_relay/system/file_changes.py:_link": MADE,
+    "agent_relay/system/file_changes.py:_stage": MADE,
+    "agent_relay/system/file_changes.py:describe_file": LOOKED_AT,
+    "agent_relay/system/files.py:open_alone": CHECKED,
+    "agent_relay/system/headless.py:open_stream": MADE,
+    "agent_relay/system/holder/child.py:__init__": OWN,
+    "agent_relay/system/holder/child.py:store_exit": MADE,
+    "agent_relay/system/holder/keeper.py:_restore": LOCK,
+    "agent_relay/system/legs.py:try_lock": LOCK,
+    "agent_relay/system/locks.py:take_lock": LOCK,
+    "agent_relay/system/native_fork.py:_copy_beside": MADE,
+    "agent_relay/system/native_fork.py:_copy_database": DATABASE,
+    "agent_relay/system/owned_lines.py:__init__": CHECKED,
+    "agent_relay/system/owner_facts.py:_read": SYSTEM,
+    "agent_relay/system/transcript_databases.py:_connect": DATABASE,
+    "agent_relay/system/tree_owner.py:_lock": LOCK,
+    "agent_relay/system/usage_crew.py:__init__": OWN,
+    "agent_relay/system/usage_crew.py:hire": OWN,
+    "agent_relay/system/usage_index.py:_connect": DATABASE,
+}
+
+
+def test_what_others_wrote_is_opened_in_one_place() -> None:
+    """A FIFO, a device or a file without an end, where a transcript is expected, stops whoever opens it."""
+    found = {
+        place: ast.unparse(call)
+        for name in tree.python_files("agent_relay")
+        if name != HOME
+        for place, call in _iterate_opens(name)
+        if place not in ALLOWED
+    }
+    assert found == {}
+
+
+def test_every_exception_is_still_needed() -> None:
+    """A reason for what is no longer there is read by somebody who then looks for it."""
+    used = {place for name in tree.python_files("agent_relay") for place, _ in _iterate_opens(name)}
+    assert set(ALLOWED) - used == set()
+
+
+def _iterate_opens(name: str) -> Iterator[tuple[str, ast.Call]]:
+    """Every call that opens a path to read what is there, with `file:function`."""
+    for function, call in _iterate_calls(tree.parse(name), ""):
+        text = ast.unparse(call)
+        if _is_open(call) and not any(word in text for word in (*NO_READING, FROM_PROC)):
+            yield f"{name}:{function}", call
+
+
+def _iterate_calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield function, child
+        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
+        yield from _iterate_calls(child, child.name if is_function else function)
+
+
+def _is_open(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(id=name):
+            return ("", name) in OPENS
+        case ast.Attribute(value=ast.Name(id=module), attr=name) if (module, name) in OPENS:
+            return True
+        case ast.Attribute(attr=name):
+            return name in READERS
+        case _:
+            return False

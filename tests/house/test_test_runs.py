@@ -1,0 +1,92 @@
+"""A run of the tests ends, and means the same, however it was started."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+IGNORING = f"""
+import os, signal, sys
+for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM", "SIGCHLD"):
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
+"""
+DISPOSITIONS = """
+import subprocess
+
+def test_a_started_program_has_default_signals():
+    status = subprocess.run(["cat", "/proc/self/status"], capture_output=True, text=True, check=True).stdout
+    masks = dict(line.split(":") for line in status.splitlines() if line.startswith(("SigIgn", "SigBlk")))
+    assert {name: int(mask, 16) for name, mask in masks.items()} == {"SigBlk": 0, "SigIgn": 0}
+"""
+STUCK = """
+import threading
+
+def wait_for_good():
+    threading.Event().wait()
+
+def test_one():
+    try:
+        wait_for_good()
+    finally:
+        wait_for_good()
+
+def test_two():
+    pass
+"""
+STUBBORN = """
+def test_one():
+    import threading
+    while True:
+        try:
+            threading.Event().wait()
+        except BaseException:
+            pass
+"""
+
+
+def test_programs_start_with_default_signals_under_nohup(tmp_path: Path) -> None:
+    """`nohup make test &` leaves signals ignored; programs that inherit it do not end when a test says so."""
+    found = _run(str(tmp_path), DISPOSITIONS, [sys.executable, "-c", IGNORING])
+    assert found.returncode == 0, found.stdout
+
+
+def test_a_limit_strikes_again_while_a_test_cleans_up(tmp_path: Path) -> None:
+    """What a `finally` waits for has a limit too, and the tests after it still run."""
+    found = _run(str(tmp_path), STUCK, [sys.executable])
+    assert found.returncode == 1
+    assert "1 failed, 1 passed" in found.stdout
+
+
+def test_a_test_that_shrugs_off_its_limit_is_ended_with_its_process(tmp_path: Path) -> None:
+    """A run that never ends is worse than one that ends red."""
+    found = _run(str(tmp_path), STUBBORN, [sys.executable])
+    assert found.returncode == 1
+    assert "test_inner.py::test_one did not end after its limit" in found.stdout
+
+
+def _run(folder: str, text: str, python: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run `text` as a test of its own, with this house's conftest and a limit of a second."""
+    with open(os.path.join(folder, "test_inner.py"), "w", encoding="utf-8") as file:
+        file.write(text)
+    options = [
+        "-m",
+        "pytest",
+        "-p",
+        "tests.conftest",
+        "--timeout=1",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={folder}",
+    ]
+    return subprocess.run(
+        [*python, *options, "-c", os.devnull, os.path.join(folder, "test_inner.py")],
+        cwd=CHECKOUT,
+        env={**os.environ, "TESTS_CLEAN_UP_S": "1", "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )

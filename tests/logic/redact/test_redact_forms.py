@@ -1,0 +1,75 @@
+"""Secrets that have no prefix and no telling name of their own, and what looks like them."""
+
+from base64 import b64encode
+
+import pytest
+
+from agent_relay.logic.redact import redact_text
+
+_KEY = (
+    "-----BEGIN RSA PRIVATE KEY-----\n"
+    + "".join(f"MIIEowIBAAKCAQEA7bq1Zx9Yw3Kk0p5Jm2Vn8Rt4Lq6Ds{line}AbCdEfGhIjKl\n" for line in range(20))
+    + "-----END RSA PRIVATE KEY-----\n"
+)
+_CERTIFICATE = _KEY.replace("RSA PRIVATE KEY", "CERTIFICATE")
+_ENCODED = b64encode(_KEY.encode()).decode()
+_WRAPPED = "\n".join(_ENCODED[at : at + 76] for at in range(0, len(_ENCODED), 76))
+_HEX = "9f86d081884c7d659a2feaa0c55ad015"
+_BCRYPT = "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW"
+_SHA512 = "KqJWpanXZHKq2BOB43TSaYhEWsQ1Lr5QNyPCDH/Tp.6u0PGYvA4e5kZKU4Ml0tD7tLb4Hyz1K1yTN9CwDRrVy."
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        (f"KEY_B64={_ENCODED}", "KEY_B64=[redacted: private-key]"),
+        (f"tls.key: {_ENCODED}\nmode: x", "tls.key: [redacted: private-key]\nmode: x"),
+        (f'{{"a":"{_ENCODED}","b":1}}', '{"a":"[redacted: private-key]","b":1}'),
+        (f"{_WRAPPED}\nand so on", "[redacted: private-key]\nand so on"),
+        ("passphrase: correct horse battery staple\nx", "passphrase: [redacted: password]\nx"),
+        ("GPG_PASSPHRASE='otter lamp window seven brick'", "GPG_PASSPHRASE='[redacted: password]'"),
+        ('password: "correct horse battery staple"', 'password: "[redacted: password]"'),
+        ("echo hunter2 | sudo -S apt install jq", "echo [redacted: password] | sudo -S apt install jq"),
+        ("echo 'hunter 2!' | sudo -kS ls", "echo '[redacted: password]' | sudo -kS ls"),
+        ("printf '%s\\n' hunter2 | sudo -S ls", "printf '%s\\n' [redacted: password] | sudo -S ls"),
+        ("sudo -S ls <<< hunter2", "sudo -S ls <<< [redacted: password]"),
+        (f"admin:{_BCRYPT}", "admin:[redacted: password-hash]"),
+        (f"root:$6$rounds=5000$usesomesilly${_SHA512}:19000:0", "root:[redacted: password-hash]:19000:0"),
+        (
+            "$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQxMjM0$RdescudvJCsgt3ub+b4dWRWJTmaaJObG8Yk0pQ2zZk8",
+            "[redacted: password-hash]",
+        ),
+        (f"my api key is {_HEX}", "my api key is [redacted: api-key]"),
+        (f"the Datadog key {_HEX}", "the Datadog key [redacted: api-key]"),
+        (f"key={_HEX}", "key=[redacted: api-key]"),
+        ("a\nlocalhost:5432:app:me:Xk29vLq7", "a\nlocalhost:5432:app:me:[redacted: pgpass]"),
+    ],
+)
+def test_a_secret_of_this_form_is_removed(text: str, plain: str) -> None:
+    """Each stood in a packet as it was."""
+    found = redact_text(text).text
+    assert found == plain
+    assert redact_text(found).text == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"CERT={b64encode(_CERTIFICATE.encode()).decode()}",
+        f"md5 {_HEX}  file.txt",
+        f"{_HEX}  id.key",
+        f"cache key: {_HEX}",
+        f"primary key {_HEX}",
+        f"etag: {_HEX}",
+        "commit 9f86d081884c7d659a2feaa0c55ad0159f86d081",
+        'password: "Please enter your password"',
+        'passphrase: "must be at least eight characters"',
+        "passphrase: the words that unlock the store",
+        "echo $PW | sudo -S ls",
+        "echo ready | tee log",
+        "cost $5 and $6 a month, $2b in all",
+    ],
+)
+def test_what_only_looks_like_one_stays(text: str) -> None:
+    """A packet full of holes is as little use as a leak is."""
+    assert redact_text(text).text == text

@@ -1,0 +1,139 @@
+"""The command an agent is given as its hook does no harm, whatever becomes of our installation."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agent_relay.system.hook_command import HOOK_PATH, build_hook_command
+
+PAYLOAD = b'{"hook_event_name": "UserPromptSubmit", "prompt": "What does it do?"}'
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """A Python and a hook entry of their own, to be broken."""
+    place = tmp_path / "it's here"
+    place.mkdir()
+    os.symlink(sys.executable, place / "python")
+    shutil.copy(HOOK_PATH, place / "hook.py")
+    return place
+
+
+def call(
+    installation: Path, *words: str, shell: str = "/bin/sh", stdin: bytes = PAYLOAD
+) -> subprocess.CompletedProcess[bytes]:
+    """One call as an agent makes it, through a shell."""
+    command = build_hook_command(python=str(installation / "python"), hook=str(installation / "hook.py"))
+    return subprocess.run(
+        [shell, "-c", f"{command} {shlex.join(words)}"],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def remove_hook(place: Path) -> None:
+    """The package was removed."""
+    os.unlink(place / "hook.py")
+
+
+def remove_python(place: Path) -> None:
+    """The environment was removed."""
+    os.unlink(place / "python")
+
+
+def remove_all(place: Path) -> None:
+    """Nothing is left."""
+    shutil.rmtree(place)
+
+
+def break_hook(place: Path) -> None:
+    """Another program's file stands there, half written."""
+    (place / "hook.py").write_text('import sys\nprint(\'{"decision": "block"}\'\n')
+
+
+def replace_hook(place: Path) -> None:
+    """Something else stands there, that prints and refuses."""
+    (place / "hook.py").write_text("import sys\nprint('approve nothing')\nsys.exit(2)\n")
+
+
+def break_python(place: Path) -> None:
+    """What is called Python is no program."""
+    os.unlink(place / "python")
+    (place / "python").write_bytes(b"\x7fELF nothing")
+    os.chmod(place / "python", 0o700)
+
+
+def kill_python(place: Path) -> None:
+    """Whoever stands there does not survive its start, as without its libraries or memory."""
+    os.unlink(place / "python")
+    (place / "python").write_text("#!/bin/sh\necho no libraries >&2\nkill -9 $$\n")
+    os.chmod(place / "python", 0o700)
+
+
+BREAKS = [remove_hook, remove_python, remove_all, break_hook, replace_hook, break_python, kill_python]
+
+
+@pytest.mark.parametrize("damage", BREAKS)
+@pytest.mark.parametrize("shell", ["/bin/sh", "bash"])
+def test_a_hook_of_a_broken_installation_says_nothing_and_ends_well(
+    installation: Path, tmp_path: Path, shell: str, damage: object
+) -> None:
+    """Status 2 blocks every prompt of a running agent, and what a hook prints is read by the model."""
+    assert callable(damage)
+    damage(installation)
+    done = call(installation, "hooks", str(tmp_path), shell=shell)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_whole_installation_keeps_the_payload(installation: Path, tmp_path: Path) -> None:
+    """The guard around it must not cost what it is for."""
+    done = call(installation, "hooks", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    with open(tmp_path / "hooks.jsonl", encoding="utf-8") as file:
+        assert json.loads(file.read())["payload"]["prompt"] == "What does it do?"
+
+
+def test_a_shell_that_fails_in_the_middle_ends_well(tmp_path: Path) -> None:
+    """A machine without a process to spare ends a shell with 2, which an agent takes for a refusal."""
+    command = build_hook_command(python="/nonexistent", hook="/nonexistent")
+    without_null = shlex.split(command)
+    assert without_null[0] == "/bin/sh"
+    # A redirection of `exec` that cannot be opened ends the shell on the spot, as a fork that fails does.
+    guard = without_null[2].replace("/dev/null", str(tmp_path / "nowhere" / "null"))
+    done = subprocess.run(
+        ["/bin/sh", "-c", guard, *without_null[3:], "hooks", str(tmp_path)],
+        input=PAYLOAD,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize("damage", [remove_hook, remove_python, remove_all])
+def test_the_users_own_status_line_outlives_our_installation(
+    installation: Path, tmp_path: Path, damage: object
+) -> None:
+    """It is theirs: same input, same output, same status."""
+    assert callable(damage)
+    damage(installation)
+    own = ("--", "sh", "-c", "cat; echo line; exit 3")
+    done = call(installation, "status-line", str(tmp_path), *own)
+    assert (done.returncode, done.stdout, done.stderr) == (3, PAYLOAD + b"line\n", b"")
+    without = call(installation, "status-line", str(tmp_path))
+    assert (without.returncode, without.stdout, without.stderr) == (0, b"", b"")
+
+
+def test_a_whole_installation_shows_the_users_own_status_line(installation: Path, tmp_path: Path) -> None:
+    """And the status is ours to read, too."""
+    done = call(installation, "status-line", str(tmp_path), "--", "sh", "-c", "cat; exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, PAYLOAD, b"")
+    assert (tmp_path / "status.jsonl").exists()
