@@ -20,14 +20,12 @@ from tests.support.peak import read_peak_mb
 agent, path, small = sys.argv[1:]
 build_offline(agent, small, "codex")
 before = read_peak_mb()
-times = []
+times, peers = [], []
 for _ in range(3):
     start = time.process_time()
     _, text = build_offline(agent, path, "codex")
     times.append(time.process_time() - start)
-grown = read_peak_mb() - before
-peers = []
-for _ in range(3):
+    grown = read_peak_mb() - before
     start = time.process_time()
     if path.endswith(".db"):
         rows = sqlite3.connect(path).execute("SELECT data FROM part")

@@ -14,12 +14,15 @@ signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
 """
 DISPOSITIONS = """
+import signal
 import subprocess
 
 def test_a_started_program_has_default_signals():
     status = subprocess.run(["cat", "/proc/self/status"], capture_output=True, text=True, check=True).stdout
     masks = dict(line.split(":") for line in status.splitlines() if line.startswith(("SigIgn", "SigBlk")))
-    assert {name: int(mask, 16) for name, mask in masks.items()} == {"SigBlk": 0, "SigIgn": 0}
+    bits = {name: {bit + 1 for bit in range(64) if int(mask, 16) >> bit & 1} for name, mask in masks.items()}
+    # The C library keeps some signals to itself: those can be neither asked about nor set.
+    assert {name: found & signal.valid_signals() for name, found in bits.items()} == {"SigBlk": set(), "SigIgn": set()}
 """
 STUCK = """
 import threading

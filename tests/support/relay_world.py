@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from agent_relay.client.connection import Connection
+from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Event
 from agent_relay.domain.session import Session
@@ -49,12 +49,22 @@ class RelayWorld:
             file.write(f"order = [{names}]\n")
 
     def start_daemon(self, *, pause_at: str = "") -> subprocess.Popen[bytes]:
-        """A daemon that answers requests, or has frozen itself at `pause_at`."""
-        daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
-        wait_until(
-            lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
-            "the daemon answers",
-        )
+        """A daemon that answers requests, or has frozen itself at `pause_at`.
+
+        Where it is to freeze, one that a watching client started meanwhile makes way.
+        """
+        while True:
+            daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
+            wait_until(
+                lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
+                "the daemon answers",
+            )
+            other = find_daemon_pid(self.folders) if pause_at else None
+            if other is None or other == daemon.pid:
+                break
+            kill(other)
+            daemon.kill()
+            daemon.wait()
         assert daemon.returncode is None, f"the daemon left with {daemon.returncode}"
         return daemon
 

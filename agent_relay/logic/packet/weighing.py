@@ -1,5 +1,7 @@
 """How much a statement of an agent's says about how things are meant to be, and about what did not do."""
 
+from functools import lru_cache
+
 from agent_relay.logic.packet.phrases import CHOICE, LABEL, PURPOSE, REJECTION, fold
 from agent_relay.logic.packet.signs import (
     ABSOLUTE,
@@ -23,6 +25,8 @@ FIRM = 3
 """The weight from which on a statement is told as what it is."""
 _TOLD = 4
 _MOST = 6
+_AT_HAND = 64
+"""How many statements' weights are kept: a statement is asked about several times in a row."""
 
 
 def weigh(text: str) -> int:
@@ -31,6 +35,7 @@ def weigh(text: str) -> int:
     return max(weigh_choice(plain), weigh_refusal(plain))
 
 
+@lru_cache(_AT_HAND)
 def weigh_choice(plain: str) -> int:
     """How sure a folded statement is a choice."""
     if NARRATION.match(plain):
@@ -42,6 +47,7 @@ def weigh_choice(plain: str) -> int:
     return max(0, min(_MOST, weight))
 
 
+@lru_cache(_AT_HAND)
 def weigh_refusal(plain: str) -> int:
     """How sure a folded statement is that something will not do: it was tried to no good, or left."""
     if NARRATION.match(plain) or RECOVERED.search(plain):
