@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from agent_relay.client.autostart import stop_daemon
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.printing import plain
+from agent_relay.system.folders import get_folders
 from agent_relay.system.places import find_example_folder
 from agent_relay.system.session_index import write_entry
 from tests.faces.cli_run import World, create_world
@@ -40,9 +42,11 @@ HALF = "\ud800"
 
 
 @pytest.fixture
-def world(tmp_path: os.PathLike[str]) -> World:
-    """A user without agents or sessions."""
-    return create_world(f"{tmp_path}")
+def world(tmp_path: os.PathLike[str]) -> Iterator[World]:
+    """A user without agents or sessions; a daemon a command started does not outlive the test."""
+    created = create_world(f"{tmp_path}")
+    yield created
+    stop_daemon(get_folders(created.environ()))
 
 
 def find_crashes(world: World) -> list[str]:

@@ -53,20 +53,24 @@ class RelayWorld:
 
         Where it is to freeze, one that a watching client started meanwhile makes way.
         """
-        while True:
-            daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
-            wait_until(
-                lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
-                "the daemon answers",
-            )
-            other = find_daemon_pid(self.folders) if pause_at else None
-            if other is None or other == daemon.pid:
-                break
-            kill(other)
-            daemon.kill()
-            daemon.wait()
+        while (daemon := self._start_one(pause_at)) is None:
+            continue
         assert daemon.returncode is None, f"the daemon left with {daemon.returncode}"
         return daemon
+
+    def _start_one(self, pause_at: str) -> subprocess.Popen[bytes] | None:
+        daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
+        wait_until(
+            lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
+            "the daemon answers",
+        )
+        other = find_daemon_pid(self.folders) if pause_at else None
+        if other is None or other == daemon.pid:
+            return daemon
+        kill(other)
+        daemon.kill()
+        daemon.wait()
+        return None
 
     def spawn_daemon(self, more: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """A process that is about to be a daemon, with `more` in its environment."""
@@ -142,7 +146,7 @@ class RelayWorld:
                     command = file.read()
             except OSError:
                 continue
-            if (mark in environ or legs in command or is_holder(int(name), self.folders.legs)) and command:
+            if (mark in environ or legs in command or is_holder(int(name), self.folder)) and command:
                 found[int(name)] = command.replace(b"\0", b" ").decode("utf-8", "replace")
         return found
 
@@ -164,9 +168,11 @@ class RelayWorld:
         for daemon in self.daemons:
             daemon.kill()
             daemon.wait()
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        # Again, because a process that is killed may have been starting another one.
+        while found := self.processes():
+            for pid in found:
+                kill(pid)
+            time.sleep(0.02)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -198,14 +204,13 @@ def is_daemons(command: str) -> bool:
     return "daemon" in command or "work_server" in command
 
 
-def is_holder(pid: int, legs: str) -> bool:
+def is_holder(pid: int, folder: str) -> bool:
     """Whether this is the holder of a leg below that folder: its environment is empty, its lock is not."""
     try:
-        return any(
-            os.readlink(f"/proc/{pid}/fd/{fd}").startswith(legs) for fd in os.listdir(f"/proc/{pid}/fd")
-        )
+        places = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
     except OSError:
         return False
+    return any(place.startswith(f"{folder}/") and "/legs/" in place for place in places)
 
 
 def is_stopped(pid: int) -> bool:

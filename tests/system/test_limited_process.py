@@ -122,25 +122,23 @@ def test_work_that_lacks_memory_is_no_mistake_of_ours() -> None:
         LimitedProcess().run(ROOMY, _lack_memory)
 
 
-def _stop(*, whom: str) -> None:
-    os.kill(os.getpgrp() if whom == "the server" else os.getppid(), signal.SIGSTOP)
+def _stop_supervisor() -> None:
+    os.kill(os.getppid(), signal.SIGSTOP)
     threading.Event().wait()
 
 
 def test_a_supervisor_that_is_stopped_holds_nobody() -> None:
     """Whoever had asked waited for it for ever, and the daemon's handoff with them."""
     with pytest.raises(TookTooLongError):
-        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _stop, whom="the supervisor")
+        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _stop_supervisor)
     assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
 
 
 def test_a_server_that_is_stopped_holds_nobody() -> None:
     """What is asked of it is never begun, and what is asked next has a server of its own."""
-    short = Limit(processor_s=30, wall_s=0.5)
+    os.kill(LimitedProcess().run(ROOMY, _find_server), signal.SIGSTOP)
     with pytest.raises(TookTooLongError):
-        LimitedProcess().run(short, _stop, whom="the server")
-    with pytest.raises(TookTooLongError):
-        LimitedProcess().run(short, _tell_process, more="never")
+        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _tell_process, more="never")
     assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
 
 
