@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.domain.errors import RelayError
@@ -165,14 +165,17 @@ class RelayWorld:
                 daemon.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     daemon.wait(timeout=10)
+        while found := self.processes():
+            # A holder that was only just begun is known by its parent alone, which must not begin more.
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+            for pid in {*found, *find_children(found)}:
+                kill(pid)
+            time.sleep(0.02)
         for daemon in self.daemons:
             daemon.kill()
             daemon.wait()
-        # Again, because a process that is killed may have been starting another one.
-        while found := self.processes():
-            for pid in found:
-                kill(pid)
-            time.sleep(0.02)
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -211,6 +214,16 @@ def is_holder(pid: int, folder: str) -> bool:
     except OSError:
         return False
     return any(place.startswith(f"{folder}/") and "/legs/" in place for place in places)
+
+
+def find_children(parents: Container[int]) -> set[int]:
+    """The processes that one of `parents` started and still has."""
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+            if int(file.read().rpartition(b")")[2].split()[1]) in parents:
+                found.add(int(name))
+    return found
 
 
 def is_stopped(pid: int) -> bool:
