@@ -201,7 +201,7 @@ class Following:
         return replace(ending, said=said)
 
     async def _do_at_last(self, leg: Leg, work: Callable[[], Awaitable[_Found]]) -> _Found | None:
-        """What `work` returned, tried again while the machine is short of something; `None` where it breaks.
+        """Return what `work` returned, tried again while the machine lacks something; `None` where it breaks.
 
         Whatever happens here, the leg's end is told after it: nobody else would say that its agent is gone.
         """

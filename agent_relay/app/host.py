@@ -198,7 +198,7 @@ class Host:
             self._end_try()
 
     async def _try_again(self) -> None:
-        """What the disk refused was tried once more, or a disk that hangs was waited for."""
+        """Try once more what the disk refused, or wait for a disk that hangs."""
         tried = self._tried_again
         self._asked_again.set()
         with contextlib.suppress(TimeoutError):
@@ -233,7 +233,7 @@ class Host:
             task.add_done_callback(self._effects.discard)
 
     async def _see_world(self, item: _Item, happened: Happened) -> World:
-        """What the machine may know now, however long that takes; an end needs to know nothing.
+        """Return what the machine may know now, however long that takes; an end needs to know nothing.
 
         What was told must not be lost because something could not be read. Raises what went wrong where
         somebody asked, and waits for it.
@@ -321,7 +321,7 @@ class Host:
             self.tell(happened)
 
     def _list_waits(self, effect: Effect) -> Iterator[float]:
-        """How long is waited after each time `effect` could not be performed; 0 where it is given up then."""
+        """Return the seconds to wait before `effect` is tried again; 0 where it is given up."""
         waits = [self._retry_s * share for share in _SHARES]
         return chain(waits, repeat(waits[-1]) if must_be_done(effect) else (0.0,))
 

@@ -151,7 +151,7 @@ class Stage:
         return await redact_event(body, known=self._secrets[1] | self._brought_secrets)
 
     async def build_world(self, session: Session) -> World:
-        """What the machine may know now."""
+        """Return what the machine may know now."""
         ground, luggage = self._ground, self._luggage
         availability = await self._deciding.run(ground.read_availability, luggage.environ)
         fault = await self._find_fault() if session.living_leg is not None else ""
