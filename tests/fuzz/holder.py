@@ -32,6 +32,8 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "requested": Requested,
 }
 HANG_S = 30
+"""The processor time an input may take, so that a busy machine is no finding."""
+_WAIT_TIMES = 10
 _MOST_FINDINGS = 20
 _FOUND = 1
 _AT = struct.Struct("q")
@@ -46,16 +48,20 @@ def _hang(_number: int, _frame: object) -> None:
 
 
 def run_one(target: Target, steps: list[Step], *, limit_s: int = HANG_S) -> BaseException | None:
-    """What the input broke, `None` for nothing."""
-    before = signal.signal(signal.SIGALRM, _hang)
-    signal.alarm(limit_s)
+    """What the input broke, `None` for nothing. It may compute for `limit_s`, and take ten times that."""
+    before = {number: signal.signal(number, _hang) for number in (signal.SIGPROF, signal.SIGALRM)}
+    signal.setitimer(signal.ITIMER_PROF, limit_s)
+    outer = signal.setitimer(signal.ITIMER_REAL, limit_s * _WAIT_TIMES)
     try:
         target.run(steps)
     except (Exception, HangError) as error:  # noqa: BLE001 - the root of one input: whatever it is is the finding
         return error
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.setitimer(signal.ITIMER_REAL, *outer)
     return None
 
 
