@@ -5,15 +5,17 @@ import contextlib
 import logging
 import os
 import signal
+from collections.abc import Collection
 
 from agent_relay.app.ground import Ground
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg
+from agent_relay.domain.variables import LEG_VARIABLE
 from agent_relay.logic.ownership import may_use_pid
 from agent_relay.system import legs
 from agent_relay.system.owner_facts import read_boot_moment
-from agent_relay.system.processes import end_session, find_parent
+from agent_relay.system.processes import end_session, find_family, find_marked, find_parent, is_alive
 from agent_relay.system.sockets import connect
 
 _log = logging.getLogger(__name__)
@@ -67,23 +69,35 @@ async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
             os.kill(holder_pid, signal.SIGKILL)
 
 
-async def end_agent(ground: Ground, leg: Leg) -> None:
-    """No process of the leg's agent is left."""
-    if not leg.child_pid:
-        return
-    if not can_use_pids(ground, leg):
+async def end_agent(ground: Ground, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
+    """No process of the leg's agent is left, nor any of `others`, as (pid, born)."""
+    pid = leg.child_pid
+    if pid and not can_use_pids(ground, leg):
         _log.warning("pid-of-another-time-or-place leg=%s", leg.id)
-        return
-    left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born)
-    if left:
-        _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+        pid = 0
+    if pid or others:
+        left = await asyncio.to_thread(end_session, pid, leg.child_born, others=others)
+        if left:
+            _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
 
 
 async def end_lost_leg(ground: Ground, leg: Leg) -> None:
     """No process of a leg without a holder is left, and, but for a headless leg's, its folder is gone."""
-    await end_agent(ground, leg)
+    place = legs.Leg(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    await end_agent(ground, leg, others=await asyncio.to_thread(_find_orphans, place))
     if not leg.headless:
         await remove_folder(ground, leg)
+
+
+def _find_orphans(place: legs.Leg) -> list[tuple[int, int]]:
+    """What the leg's agent started and still lives, whoever its parent is, as (pid, born).
+
+    Where agent and holder were both killed, a shell in a Unix session of its own descends from neither.
+    Without those that had left the agent while it lived, such as a database, and what they started.
+    """
+    left = [pid for pid, pid_born in legs.read_left(place) if is_alive(pid, pid_born)]
+    spared = {pid for one in left for generation in find_family(one) for pid in generation}
+    return [member for member in find_marked(LEG_VARIABLE, place.id) if member[0] not in spared]
 
 
 async def remove_folder(ground: Ground, leg: Leg) -> None:

@@ -22,6 +22,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.variables import LEG_VARIABLE
 from agent_relay.system import legs
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.emulator_library import find_library
@@ -129,7 +130,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
         spec = partial(
             HolderSpec,
             argv=list(plan.argv),
-            env=plan.env,
+            env={**plan.env, LEG_VARIABLE: leg.id},
             cwd=session.cwd,
             leg_folder=made.folder,
             rows=luggage.rows,

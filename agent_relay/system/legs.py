@@ -3,16 +3,20 @@
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.ulid import is_ulid
-from agent_relay.system.files import cannot_write
+from agent_relay.system.files import cannot_write, read_bounded
 from agent_relay.system.folders import PRIVATE_MODE, Folders, ensure_private
+from agent_relay.system.holder.child import LEFT_FILE
 
 _NEW = ".new-"
+_MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
+_LEFT_BYTES = 1 << 20
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -32,6 +36,11 @@ class Leg:
     def socket(self) -> str:
         """Where the holder listens."""
         return f"{self.folder}/sock"
+
+    @property
+    def left_file(self) -> str:
+        """Where the holder notes who left its agent while that lived: a line of pid and birth for each."""
+        return f"{self.folder}/{LEFT_FILE}"
 
     @property
     def hooks_file(self) -> str:
@@ -90,6 +99,15 @@ def try_lock(leg: Leg) -> int | None:
         os.close(handle)
         return None
     return handle
+
+
+def read_left(leg: Leg) -> set[tuple[int, int]]:
+    """Who left the leg's agent while that lived, as (pid, born); empty where the holder noted nobody."""
+    try:
+        text = read_bounded(leg.left_file, limit_bytes=_LEFT_BYTES).decode("ascii", "replace")
+    except (OSError, RelayError):
+        return set()
+    return {(int(pid), int(pid_born)) for pid, pid_born in _MEMBER.findall(text)}
 
 
 def remove_leg(leg: Leg) -> None:

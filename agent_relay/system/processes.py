@@ -145,11 +145,11 @@ def end_session(
     """Every process of session `sid` got SIGTERM, and after `polite_s` SIGKILL; waits for their end.
 
     So did `others`, as (pid, born), and what descends from any of them: agents run shells in sessions of
-    their own. Returns the pids that still live after `firm_s` more (normally none). Where `sid` now names
-    a process born at another time than `leader_born`, the session is gone and nobody of it is touched.
-    Members born while this runs are found by looking again. `spare` is the caller's pid where it is of the
-    session itself. Blocks for at most `polite_s + firm_s`: call
-    it in a thread.
+    their own. With 0 for `sid` no session is meant, only these. Returns the pids that still live after
+    `firm_s` more (normally none). Where `sid` now names a process born at another time than `leader_born`,
+    the session is gone and nobody of it is touched. Members born while this runs are found by looking
+    again. `spare` is the caller's pid where it is of the session itself. Blocks for at most
+    `polite_s + firm_s`: call it in a thread.
     """
     known = set(others)
 
@@ -181,7 +181,7 @@ def _find_members(sid: int, leader_born: int, known: set[tuple[int, int]]) -> li
     """
     stats = _read_all()
     leader = stats.get(sid)
-    if leader is None or leader.born == leader_born:
+    if sid and (leader is None or leader.born == leader_born):
         known |= {
             (pid, one.born) for pid, one in stats.items() if one.session == sid and one.born >= leader_born
         }

@@ -18,6 +18,7 @@ from agent_relay.domain.errors import (
     NobodyAvailableError,
     OurBugError,
 )
+from agent_relay.domain.variables import LEG_VARIABLE
 from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.processes import born, is_alive, wait_for_end
 from tests.support.legs import wait_until
@@ -184,6 +185,7 @@ def test_the_daemon_keeps_nothing_of_the_terminal_it_was_started_from(
     """A pipe it kept would hang `relay | tee`; a variable it kept would reach the wrong agent."""
     monkeypatch.setenv("SECRET_API_KEY", "sk-planted")
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    monkeypatch.setenv(LEG_VARIABLE, "of the agent that started it")
     read, write = os.pipe()
     os.set_inheritable(write, True)
     with start(folders) as connection:
@@ -193,6 +195,7 @@ def test_the_daemon_keeps_nothing_of_the_terminal_it_was_started_from(
         environ = Path(f"/proc/{connection.pid}/environ").read_bytes()
         assert b"SECRET_API_KEY" not in environ
         assert b"GIT_DIR" not in environ
+        assert LEG_VARIABLE.encode() not in environ
         assert os.readlink(f"/proc/{connection.pid}/cwd") == "/"
         assert os.readlink(f"/proc/{connection.pid}/fd/2") == folders.daemon_log
         assert os.readlink(f"/proc/{connection.pid}/fd/0") == "/dev/null"

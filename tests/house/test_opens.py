@@ -18,6 +18,7 @@ MADE = "makes or goes on with a file of ours, and reads nothing"
 CHECKED = "opened for reading and writing, which never waits, and looked at before it is read"
 LOOKED_AT = "opened without waiting or following links, and looked at before it is read"
 LOCK = "a lock of ours: opened for reading and writing, which never waits, and never read"
+NOTE = "a note of ours: appended to without waiting, and never read here"
 OWN = "reads what we made a moment ago, or came with us"
 SYSTEM = "a file of the machine's own, which only its administrator writes"
 DATABASE = "after `check_database`: SQLite opens paths itself"
@@ -38,6 +39,7 @@ ALLOWED = {
     "agent_relay/system/files.py:open_alone": CHECKED,
     "agent_relay/system/headless.py:open_stream": MADE,
     "agent_relay/system/holder/child.py:__init__": OWN,
+    "agent_relay/system/holder/child.py:_note_left": NOTE,
     "agent_relay/system/holder/child.py:store_exit": MADE,
     "agent_relay/system/holder/keeper.py:_restore": LOCK,
     "agent_relay/system/legs.py:try_lock": LOCK,

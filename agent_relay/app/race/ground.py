@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from agent_relay.domain.race import Race, Runner
+from agent_relay.domain.variables import RACE_VARIABLE
 from agent_relay.logic.race.changes import Change
 from agent_relay.system.applying import apply_plan, plan_apply, undo_apply
 from agent_relay.system.carrying import Luggage, pack_changes
@@ -13,9 +14,6 @@ from agent_relay.system.processes import end_marked
 from agent_relay.system.race_git import Store, count_lines, open_store, read_changes, write_snapshot
 from agent_relay.system.removing import remove_tree
 from agent_relay.system.worktrees import make_worktree, remove_worktree
-
-MARK = "AGENT_RELAY_RACE"
-"""The variable that the processes of a race's test commands carry, so that a crash leaves none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +100,11 @@ class Place:
 
     def end_tests(self, runner: Runner) -> None:
         """No process of a test in the runner's worktree lives. Blocks for seconds where one resists."""
-        end_marked(MARK, f"{self.race}/{runner.number}")
+        end_marked(RACE_VARIABLE, f"{self.race}/{runner.number}")
 
     def mark(self, environ: Mapping[str, str], runner: Runner) -> dict[str, str]:
         """The user's environment for a test, by which its processes can be found."""
-        return {**environ, MARK: f"{self.race}/{runner.number}"}
+        return {**environ, RACE_VARIABLE: f"{self.race}/{runner.number}"}
 
     def clear_test(self, number: int) -> str:
         """The runner's test folder, empty. Raises RelayError."""

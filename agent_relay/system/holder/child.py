@@ -1,5 +1,6 @@
 """The program a holder holds: its birth, its Unix session, its end, and the record of that end."""
 
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from agent_relay.system.holder.spec import HolderSpec
 
 EXIT_FILE = "exit.json"
+LEFT_FILE = "left"
+"""In the leg's folder: a line of pid and birth for each process that left the agent while that lived."""
 UNASKED_FILE = "unasked"
 """Stands in the folder of a leg whose program was ended before it had read or said anything."""
 # An answer should stay small; a huge screen gives up its oldest rows.
@@ -26,7 +29,7 @@ class Child:
     `exit` is `None` while it lives, then (status as a shell reports it, Unix signal or 0).
     """
 
-    __slots__ = ("_given", "_left", "_said", "born", "exit", "pid", "pidfd")
+    __slots__ = ("_folder", "_given", "_left", "_said", "born", "exit", "pid", "pidfd")
 
     def __init__(self, spec: "HolderSpec", *, slave: int) -> None:
         self._said = spec.streams[1:]
@@ -38,6 +41,7 @@ class Child:
         self.pidfd = os.pidfd_open(self.pid)
         self.born = _read_born(self.pid)
         self.exit: tuple[int, int] | None = None
+        self._folder = spec.leg_folder
         self._left: set[tuple[int, int]] = set()
 
     def see_end(self) -> bool:
@@ -88,7 +92,21 @@ class Child:
             return
         for pid in found:
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG) is None:
-                self._left.add((pid, _read_born(pid)))
+                self._note_left((pid, _read_born(pid)))
+
+    def _note_left(self, member: tuple[int, int]) -> None:
+        """Note one that left, also for whoever ends what the agent leaves where this holder was killed."""
+        if member in self._left:
+            return
+        self._left.add(member)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+        # Where the disk refuses, it is ended with the agent by whoever finds this holder killed.
+        with contextlib.suppress(OSError):
+            note = os.open(f"{self._folder}/{LEFT_FILE}", flags, 0o600)
+            try:
+                os.write(note, b"%d %d\n" % member)
+            finally:
+                os.close(note)
 
     def withdraw(self, folder: str) -> None:
         """The child and all of it are ended; where it was not asked for anything by then, `folder` says so.
