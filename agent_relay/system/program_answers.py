@@ -2,11 +2,11 @@
 
 import contextlib
 import os
+import select
 import selectors
 import signal
-import subprocess
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -45,11 +45,16 @@ class ProgramAnswer:
 
 @dataclass(slots=True)
 class _Asked:
-    """A program that runs; `handle` becomes readable when it ends."""
+    """A program that runs, and the descriptors of what it says; `handle` becomes readable when it ends.
+
+    `status` is `None` until it was reaped.
+    """
 
     key: str
-    process: subprocess.Popen[bytes]
+    pid: int
     handle: int
+    said: tuple[int, int]
+    status: int | None = None
     output: bytearray = field(default_factory=bytearray)
     errors: bytearray = field(default_factory=bytearray)
 
@@ -69,7 +74,9 @@ def ask_programs(
     try:
         for key, command in commands.items():
             try:
-                running[key] = _start(key, command)
+                # One that ended us between a program's birth and our note of it would leave it running.
+                with _signals_held() as mask:
+                    running[key] = _start(key, command, mask)
             except (OSError, ValueError) as error:
                 why = getattr(error, "strerror", None) or str(error)
                 yield key, ProgramAnswer(Ending.NOT_STARTED, why=why)
@@ -79,20 +86,52 @@ def ask_programs(
             _end(asked)
 
 
-def _start(key: str, command: Sequence[str]) -> _Asked:
-    process = subprocess.Popen(
-        list(command),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
+@contextlib.contextmanager
+def _signals_held() -> Iterator[set[int]]:
+    """No signal reaches this process meanwhile; gives the mask it had."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        return _Asked(key, process, os.pidfd_open(process.pid))
-    except OSError:
-        _kill(process)
-        raise
+        yield {int(number) for number in before}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start(key: str, command: Sequence[str], mask: set[int]) -> _Asked:
+    """Start the program with that mask of signals. Raises OSError or ValueError; nothing runs then."""
+    with contextlib.ExitStack() as opened:
+        output, its_output = _open_pipe(opened)
+        errors, its_errors = _open_pipe(opened)
+        pid = os.posix_spawnp(
+            command[0],
+            list(command),
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, its_output, 1),
+                (os.POSIX_SPAWN_DUP2, its_errors, 2),
+            ],
+            setsid=True,
+            setsigmask=mask,
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            os.killpg(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
+        opened.pop_all()
+        os.close(its_output)
+        os.close(its_errors)
+        return _Asked(key, pid, handle, (output, errors))
+
+
+def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:
+    """Open a pipe, its reading end first; both ends are closed with `opened`."""
+    ends = os.pipe()
+    for end in ends:
+        opened.callback(os.close, end)
+    return ends
 
 
 def _collect(
@@ -140,8 +179,7 @@ def _look(
 
 
 def _get_streams(asked: _Asked) -> list[tuple[int, bytearray]]:
-    pairs = ((asked.process.stdout, asked.output), (asked.process.stderr, asked.errors))
-    return [(stream.fileno(), into) for stream, into in pairs if stream is not None]
+    return list(zip(asked.said, (asked.output, asked.errors), strict=True))
 
 
 def _read(stream: int, into: bytearray) -> bool:
@@ -170,7 +208,9 @@ def _find_ending(asked: _Asked, *, has_ended: bool, limit_bytes: int) -> Ending 
 
 def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending) -> ProgramAnswer:
     """Return the answer of a program that is no longer among those `running`."""
-    status = asked.process.wait() if ending is Ending.ANSWERED else -1
+    if ending is Ending.ANSWERED:
+        _reap(asked)
+    status = -1 if asked.status is None else asked.status
     _end(asked)
     del running[asked.key]
     return ProgramAnswer(ending, status, bytes(asked.output), bytes(asked.errors))
@@ -178,17 +218,20 @@ def _finish(running: dict[str, _Asked], asked: _Asked, ending: Ending) -> Progra
 
 def _end(asked: _Asked) -> None:
     """End the question's processes; what a program that ended by itself has left behind stays."""
-    if asked.process.returncode is None:
-        _kill(asked.process)
-    for stream in (asked.process.stdout, asked.process.stderr):
-        if stream is not None:
-            stream.close()
-    os.close(asked.handle)
+    if asked.status is None:
+        _kill(asked)
+    for one in (*asked.said, asked.handle):
+        os.close(one)
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(asked: _Asked) -> None:
     # The group: many a program is a script that started the real one. It is not reaped, so the id is its own.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(_KILLED_LIMIT_S)
+        os.killpg(asked.pid, signal.SIGKILL)
+    if select.select([asked.handle], [], [], _KILLED_LIMIT_S)[0]:
+        _reap(asked)
+
+
+def _reap(asked: _Asked) -> None:
+    _, status = os.waitpid(asked.pid, 0)
+    asked.status = os.waitstatus_to_exitcode(status)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -81,3 +82,30 @@ def test_whoever_stops_listening_leaves_nothing_running() -> None:
         assert next(asked)[0] == "quick"
         assert len(children(os.getpid())) == len(mine) + 1
     wait_until(lambda: children(os.getpid()) == mine, "it is gone")
+
+
+class EndedError(Exception):
+    """A signal came."""
+
+
+def test_a_signal_right_after_a_start_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the program runs for a while before the call that started it is back."""
+    start = os.posix_spawnp
+    mine = children(os.getpid())
+
+    def start_and_be_told(*words: object, **options: object) -> int:
+        pid = start(*words, **options)  # type: ignore[arg-type]
+        signal.raise_signal(signal.SIGUSR1)
+        return pid
+
+    def end(_number: int, _frame: object) -> None:
+        raise EndedError
+
+    monkeypatch.setattr(os, "posix_spawnp", start_and_be_told)
+    before = signal.signal(signal.SIGUSR1, end)
+    try:
+        with pytest.raises(EndedError):
+            ask({"it": ["sleep", "7204"]}, limit_s=5)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert children(os.getpid()) == mine
