@@ -10,8 +10,8 @@ PYTHON ?= $(shell .ci/find-python)
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest -q
-# Many tests wait for other processes: three of them keep one core at work.
-AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
+# Many tests wait for other processes: two of them keep one core at work.
+AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist worksteal
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
