@@ -71,14 +71,14 @@ async def end_by_force(ground: Ground, leg: Leg, holder_pid: int) -> None:
 
 async def end_agent(ground: Ground, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
     """No process of the leg's agent is left, nor any of `others`, as (pid, born)."""
-    pid = leg.child_pid
-    if pid and not can_use_pids(ground, leg):
+    if not leg.child_pid and not others:
+        return
+    if not can_use_pids(ground, leg):
         _log.warning("pid-of-another-time-or-place leg=%s", leg.id)
-        pid = 0
-    if pid or others:
-        left = await asyncio.to_thread(end_session, pid, leg.child_born, others=others)
-        if left:
-            _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+        return
+    left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born, others=others)
+    if left:
+        _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
 
 
 async def end_lost_leg(ground: Ground, leg: Leg) -> None:

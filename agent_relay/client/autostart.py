@@ -17,7 +17,6 @@ from agent_relay.client.connection import (
     find_daemon_pid,
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
-from agent_relay.domain.variables import LEG_VARIABLE, RACE_VARIABLE
 from agent_relay.domain.versions import is_newer
 from agent_relay.domain.wire import parse_line, parse_refusal
 
@@ -34,8 +33,6 @@ _ANSWER_LIMIT_BYTES = 1 << 16
 _READY = b"ready\n"
 _KEPT = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP")
 _KEPT_PREFIXES = ("LC_", "XDG_", "AGENT_RELAY_")
-# Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.
-_DROPPED = (LEG_VARIABLE, RACE_VARIABLE)
 MOVED = "If it was moved or upgraded, run agent-relay again; else install it again"
 CHECK = "--check"
 """The daemon's program leaves with 0 where it could be loaded."""
@@ -195,10 +192,14 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
     """The daemon keeps only what says where things are: it outlives the terminal it was started from."""
     import signal
 
+    from agent_relay.domain.variables import LEG_VARIABLE, RACE_VARIABLE
+
+    # Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.
+    dropped = (LEG_VARIABLE, RACE_VARIABLE)
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name in _KEPT or (name.startswith(_KEPT_PREFIXES) and name not in _DROPPED)
+        if name in _KEPT or (name.startswith(_KEPT_PREFIXES) and name not in dropped)
     }
     defaults = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
     try:
