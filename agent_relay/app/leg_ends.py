@@ -90,7 +90,7 @@ async def end_lost_leg(ground: Ground, leg: Leg) -> None:
 
 
 def _find_orphans(place: legs.Leg) -> list[tuple[int, int]]:
-    """What the leg's agent started and still lives, whoever its parent is, as (pid, born).
+    """Find what the leg's agent started and still lives, whoever its parent is, as (pid, born).
 
     Where agent and holder were both killed, a shell in a Unix session of its own descends from neither.
     Without those that had left the agent while it lived, such as a database, and what they started.

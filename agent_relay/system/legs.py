@@ -39,7 +39,7 @@ class Leg:
 
     @property
     def left_file(self) -> str:
-        """Where the holder notes who left its agent while that lived: a line of pid and birth for each."""
+        """Return where the holder notes who left its agent while that lived."""
         return f"{self.folder}/{LEFT_FILE}"
 
     @property
@@ -102,7 +102,7 @@ def try_lock(leg: Leg) -> int | None:
 
 
 def read_left(leg: Leg) -> set[tuple[int, int]]:
-    """Who left the leg's agent while that lived, as (pid, born); empty where the holder noted nobody."""
+    """Read who left the leg's agent while that lived, as (pid, born); empty where nobody was noted."""
     try:
         text = read_bounded(leg.left_file, limit_bytes=_LEFT_BYTES).decode("ascii", "replace")
     except (OSError, RelayError):

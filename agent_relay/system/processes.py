@@ -115,7 +115,9 @@ def find_marked(name: str, value: str) -> list[tuple[int, int]]:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 variables = file.read().split(b"\0")
-        except OSError:
+        except OSError as error:
+            if find_passing(error):
+                raise
             continue
         if one.lives and mark in variables:
             found.append((pid, one.born))

@@ -228,7 +228,9 @@ def _kill(asked: _Asked) -> None:
     # The group: many a program is a script that started the real one. It is not reaped, so the id is its own.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(asked.pid, signal.SIGKILL)
-    if select.select([asked.handle], [], [], _KILLED_LIMIT_S)[0]:
+    ended = select.poll()
+    ended.register(asked.handle, select.POLLIN)
+    if ended.poll(_KILLED_LIMIT_S * 1000):
         _reap(asked)
 
 

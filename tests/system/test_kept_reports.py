@@ -109,7 +109,7 @@ def test_whatever_says_where_to_look_is_seen(home: Path, what: str) -> None:
 
 def _add_gemini(home: Path) -> Path:
     """A session of an agent that keeps its working folder beside its sessions."""
-    chats = home / ".gemini/tmp/work/chats"
+    chats = home / ".gemini/tmp/shed/chats"
     chats.mkdir(parents=True)
     rows = (
         {"sessionId": "g1", "startTime": "2026-11-20T10:00:00.000Z", "kind": "main"},
@@ -118,7 +118,7 @@ def _add_gemini(home: Path) -> Path:
     )  # fmt: skip
     lines = (json.dumps(row, separators=(",", ":")) for row in rows)
     (chats / "session-1.jsonl").write_text("".join(f"{line}\n" for line in lines))
-    return home / ".gemini/tmp/work/.project_root"
+    return home / ".gemini/tmp/shed/.project_root"
 
 
 def test_a_working_folder_named_beside_sessions_is_read_again_when_that_changes(home: Path) -> None:
