@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import State
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.ledger import update_ledger
-from tests.support.relay_world import RelayWorld, relay_world, wait_until
+from tests.support.person import at_terminal
+from tests.support.relay_world import RelayWorld, relay_world
 from tests.support.seats import Done, find_session, relay, run, seat, seated_world
 
 
@@ -134,13 +136,15 @@ def test_each_exit_code_is_what_it_says() -> None:
         assert run(world, "status", AGENT_RELAY_HOME="here").status == 78
 
 
-@pytest.mark.parametrize("words", [("daemon", "logs", "--follow"), ("attach",)])
-def test_an_interrupted_command_is_130_and_says_nothing(words: tuple[str, ...]) -> None:
+def test_an_interrupted_command_is_130_and_says_nothing() -> None:
     """Ctrl-C is not an error to be explained."""
     with seated_world() as world:
         assert run(world, "agent", "demo", "--json").status == 0
         command = subprocess.Popen(
-            relay(world, *words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            relay(world, "daemon", "logs", "--follow"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         assert command.stdout is not None
         assert command.stderr is not None
@@ -151,50 +155,29 @@ def test_an_interrupted_command_is_130_and_says_nothing(words: tuple[str, ...]) 
             assert (command.stderr.read(), command.wait(60)) == (b"", 130)
 
 
-def test_keys_come_from_a_pipe_and_the_screen_goes_into_one() -> None:
-    """Nobody is at a terminal in a job; the agent still has one, and its status is the command's."""
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [(("agent", "demo"), "show demo"), (("attach",), "attach")],
+    ids=["agent", "attach"],
+)
+def test_without_a_terminal_nothing_is_started_and_run_is_named(words: tuple[str, ...], refused: str) -> None:
+    """A job would start an agent that nobody answers, and fill its log with escape sequences."""
+    named = "AGENT" if words == ("attach",) else "demo"
+    expected = (
+        f"agent-relay: cannot {refused}: input and output must be a terminal\n"
+        f"  In a script or a pipe: agent-relay run {named} TASK\n"
+    )
     with seated_world() as world:
-        command = subprocess.Popen(
-            relay(world, "agent", "demo"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert command.stdin is not None
-        assert command.stdout is not None
-        seen = b""
-        while b"ready | demo" not in seen:
-            part = os.read(command.stdout.fileno(), 4096)
-            assert part
-            seen += part
-        command.stdin.write(b"hello\r/quit\r")
-        command.stdin.flush()
-        out, err = command.communicate(timeout=120)
-        assert b"demo heard you" in out
-        assert (command.returncode, err) == (0, b"")
-        assert run(world, "status").out == "Nothing is running here. Start: agent-relay <agent>\n"
-
-
-def test_an_agent_outlives_a_command_without_a_terminal() -> None:
-    """A job that is cancelled must not take the session with it."""
-    with seated_world() as world:
-        command = subprocess.Popen(
-            relay(world, "agent", "demo"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert command.stdin is not None
-        assert command.stdout is not None
-        with command, command.stdin, command.stdout:
-            assert command.stdout.read(1)
-            command.terminate()
-            command.stdout.read()
-            assert command.wait(60) == 143
-        (session,) = json.loads(run(world, "status", "--json").out)["sessions"]
-        assert session["agent"] == "demo"
-        wait_until(
-            lambda: json.loads(run(world, "status", "--json").out)["sessions"][0]["state"] == "ready",
-            "the agent is ready",
-        )
+        if words == ("attach",):
+            assert run(world, "agent", "demo", "--json").status == 0
+        before = len(json.loads(run(world, "status", "--json").out)["sessions"])
+        assert run(world, *words) == Done(2, "", expected)
+        assert len(json.loads(run(world, "status", "--json").out)["sessions"]) == before
+        with at_terminal(["sh", "-c", f"{shlex.join(relay(world, *words))} | cat"]) as person:
+            person.wait_for("must be a terminal")
+            person.wait_for_end()
+            assert b"\x1b" not in person.received
+        with at_terminal(["sh", "-c", f"{shlex.join(relay(world, *words))} </dev/null"]) as person:
+            person.wait_for("must be a terminal")
+            assert person.wait_for_end() == 2
+        assert len(json.loads(run(world, "status", "--json").out)["sessions"]) == before

@@ -34,6 +34,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --yes           do not ask; also choose an agent that rests
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
+
+It needs a terminal, except with --json or --no-launch; in a script or a pipe, use: agent-relay run AGENT TASK
 """
 
 
@@ -55,15 +57,17 @@ def run_agent(name: str, words: list[str]) -> int:
     folders = get_folders()
     check_agent(name, folders, get_cwd())
     from agent_relay.client.autostart import connect_or_start
-    from agent_relay.faces.cli.attach import follow, measure
+    from agent_relay.faces.cli.attach import follow, measure, require_terminal
 
-    if _may_ask(wish, folders):
+    as_json = bool(wish.pop("json", False))
+    if not (as_json or wish.get("no_launch")):
+        require_terminal(f"show {name}", name)
+    if not as_json and _may_ask(wish, folders):
         from agent_relay.faces.cli.adoption import offer
 
         given = wish.get("args", [])
         words = given if isinstance(given, list) else []
         wish["from"] = offer(name, words, get_cwd(), os.environ)
-    as_json = bool(wish.pop("json", False))
     rows, cols = measure()
     connection = connect_or_start(folders)
     fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
@@ -82,7 +86,7 @@ def run_agent(name: str, words: list[str]) -> int:
 
 def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:
     """Whether nothing says which session is meant, none runs here, and somebody is there to be asked."""
-    if wish.keys() & {"new", "from", "session", "json", "yes", "no_launch", "task", "expect", "rollback"}:
+    if wish.keys() & {"new", "from", "session", "yes", "no_launch", "task", "expect", "rollback"}:
         return False
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False

@@ -40,6 +40,7 @@ HELP = """usage: agent-relay attach [SESSION] [--json]
 Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
 ends with SESSION. The screen is repainted exactly; /detach behind the relay key (Ctrl-] unless configured)
 leaves again. With --json it is printed where the session is, and nothing is attached.
+It needs a terminal; in a script or a pipe, use: agent-relay run
 """
 
 
@@ -70,7 +71,17 @@ def run(words: list[str]) -> int:
 
         print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
         return ExitCode.DONE
+    require_terminal("attach", "AGENT")
     return follow(folders, connection, answer)
+
+
+def require_terminal(doing: str, agent: str) -> None:
+    """Raise WrongUseError, naming `run`, unless standard input and output are terminals."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise WrongUseError(
+            f"cannot {doing}: input and output must be a terminal",
+            hint=f"In a script or a pipe: agent-relay run {agent} TASK",
+        )
 
 
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:

@@ -126,8 +126,8 @@ def test_what_works_without_a_screen_is_attached_by_nobody(world: RelayWorld) ->
     session = wait_begun(world)
     for words in (
         ("attach", session),
-        ("agent", "demo", "--session", session),
-        ("understudy", "--session", session),
+        ("agent", "demo", "--session", session, "--json"),
+        ("understudy", "--session", session, "--json"),
     ):
         done = subprocess.run(
             [sys.executable, "-m", "agent_relay", *words],
