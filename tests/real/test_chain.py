@@ -125,7 +125,7 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     living = session.living_leg
     assert living is not None
     assert living.agent == "codex"
-    refused = world.run(world.relay("claude"))
+    refused = world.run(world.relay("claude", "--json"))
     assert refused.returncode == 3
     # Where an agent tells it twice, the more exact one comes later.
     told = {session.rested_until, read_work(world).rested_until}
