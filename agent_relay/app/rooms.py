@@ -199,5 +199,10 @@ class Rooms:
             await asyncio.to_thread(name_session, self._ground.folders, session)
         async with self._changes:
             self._changes.notify_all()
-        if session.state is State.ENDED:
-            await self.trees.tidy(session.root)
+        if session.state is not State.ENDED:
+            return
+        await self.trees.tidy(session.root)
+        room = self._rooms.get(session.id)
+        if room is not None and room.is_read():
+            # Who followed its last turn may have read all of it before the session was over.
+            await forget_streams(self._ground, session)

@@ -63,6 +63,16 @@ def test_what_was_read_is_forgotten(world: RelayWorld) -> None:
     assert [event for event in follow(world, begun)[0] if event["type"] == "text"] == []
 
 
+def test_what_was_read_before_the_session_ended_is_forgotten_when_it_ends(world: RelayWorld) -> None:
+    """A follower hears of its turn's end while the session's own is still being written."""
+    begun = begin(world, waits=True)
+    follow(world, begun)
+    world.ask("run.forget", session=begun["session"])
+    assert len(os.listdir(world.folders.legs)) == 1
+    world.ask("session.stop", session=begun["session"])
+    wait_until(lambda: os.listdir(world.folders.legs) == [], "nothing of the leg is left", limit_s=30)
+
+
 def test_a_long_message_takes_several_answers_and_is_whole() -> None:
     """One answer is one line of the protocol, and that has a limit."""
     words = "é" * 300_000
