@@ -74,6 +74,7 @@ def judge(watch: LegWatch, ending: LegGone, folder: str, *, is_overdue: bool = F
     if not watch.leg.headless:
         return ending
     verdict = watch.verdict
+    ending = replace(ending, refused=verdict.refused)
     if is_overdue or (verdict.is_done and ending.status <= 0):
         return replace(ending, is_done=True)
     agent, told = watch.leg.agent, verdict.why or _read_why(folder)

@@ -181,7 +181,7 @@ class LegGone:
     """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
 
     `is_done` is whether a headless agent had said that its turn is over and well, `said` what it said in a
-    turn of a chat.
+    turn of a chat, `refused` the tools it was not allowed to use.
     """
 
     leg: str
@@ -190,6 +190,7 @@ class LegGone:
     why: str = ""
     is_done: bool = False
     said: str = ""
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

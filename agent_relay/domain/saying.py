@@ -7,7 +7,7 @@ from pydantic import Field
 from agent_relay.domain.document import Strict
 from agent_relay.domain.rules import Where
 
-Meaning = Literal["text", "thought", "tool", "result", "edit", "plan", "usage", "done", "failed"]
+Meaning = Literal["text", "thought", "tool", "result", "edit", "plan", "usage", "refused", "done", "failed"]
 Token = Literal["input", "cached", "cache_write", "output", "reasoning"]
 
 
@@ -35,9 +35,10 @@ class Saying(Strict):
 
     `text` is the agent's words to the user, `thought` what it thinks to itself, `tool` a call it makes,
     `result` what came of one, `edit` how one changed a file, `plan` what it means to do, `usage` what its
-    requests took; `done` says that the turn is over and well, `failed` that it is over and why. A turn called
-    done with nothing of all that has failed: the `text` of `done` is why. With `each`, every entry of that
-    list counts for itself, if `of` means it.
+    requests took; `refused` names a tool it was not allowed to use, or the `id` of the call; `done` says that
+    the turn is over and well, `failed` that it is over and why. A turn called done with nothing of all that
+    has failed: the `text` of `done` is why. With `each`, every entry of that list counts for itself, if `of`
+    means it.
 
     `text` is where the words stand (a tool's are its input, an edit's a unified diff), `name` and `id` are
     the tool's, `failed` is which results are failures. A tool that is `about` the plan is told as one. Words

@@ -127,7 +127,8 @@ class Turn:
 
     `taken` counts the legs it took, of which it may take `most` (0: as many as there are). With `ends` the
     session ends with it. `seat` and `others` are as `TurnBegun` has them, empty where it is of no chat.
-    With `never_began` it was given up before any agent was asked.
+    With `never_began` it was given up before any agent was asked. `refused` are the tools its agent was not
+    allowed to use.
     """
 
     agent: str
@@ -140,6 +141,7 @@ class Turn:
     seat: str = ""
     others: tuple[str, ...] = ()
     never_began: bool = False
+    refused: tuple[str, ...] = ()
 
     @property
     def is_spent(self) -> bool:

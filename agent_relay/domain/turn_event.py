@@ -27,8 +27,9 @@ class TurnBegun:
 class TurnEnded:
     """The headless turn is over: `outcome` is done, failed, resting or stopped; `why` for the user.
 
-    `said` are the agent's words of a turn of a chat: the other agents are told them. One that was stopped
-    with no `leg` never began: no agent was asked.
+    `said` are the agent's words of a turn of a chat: the other agents are told them. `refused` are the tools
+    its agent asked for and was not allowed to use. One that was stopped with no `leg` never began: no agent
+    was asked.
     """
 
     name: ClassVar[str] = "turn.ended"
@@ -36,6 +37,7 @@ class TurnEnded:
     outcome: str
     why: str = ""
     said: str = ""
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

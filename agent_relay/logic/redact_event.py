@@ -69,7 +69,8 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
         case PromptSeen():
             return _clean_prompt(body, clean)
         case TurnEnded():
-            return replace(body, why=clean(body.why), said=_clean_answer(body.said, clean))
+            said = _clean_answer(body.said, clean)
+            return replace(body, why=clean(body.why), said=said, refused=clean_all(body.refused))
         case (
             HandoffCancelled()
             | HandoffFailed()

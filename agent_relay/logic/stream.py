@@ -28,6 +28,10 @@ _STATUSES: dict[str, Literal["pending", "doing", "done", "dropped"]] = {
 }
 """What agents call how a step stands, or whether it is completed."""
 _ENDS = frozenset({"done", "failed"})
+_NO_WORK = frozenset({*_ENDS, "refused"})
+_MOST_REFUSED = 20
+_MOST_CALLS = 1000
+_LONGEST_NAME = 100
 _WRITTEN = ("output", "reasoning")
 """The tokens an agent's own words are counted in."""
 
@@ -68,11 +72,16 @@ class Verdict:
 
     An agent that says it is done and neither said, called, changed nor wrote anything is `is_idle`: it has
     failed, and `why` is what it said of its end. An agent whose adapter tells nothing but ends is believed.
+    `refused` are the tools it asked for and was not allowed to use, each once, in the order it asked.
     """
 
     def __init__(self, sayings: Sequence[Saying]) -> None:
         self._ends = [saying for saying in sayings if saying.means in _ENDS]
-        self._works = [saying for saying in sayings if saying.means not in _ENDS]
+        self._works = [saying for saying in sayings if saying.means not in _NO_WORK]
+        self._refusals = [saying for saying in sayings if saying.means == "refused"]
+        self._calls = [saying for saying in sayings if saying.means == "tool"] if self._refusals else []
+        self._called: dict[str, str] = {}
+        self.refused: tuple[str, ...] = ()
         self._has_worked = not self._works
         self._is_told = self._is_refused = False
         self._last_words = self._refusal = ""
@@ -106,6 +115,17 @@ class Verdict:
                 self._is_refused, self._refusal = True, quote_reason(said.text) or self._refusal
             else:
                 self._is_told, self._last_words = True, quote_reason(said.text)
+        self._note_refusals(record)
+
+    def _note_refusals(self, record: Mapping[str, object]) -> None:
+        """Note which tools the record says were refused; some agents name only the call."""
+        for said in read_record(self._calls, record):
+            if len(self._called) < _MOST_CALLS:
+                self._called[said.call] = said.name
+        for said in read_record(self._refusals, record):
+            name = (said.name or self._called.get(said.call, ""))[:_LONGEST_NAME]
+            if name and name not in self.refused and len(self.refused) < _MOST_REFUSED:
+                self.refused = (*self.refused, name)
 
 
 def _is_work(said: Said) -> bool:

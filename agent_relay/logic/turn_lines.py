@@ -11,7 +11,7 @@ from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
 def fold_turn(session: Session, body: TurnBegun | TurnEnded) -> Session:
     """The session after one more line about its turns."""
     if isinstance(body, TurnEnded):
-        after = end_turn(session, body.outcome, body.why)
+        after = end_turn(session, body.outcome, body.why, body.refused)
         if after.turn is None or after.turn is session.turn or not never_began(body):
             return after
         return replace(after, turn=replace(after.turn, never_began=True))
@@ -24,10 +24,12 @@ def never_began(body: TurnEnded) -> bool:
     return body.outcome == "stopped" and not body.leg
 
 
-def end_turn(session: Session, outcome: str, why: str) -> Session:
+def end_turn(session: Session, outcome: str, why: str, refused: tuple[str, ...] = ()) -> Session:
     """An open turn has this outcome; what one had before stays."""
     turn = session.open_turn
-    return session if turn is None else replace(session, turn=replace(turn, outcome=outcome, why=why))
+    if turn is None:
+        return session
+    return replace(session, turn=replace(turn, outcome=outcome, why=why, refused=refused))
 
 
 def count_leg(turn: Turn | None, *, is_headless: bool) -> Turn | None:

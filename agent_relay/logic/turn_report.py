@@ -139,6 +139,7 @@ def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | 
         message=render(session, zone) if is_resting else "",
         never_began=turn.never_began or None,
         hint=render_sign_in(session.agent, sign_in) if outcome == "failed" and session.refusal else None,
+        refused=turn.refused,
     )
 
 

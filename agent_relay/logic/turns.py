@@ -90,7 +90,7 @@ def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Out
         return Outcome((stopped, ended, SessionEnded(session.why)))
     is_done = is_turn_done(session, gone)
     why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
-    told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said)
+    told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
     return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
 
 

@@ -166,3 +166,38 @@ def test_an_edit_names_its_file_and_a_tool_what_it_is_about() -> None:
     ]
     tool = Saying(means="tool", name="name", about="plan")
     assert list(read_record((tool,), {"name": "todo"})) == [Said("tool", name="todo", about="plan")]
+
+
+REFUSES = (
+    *SAYS,
+    Saying(means="refused", where=Where(equals={"type": "over"}), each="denied", name="tool"),
+    Saying(means="refused", where=Where(equals={"type": "result", "why": "forbidden"}), id="call"),
+)
+
+
+def test_tools_an_agent_was_not_allowed_to_use_are_named_once_in_their_order() -> None:
+    """An answer that rests on work nobody allowed must not look like one that does not."""
+    verdict = Verdict(REFUSES)
+    call = [{"type": "tool_use", "name": "Shell", "id": "c1", "input": {}}]
+    verdict.hear({"type": "assistant", "message": {"content": call}})
+    verdict.hear({"type": "result", "why": "forbidden", "call": "c1"})
+    verdict.hear({"type": "result", "why": "forbidden", "call": "never-made"})
+    verdict.hear({"type": "over", "denied": [{"tool": "Edit"}, {"tool": "Shell"}, {"tool": ""}, "no tool"]})
+    assert verdict.refused == ("Shell", "Edit")
+
+
+def test_a_turn_in_which_everything_was_refused_is_idle() -> None:
+    """Being refused is no work."""
+    verdict = Verdict(REFUSES)
+    verdict.hear({"type": "over", "denied": [{"tool": "Edit"}]})
+    verdict.hear({"type": "end", "error": False, "why": "nothing to do"})
+    assert (verdict.is_idle, verdict.refused) == (True, ("Edit",))
+
+
+def test_refusals_without_end_are_bounded() -> None:
+    """Whatever an agent writes, the journal's line stays one."""
+    verdict = Verdict(REFUSES)
+    verdict.hear({"type": "over", "denied": [{"tool": f"{'x' * 200}{number}"} for number in range(100)]})
+    verdict.hear({"type": "over", "denied": [{"tool": f"tool {number}"} for number in range(100)]})
+    assert len(verdict.refused) == 20
+    assert max(map(len, verdict.refused)) == 100

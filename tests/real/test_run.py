@@ -72,6 +72,19 @@ def test_a_turn_is_told_as_it_goes_and_goes_on_in_the_same_conversation(world: W
     wait_no_agents(world)
 
 
+@pytest.mark.parametrize(("agent", "tool"), [("claude", "Bash"), ("gemini", "run_shell_command")])
+def test_an_end_names_the_tools_the_agent_was_not_allowed_to_use(world: World, agent: str, tool: str) -> None:
+    """Nobody is there to be asked: an answer without the work it needed must not look whole."""
+    world.play(agent, call(shell(agent, "touch made; true"), text="I run it."), say("I could not."))
+    told = run(world, agent, "Make it.", "--json")
+    assert read_lines(world, told)[-1]["refused"] == [tool], f"{told.stderr}\n{describe(world)}"
+    world.play(agent, call(shell(agent, "touch made; true"), text="I run it."), say("I could not."))
+    said = run(world, agent, "Make it.")
+    assert said.stdout == "I run it.\nI could not.\n"
+    assert f"→ {agent} was not allowed to use: {tool}." in said.stderr
+    wait_no_agents(world)
+
+
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
     """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""

@@ -36,10 +36,21 @@ def _describe_end(event: Mapping[str, object]) -> str:
     outcome, agent = event.get("outcome"), event.get("agent")
     why = event.get("why") or "it does not say why"
     if outcome == "done":
-        return ""
+        return _describe_refused(event)
     if outcome == "resting":
         return str(event.get("message") or f"→ {why}")
     said = f"→ {agent} {'failed' if outcome == 'failed' else 'was stopped'}: {why}"
     if why == BY_HAND:
         said = f"→ {agent} was {why}"
     return f"{said.rstrip('.')}. {event['hint']}" if event.get("hint") else said
+
+
+def _describe_refused(event: Mapping[str, object]) -> str:
+    """Say which tools the agent asked for in vain: its answer may rest on work it could not do."""
+    refused = event.get("refused")
+    if not isinstance(refused, list | tuple) or not refused:
+        return ""
+    names = ", ".join(str(name) for name in refused)
+    return (
+        f"→ {event.get('agent')} was not allowed to use: {names}. Its own options, behind --, can allow more"
+    )

@@ -167,8 +167,9 @@ def _render_session(session: Session, event: Event, zone: tzinfo) -> str:  # noq
             return f"session ended{f': {why}' if why else ''}"
         case TurnBegun(agent):
             return f"a turn for {agent} begins"
-        case TurnEnded(_, outcome, why):
-            return f"the turn is over: {outcome}{f', {why}' if why else ''}"
+        case TurnEnded(_, outcome, why, _, refused):
+            more = [why, f"not allowed: {', '.join(refused)}" if refused else ""]
+            return "the turn is over: " + ", ".join(part for part in (outcome, *more) if part)
         case _:
             return ""
 
