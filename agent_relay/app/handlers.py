@@ -143,7 +143,7 @@ class _Handlers:
         attachable = has_screen and session.state is not State.HANDING_OFF
         return {
             "session": session.id,
-            "state": session.state.value,
+            "state": session.shown_state.value,
             "agent": session.agent,
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
