@@ -11,6 +11,7 @@ from agent_relay.domain.effect import CancelAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.history_lines import list_history
 from agent_relay.logic.spending import capitalize
 from agent_relay.logic.usage_windows import render_windows
 from agent_relay.logic.wording import render_intervention, render_message, render_saved, session_folder
@@ -30,6 +31,7 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "session.list": handlers.list,
         "session.environment": handlers.bring,
         "session.hold_back": handlers.hold_back,
+        "session.history": handlers.tell_history,
         "tree.take": handlers.take_tree,
         **build_handoff_handlers(sessions),
     }
@@ -111,6 +113,16 @@ class _Handlers:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
         return {"held_back": True, "message": render_intervention(session, handoff.id)}
+
+    async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """What has become of the session until now, a line for each event that mattered."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        session = await room.host.look()
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
+        return {"session": session.id, "lines": lines}
 
     async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session's next agent gets `env`, where daemon and holder died with what it began with."""
