@@ -59,9 +59,14 @@ class Following:
     """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
 
     def __init__(
-        self, ground: Ground, environ: Callable[[], Mapping[str, str]], stirred: Callable[[], None]
+        self,
+        ground: Ground,
+        environ: Callable[[], Mapping[str, str]],
+        stirred: Callable[[], None],
+        has_bar: Callable[[str], bool],
     ) -> None:
         self._stirred = stirred
+        self._has_bar = has_bar
         self.trouble = ""
         self.live: dict[str, LiveLeg] = {}
         self._ground = ground
@@ -83,7 +88,7 @@ class Following:
         live.watch.asked = lambda seen: told.tell(Outcome((seen,)))
         self._run(self._watch(live, told))
         self._run(self._count(live, told))
-        self._run(tell_slow_start(live.watch, told.session))
+        self._run(tell_slow_start(live.watch, told.session, has_bar=self._has_bar))
         self.release(told.session)
 
     def release(self, session: Session) -> None:

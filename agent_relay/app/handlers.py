@@ -7,13 +7,17 @@ from agent_relay.app.handoffs import build_handoff_handlers, parse_terms
 from agent_relay.app.legs import Luggage
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish, find_wished_root
+from agent_relay.domain.effect import CancelAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.history_lines import list_history
+from agent_relay.logic.spending import capitalize
 from agent_relay.logic.usage_windows import render_windows
-from agent_relay.logic.wording import render_message, render_saved, session_folder
+from agent_relay.logic.wording import render_intervention, render_message, render_saved, session_folder
 
 _SIDE_LIMIT = 4096
+_HELD_BACK = "held back while it was under way"
 
 
 def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
@@ -26,6 +30,8 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "session.stop": handlers.stop,
         "session.list": handlers.list,
         "session.environment": handlers.bring,
+        "session.hold_back": handlers.hold_back,
+        "session.history": handlers.tell_history,
         "tree.take": handlers.take_tree,
         **build_handoff_handlers(sessions),
     }
@@ -94,6 +100,30 @@ class _Handlers:
         session, note = await self._sessions.stop_session(request.text("session"))
         return {**self._where(session), "note": note}
 
+    async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Whether the handoff under way was called off, and what follows from that or speaks against it."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        handoff = (await room.host.look()).handoff
+        if handoff is None:
+            return {"held_back": False, "message": "→ No handoff is under way any more."}
+        try:
+            session = await room.host.ask(CancelAsked(handoff.id, _HELD_BACK))
+        except WrongUseError as error:
+            hint = f". {error.hint}" if error.hint else ""
+            return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
+        return {"held_back": True, "message": render_intervention(session, handoff.id)}
+
+    async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """What has become of the session until now, a line for each event that mattered."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        session = await room.host.look()
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
+        return {"session": session.id, "lines": lines}
+
     async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session's next agent gets `env`, where daemon and holder died with what it began with."""
         room = await self._sessions.find(request.text("session"))
@@ -125,7 +155,7 @@ class _Handlers:
         attachable = has_screen and session.state is not State.HANDING_OFF
         return {
             "session": session.id,
-            "state": session.state.value,
+            "state": session.shown_state.value,
             "agent": session.agent,
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
@@ -138,15 +168,16 @@ class _Handlers:
             "status": session.leg.status if session.leg is not None else -1,
             "refused": session.refusal.text if session.refusal is not None else "",
             "owed": _find_owed(session),
-            "trouble": self._find_trouble(session.id),
+            **self._tell_live(session.id),
         }
 
-    def _find_trouble(self, session_id: str) -> str:
-        """What keeps the session from going on; empty for one that was just given up."""
+    def _tell_live(self, session_id: str) -> dict[str, object]:
+        """What keeps the session from going on, and its bar; empty for one that was just given up."""
         try:
-            return self._sessions.get(session_id).trouble
+            room = self._sessions.get(session_id)
         except WrongUseError:
-            return ""
+            return {"trouble": "", "bar": []}
+        return {"trouble": room.trouble, "bar": list(room.stage.bar.texts)}
 
 
 def _find_owed(session: Session) -> str:

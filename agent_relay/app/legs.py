@@ -23,6 +23,7 @@ from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.variables import LEG_VARIABLE
+from agent_relay.logic.bar import NO_BAR, Bar
 from agent_relay.system import legs
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.emulator_library import find_library
@@ -89,11 +90,12 @@ class LiveLeg:
 
 
 async def start_leg(
-    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str = ""
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str = "", bar: Bar = NO_BAR
 ) -> LiveLeg:
     """The leg runs: its holder was started, or found running from before a crash.
 
-    `prompt` is the user's, for a headless leg; another one is given it when it is ready.
+    `prompt` is the user's, for a headless leg; another one is given it when it is ready. Its terminals
+    show `bar` from their first moment on.
     Raises RelayError where it cannot be started; nothing of it is left then.
     """
     folder = f"{ground.folders.legs}/{leg.id}"
@@ -104,7 +106,8 @@ async def start_leg(
             return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
-    return await _start(ground, session, leg, luggage, prompt)
+    shown = NO_BAR if leg.headless else bar
+    return await _start(ground, session, leg, luggage, prompt=prompt, bar=shown)
 
 
 async def read_luggage(holder: HolderConnection) -> Luggage:
@@ -112,7 +115,9 @@ async def read_luggage(holder: HolderConnection) -> Luggage:
     return parse_luggage(await holder.luggage())
 
 
-async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, prompt: str) -> LiveLeg:
+async def _start(
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str, bar: Bar
+) -> LiveLeg:
     """The leg in a new folder. Raises RelayError; nothing of it is left then."""
     made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
     started: Started | None = None
@@ -140,6 +145,8 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
             streams=await asyncio.to_thread(given) if leg.headless else [],
             luggage=render_luggage(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
+            bar=list(bar.texts),
+            holds_keys=bar.holds_keys,
         )
         started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)

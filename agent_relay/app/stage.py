@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_relay.app.bar_sender import BarSender
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
@@ -49,6 +50,7 @@ from agent_relay.domain.event import Body
 from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.bar import Bar
 from agent_relay.logic.outcome import World
 from agent_relay.logic.redact import collect_known
 from agent_relay.logic.wording import session_folder
@@ -77,7 +79,9 @@ class Stage:
         self._ground = ground
         self._trees = trees
         self._host: Host | None = None
-        self._following = Following(ground, lambda: self._luggage.environ, stirred)
+        self._stirred = stirred
+        self._following = Following(ground, lambda: self._luggage.environ, self._stir, self._has_bar)
+        self._bar = BarSender(ground, self._following.live, lambda: self.host.session)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
         self._luggage = Luggage(dict(os.environ))
         self._brought = asyncio.Event()
@@ -91,7 +95,7 @@ class Stage:
         self._deciding = OwnThread("deciding")
         building = LimitedProcess()
         self._packets = Packets(partial(publish, ground, building), end=building.end)
-        self._handing = Handing(ground, self._following.live)
+        self._handing = Handing(ground, self._following.live, self._bar)
         self._relief = Relief(narrating, self._following.live)
 
     @property
@@ -110,6 +114,11 @@ class Stage:
     @host.setter
     def host(self, host: "Host") -> None:
         self._host = host
+
+    @property
+    def bar(self) -> Bar:
+        """What the bottom line of the session's terminals should say now."""
+        return self._bar.bar
 
     def take(self, luggage: Luggage, task: str = "") -> None:
         """Legs started from now on get this environment, size, arguments and model.
@@ -253,6 +262,7 @@ class Stage:
     def see(self, session: Session) -> None:
         """The session has changed; nothing is kept for one that has ended."""
         self._relief.see(session)
+        self._bar.update()
         if session.state is State.ENDED:
             self._following.release(session)
 
@@ -276,8 +286,17 @@ class Stage:
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
+        await self._bar.close()
         await self._following.close()
         self._deciding.close()
+
+    def _stir(self) -> None:
+        """A leg said or showed something; one whose holder was not there before may lack its bar."""
+        self._stirred()
+        self._bar.update()
+
+    def _has_bar(self, leg_id: str) -> bool:
+        return bool(self._bar.bar.texts) and self._bar.can_show(leg_id)
 
     def _take_over(self, live: LiveLeg) -> None:
         self.take(live.luggage, live.luggage.task)
@@ -300,7 +319,9 @@ class Stage:
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     luggage = replace(self._luggage, task=self._task)
                     async with self._trees.enter(session.root):
-                        live = await start_leg(self._ground, session, leg, luggage, prompt=prompt)
+                        live = await start_leg(
+                            self._ground, session, leg, luggage, prompt=prompt, bar=self.bar
+                        )
                 except RelayError as error:
                     if find_passing(error):
                         raise
@@ -320,6 +341,8 @@ class Stage:
             await self._following.end_by_force(leg)
             await end_lost_leg(self._ground, leg)
             return LegGone(leg_id, "stopped")
+        # Keys pressed from now on are for the successor.
+        await self._bar.show()
         if self.host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
             await dismiss_holder(live.watch)

@@ -216,6 +216,12 @@ class Session:
         return None if leg is None or leg.is_over else leg
 
     @property
+    def shown_state(self) -> State:
+        """The state as people are told it: an agent that waits for its packet is not ready for them."""
+        is_owed = self.handoff is not None and self.state is State.READY
+        return State.STARTING if is_owed else self.state
+
+    @property
     def agent(self) -> str:
         """The agent of the newest leg, empty before the first."""
         return self.leg.agent if self.leg else ""

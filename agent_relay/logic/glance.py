@@ -29,6 +29,17 @@ _FALLS_TO = {
     "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
     "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
 }
+_HANDOFFS = {
+    **{(before, "handoff.begun"): "under-way" for before in ("none", "under-way", "left")},
+    **{
+        ("under-way", over): "left"
+        for over in ("handoff.failed", "session.rested", "session.stopping", "session.ended")
+    },
+    ("under-way", "handoff.confirmed"): "none",
+    ("left", "leg.starting"): "none",
+    ("left", "handoff.retried"): "under-way",
+}
+"""What becomes of a handoff that is under way, or that was left and can be gone on with."""
 _MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
 """How much of a budget is used, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
@@ -47,6 +58,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     worked on).
     """
     view: dict[str, object] | None = None
+    handoff = "none"
     for row in rows:
         name, data, at = row.get("event"), row.get("data"), row.get("at")
         if not isinstance(name, str) or not isinstance(data, dict):
@@ -56,6 +68,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
                 continue
             view = begin_view({key: data.get(key, "") for key in ("session", "root", "cwd", "task")}, at)
         _note_state(view, name, data, at)
+        handoff = _HANDOFFS.get((handoff, name), handoff)
         _note_rest(view, name, data)
         _note_context(view, name, data)
         _note_owed(view, name, data)
@@ -63,6 +76,9 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
         if name == "session.moved":
             view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
         view["updated_at"] = at
+    if view is not None and view["state"] == "ready" and handoff == "under-way":
+        # An agent that waits for its packet is not ready for people.
+        view["state"] = "starting"
     return view
 
 

@@ -78,7 +78,8 @@ def _retry(session: Session, asked: RetryAsked, world: World) -> Outcome:
         raise _refuse_over(session, asked.handoff, "retried")
     if not _can_retry(session):
         raise WrongUseError(
-            f"session {session.id} is {session.state} under {session.agent}, so there is nothing to retry",
+            f"session {session.id} is {session.shown_state} under {session.agent},"
+            " so there is nothing to retry",
             hint=f"Hand over anew: {continue_command(handoff.to_agent, session.id)}",
         )
     if living is not None:

@@ -77,7 +77,7 @@ def render_seat_line(session: Session, zone: tzinfo) -> str:
 
 def _render_halt(session: Session, zone: tzinfo) -> str:
     limit = session.limit
-    return _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
+    return render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:
@@ -168,7 +168,7 @@ def render_near_line(near: Limit, zone: tzinfo) -> str:
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It goes on; to hand over sooner: agent-relay relay"
-    return f"→ {near.agent} is near {_name_limit(near)} ({said}). {go_on}"
+    return f"→ {near.agent} is near {name_limit(near)} ({said}). {go_on}"
 
 
 def render_context_line(session: Session) -> str:
@@ -262,7 +262,7 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     if spent := find_spent(session, handoff):
         return f"{capitalize(spent)}."
     if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
-        return f"{_render_limit(limit, handoff.began_at, zone)}."
+        return f"{render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":
         return f"{handoff.why}."
     if handoff.why == "its own model is back":
@@ -277,12 +277,14 @@ def _render_refusal(refusal: Limit) -> str:
     return f"{refusal.agent} is signed out or its key is refused{f' ({said})' if said else ''}"
 
 
-def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
+def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
+    """Return who hit which limit, and its reset: `claude hit its session limit (resets 21:00)`."""
     until = _render_moment(limit.until, now, zone)
-    return f"{limit.agent} hit {_name_limit(limit)}{f' (resets {until})' if until else ''}"
+    return f"{limit.agent} hit {name_limit(limit)}{f' (resets {until})' if until else ''}"
 
 
-def _name_limit(limit: Limit) -> str:
+def name_limit(limit: Limit) -> str:
+    """Return how a sentence names the limit: in its agent's words where these name it, else by its scope."""
     named = _NAMED_LIMIT.search(limit.text)
     if named:
         return f"its {named[1]}"

@@ -74,7 +74,7 @@ def build_session_view(story: Story, live: Live | None, figures: Figures, zone: 
         session=session.id,
         root=session.root,
         task=" ".join(session.task.split())[:_MOST_TASK],
-        state=session.state.value,
+        state=session.shown_state.value,
         since=story.since.isoformat(),
         agent=session.agent,
         model=(leg.model if leg is not None else "") or (seen.model if seen else "") or figures.model,

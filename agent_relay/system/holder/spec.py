@@ -20,8 +20,8 @@ class HolderSpec:
     """
 
     __slots__ = (
-        "again_status", "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s",
-        "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
+        "again_status", "argv", "bar", "cols", "cwd", "env", "height_px", "holds_keys", "leg_folder",
+        "library", "linger_s", "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +42,8 @@ class HolderSpec:
         again_status: int = 0,
         streams: "list[str] | None" = None,
         tree_fd: int = -1,
+        bar: "list[str] | None" = None,
+        holds_keys: bool = False,
     ) -> None:
         if not argv or rows < 1 or cols < 1:
             raise ValueError("a holder needs a program and a size")
@@ -62,6 +64,8 @@ class HolderSpec:
         self.again_status = again_status
         self.streams = streams or []
         self.tree_fd = tree_fd
+        self.bar = bar or []
+        self.holds_keys = holds_keys
 
 
 def render_spec(spec: HolderSpec) -> bytes:
