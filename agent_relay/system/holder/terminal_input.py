@@ -9,12 +9,50 @@ from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from agent_relay.system.holder.answering import Answerer
+    from agent_relay.system.holder.bar import Bar
     from agent_relay.system.holder.faults import Faults
     from agent_relay.system.holder.loop import Loop
     from agent_relay.system.holder.output import Output
     from agent_relay.system.holder.terminal import Terminal
-    from agent_relay.system.holder.terminals import Terminals
     from agent_relay.system.holder.typing_queue import TypingQueue
+
+    class Terminals(Protocol):
+        """All terminals of a leg, as far as what is typed on one concerns the others."""
+
+        active: Terminal | None
+        all: list[Terminal]
+        bar: Bar | None
+        changed: Callable[[], None]
+        key_at: float | None
+        line: TypedLine
+        typing: TypingQueue | None
+
+        @property
+        def holds_keys(self) -> bool:
+            """Whether what is typed is held."""
+
+        def activate(self, terminal: Terminal) -> None:
+            """The child's terminal has the size of this one."""
+
+        def find_answering(self, now: float) -> Answerer | None:
+            """The terminal whose answers reach the program."""
+
+        def pause(self, terminal: Terminal) -> None:
+            """Its client uses the terminal itself."""
+
+        def rearm_one(self, terminal: Terminal) -> None:
+            """Whether it is to be read may have changed."""
+
+        def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
+            """The terminal is let go."""
+
+        def write(self, terminal: Terminal, data: bytes) -> int:
+            """How much of it the terminal took."""
+
 
 # As much as a line discipline holds: for one key, a larger buffer is only more memory to get and give back.
 _TYPED_BYTES = 4 << 10
