@@ -47,6 +47,7 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
 from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.rest_effect import CancelContinue
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.outcome import World
@@ -169,7 +170,9 @@ class Stage:
             ground.create_id(),
             ground.create_id(),
             ground.fresh_native_ids(luggage.agent, luggage.args),
-            resume_at_reset=ground.config.resume_at_reset,
+            resume_at_reset=ground.config.resume_at_reset is True,
+            agent_may_continue=ground.config.resume_at_reset is not False,
+            quiet=ground.config.build_quiet_hours(),
             return_mode=ground.config.return_,
             zone=ground.zone,
             fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
@@ -228,6 +231,8 @@ class Stage:
                 return None
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
+            case CancelContinue():
+                return None
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 
