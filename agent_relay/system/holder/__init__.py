@@ -34,7 +34,7 @@ Requests, their fields, their answers:
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
-* `say`, `text` (at most 2,000 characters) -> `told`: how many attached terminals got it as an event
+* `say`, `text` (at most 2,000 characters), `kind` -> `told`: how many attached terminals got it as an event
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
   child's session; the holder stays, with its luggage. Refused: `running`
@@ -51,7 +51,7 @@ Events:
 * `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
 * `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
-* `say text` to a client: a line for its person
+* `say text kind` to a client: a line for its person; with `kind` "rest" every agent rests
 * `typed` to a client whose terminal is covered: its person typed something
 * `detached`, `terminal-gone` to a client
 
