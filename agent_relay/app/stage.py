@@ -17,6 +17,7 @@ from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.own_timers import OwnTimers
 from agent_relay.app.packets import Packets
 from agent_relay.app.publishing import publish
 from agent_relay.app.redaction import redact_event
@@ -94,6 +95,7 @@ class Stage:
         self._packets = Packets(partial(publish, ground, building), end=building.end)
         self._handing = Handing(ground, self._following.live)
         self._relief = Relief(narrating, self._following.live)
+        self._own_timers = OwnTimers(ground.clock, self._following.live)
 
     @property
     def trouble(self) -> str:
@@ -231,8 +233,8 @@ class Stage:
                 return None
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
-            case CancelContinue():
-                return None
+            case CancelContinue(leg, at):
+                return await self._try("timer", self._own_timers.cancel(leg, at))
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 

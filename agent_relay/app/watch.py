@@ -16,6 +16,7 @@ from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
 from agent_relay.domain.effect import Answered, ClockSetBack, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rest_effect import Continues
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.detector.detector import Detector
@@ -87,6 +88,7 @@ class LegWatch:
         self._fullness = Fullness(leg, senses)
         self._prompt = NewestPrompt(leg, senses.rules.progress)
         self._ticker: asyncio.TimerHandle | None = None
+        self._told_continues: datetime | None = None
 
     @property
     def state(self) -> "AgentState":
@@ -127,6 +129,11 @@ class LegWatch:
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows
+
+    @property
+    def cancel_keys(self) -> str:
+        """The keys that keep the agent from going on by itself; empty where it has none."""
+        return self._senses.rules.continues.cancel
 
     @property
     def holder(self) -> HolderConnection:
@@ -262,6 +269,9 @@ class LegWatch:
         state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
             self.tell(ScreenSays(self.leg.id, state))
+        if self.continues_at != self._told_continues:
+            self._told_continues = self.continues_at
+            self.tell(Continues(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:
