@@ -56,6 +56,62 @@ def list_states(name: str) -> list[str]:
             ),
         ),
         (
+            "claude/claude-2.1.330-session-limit-continue-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, busy empty, ready empty, ready typed, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-session-limit-subagent-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-session-limit-options-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, ready typed, asking hidden, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-weekly-limit-80x24",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-weekly-limit-wait-80x24",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-api429-exhausted-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-auth-401-exhausted-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-permission-prompt-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, ready empty, busy empty, ready empty, ready typed, unknown hidden"
+            ),
+        ),
+        (
             "codex/codex-0.169.0-usage-limit-120x40",
             "unknown hidden, ready empty, busy empty, asking typed, ready empty, ready typed, unknown hidden",
         ),
@@ -92,5 +148,8 @@ def list_states(name: str) -> list[str]:
     ],
 )
 def test_the_states_of_a_real_session_are_read_from_its_screens(name: str, expected: str) -> None:
-    """Dialogs are asking, a half-typed line is typed: relay types into neither."""
+    """Dialogs are asking, a half-typed line is typed: relay types into neither.
+
+    A countdown to a reset is no dialog, and the agent's own hint in an empty line nobody typed.
+    """
     assert ", ".join(list_states(name)) == expected
