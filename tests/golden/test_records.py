@@ -113,7 +113,7 @@ def test_the_records_of_a_run_alone_give_exactly_its_limits(
 
 
 def test_a_subagent_s_failure_is_not_the_conversation_s_own() -> None:
-    """A model a subagent alone uses may be at its limit; what stops the conversation is said without an id."""
+    """A model a subagent alone uses may be at its limit; what stops the conversation has no id."""
     rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
     run = os.path.join(HERE, "transcripts", "claude", "claude-2.1.330-session-limit-subagent-120x40")
     told = [one for one in read_evidence(run) if one.data.get("hook_event_name") == "StopFailure"]
