@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from agent_relay.app.handoffs import build_handoff_handlers, parse_terms
 from agent_relay.app.legs import Luggage
+from agent_relay.app.rest_handlers import build_rest_handlers, describe_rest
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish, find_wished_root
 from agent_relay.domain.effect import CancelAsked
@@ -34,6 +35,7 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "session.history": handlers.tell_history,
         "tree.take": handlers.take_tree,
         **build_handoff_handlers(sessions),
+        **build_rest_handlers(sessions),
     }
 
 
@@ -64,7 +66,8 @@ class _Handlers:
         )
         if wish.launch:
             opened, note = await self._sessions.open(wish)
-            return {**self._where(opened), "note": note}
+            rest = await describe_rest(self._sessions.get(opened.id))
+            return {**self._where(opened), "note": note, **rest}
         session, path = await self._sessions.save_packet(wish)
         return {**self._where(session), "message": render_saved(session, wish.agent, path)}
 
@@ -73,7 +76,8 @@ class _Handlers:
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         note = await self._sessions.find_config_note()
-        return {**self._where(await room.host.look()), "note": note}
+        session = await room.host.look()
+        return {**self._where(session), "note": note, **await describe_rest(room)}
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.

@@ -18,6 +18,7 @@ from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.own_timers import OwnTimers
 from agent_relay.app.packets import Packets
 from agent_relay.app.publishing import publish
 from agent_relay.app.redaction import redact_event
@@ -48,6 +49,7 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
 from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.rest_effect import CancelContinue
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.bar import Bar
@@ -97,6 +99,7 @@ class Stage:
         self._packets = Packets(partial(publish, ground, building), end=building.end)
         self._handing = Handing(ground, self._following.live, self._bar)
         self._relief = Relief(narrating, self._following.live)
+        self._own_timers = OwnTimers(ground.clock, self._following.live)
 
     @property
     def trouble(self) -> str:
@@ -178,7 +181,9 @@ class Stage:
             ground.create_id(),
             ground.create_id(),
             ground.fresh_native_ids(luggage.agent, luggage.args),
-            resume_at_reset=ground.config.resume_at_reset,
+            resume_at_reset=ground.config.resume_at_reset is True,
+            agent_may_continue=ground.config.resume_at_reset is not False,
+            quiet=ground.config.build_quiet_hours(),
             return_mode=ground.config.return_,
             zone=ground.zone,
             fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
@@ -237,6 +242,8 @@ class Stage:
                 return None
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
+            case CancelContinue(leg, at):
+                return await self._try("timer", self._own_timers.cancel(leg, at))
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 

@@ -17,6 +17,7 @@ from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
 from agent_relay.domain.effect import Answered, ClockSetBack, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rest_effect import Continues
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.detector.detector import Detector
@@ -31,8 +32,9 @@ from agent_relay.system.holder_client import HolderConnection, HolderError
 if TYPE_CHECKING:
     from agent_relay.domain.context import Reading
     from agent_relay.domain.event import PromptSeen
+    from agent_relay.logic.detector.input_line import InputState
     from agent_relay.logic.detector.windows import Reading as Window
-    from agent_relay.logic.readiness import AgentState, InputState
+    from agent_relay.logic.readiness import AgentState
     from agent_relay.logic.screen import Screen
 
 _log = logging.getLogger("agent_relay.app.watch")
@@ -94,6 +96,7 @@ class LegWatch:
         ]
         self.own = OwnPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
+        self._told_continues: datetime | None = None
 
     @property
     def state(self) -> "AgentState":
@@ -139,6 +142,21 @@ class LegWatch:
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows
+
+    @property
+    def cancel_keys(self) -> str:
+        """The keys that keep the agent from going on by itself; empty where it has none."""
+        return self._senses.rules.continues.cancel
+
+    @property
+    def continues_at(self) -> datetime | None:
+        """The reset after which the agent says that it will go on by itself."""
+        return self._detector.continues_at
+
+    @property
+    def continued_at(self) -> datetime | None:
+        """When the agent last went on by itself."""
+        return self._detector.continued_at
 
     @property
     def holder(self) -> HolderConnection:
@@ -275,6 +293,9 @@ class LegWatch:
         state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
             self.tell(ScreenSays(self.leg.id, state))
+        if self.continues_at != self._told_continues:
+            self._told_continues = self.continues_at
+            self.tell(Continues(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:

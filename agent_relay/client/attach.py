@@ -33,7 +33,8 @@ class AttachOutcome:
     """How it ended.
 
     `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (the person or the
-    daemon let go; the agent goes on) or `lost` (the holder is gone without a word; `status` is -1).
+    daemon let go; the agent goes on), `resting` (every agent rests: that is shown in its place) or
+    `lost` (the holder is gone without a word; `status` is -1).
     """
 
     __slots__ = ("status", "why")
@@ -229,6 +230,8 @@ class _Attachment:
             if self._stream is None or self._terminal.is_tty:
                 raise SystemExit(128 + signal.SIGHUP)
             self._outcome = self._outcome or AttachOutcome("lost")
+        elif kind == "say" and event.get("kind") == "rest" and self._terminal.is_tty:
+            self._outcome = AttachOutcome("resting")
         elif kind == "say":
             self._tell(str(event.get("text", "")))
         elif kind == "relay-key":

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
             """The connection is given up."""
 
     class End(Protocol):
-        """How it ended: `why` is `ended`, `detached` or `lost`; `status` is the agent's, -1 unknown."""
+        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 unknown."""
 
         why: str
         status: int
 
     Attach = Callable[["Place"], End]
+    ShowRest = Callable[["Place"], tuple[str, str]]
 
 NEXT_LIMIT_S = 900.0
 """How long the next agent may take; a trust question of its own may have to be answered first."""
@@ -43,6 +44,8 @@ STUCK_S = 15.0
 FAILURES = 3
 """How often a leg the daemon believes in may refuse to be attached."""
 NOBODY = 3
+LEFT, LOOK, ON = "left", "look", "on"
+"""What came of showing a person that every agent rests: they left, want the agent's screen, or it is over."""
 _BY_A_PERSON = frozenset({130, 143})
 """How an agent leaves whose person, or whose terminal's end, had it leave."""
 
@@ -57,6 +60,7 @@ class Place:
         "leg",
         "message",
         "owed",
+        "rests",
         "session",
         "socket",
         "state",
@@ -74,6 +78,7 @@ class Place:
         self.trouble = _text(answer, "trouble")
         self.folder = _text(answer, "folder")
         self.owed = _text(answer, "owed")
+        self.rests = self.state == "resting" and isinstance(answer.get("rest"), dict)
         self.is_refused = bool(answer.get("refused"))
         status = answer.get("status")
         self.status = status if isinstance(status, int) else -1
@@ -93,7 +98,8 @@ class SessionLoop:
     """One terminal on one session.
 
     `attach` shows a leg until it ends, `say` prints a line to the person, `reconnect` finds or starts a
-    daemon where the one behind `connection` went away.
+    daemon where the one behind `connection` went away. `rest` shows a person that every agent rests and says
+    what came of it, with a line to print; without it such a session is over for this terminal.
     """
 
     def __init__(
@@ -103,11 +109,13 @@ class SessionLoop:
         reconnect: "Callable[[], Asking]",
         attach: "Attach",
         say: "Callable[[str], None]",
+        rest: "ShowRest | None" = None,
     ) -> None:
         self._connection = connection
         self._reconnect = reconnect
         self._attach = attach
         self._say = say
+        self._rest = rest
         self._said = ""
         self._folder = ""
 
@@ -122,10 +130,19 @@ class SessionLoop:
         # What happened before this terminal came is told by `status`; here only what it lives through.
         self._said = place.message if place.leg else ""
         seen, status, failures, lost = "", -1, 0, False
+        looked: str | None = None
         while True:
             if not place.leg or place.leg == seen:
                 place = self._wait(place, seen, again=lost)
             self._tell(place)
+            if self._rest is not None and place.rests and place.leg != looked:
+                how, line = self._rest(place)
+                if how == LEFT:
+                    self._say(line)
+                    return NOBODY
+                looked = place.leg if how == LOOK else None
+                seen, place = "", self._ask_again(place.session)
+                continue
             if place.is_over or place.is_stuck:
                 return self._settle(place, status)
             # A daemon should not have to keep what nobody reads while an agent is on the screen.
@@ -142,6 +159,8 @@ class SessionLoop:
                 self._say(f"Detached; {place.agent} goes on. Back: agent-relay attach {place.session}")
                 return 0
             seen, status, lost = place.leg, end.status, end.why == "lost"
+            if end.why == "resting":
+                seen, looked, place = "", None, self._ask_again(place.session)
 
     def _wait(self, place: Place, seen: str, *, again: bool) -> Place:
         """The session once another leg than `seen` can be attached, or none will come.
@@ -169,6 +188,11 @@ class SessionLoop:
         raise RelayError(
             f"session {session} has had no agent for {NEXT_LIMIT_S:.0f} s", hint="See: agent-relay status"
         )
+
+    def _ask_again(self, session: str) -> Place:
+        """Where the session is, asked of whichever daemon there is by now."""
+        self._follow()
+        return self._ask(session)
 
     def _ask(self, session: str) -> Place:
         """Where the session is; from its journal where a new daemon does not have it at work any more."""

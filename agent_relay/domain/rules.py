@@ -1,6 +1,7 @@
 """What an agent's screens and records mean, as data: the model of an adapter's `rules.toml`."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -132,13 +133,40 @@ class LimitRule(Strict):
 class Progress(Strict):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
-    `text` is where the words of a prompt stand, as a path of `Where`; empty where the record has none.
+    A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
+    where the words of a prompt stand, as a path of `Where`; empty where the record has none.
     """
 
     source: Source
     where: Where
-    means: Literal["prompt", "answer", "healed"]
+    means: Literal["prompt", "answer", "healed", "continuation"]
     text: str = ""
+
+
+class ContinueRule(Strict):
+    """Words by which an agent says that it will go on by itself at a limit's reset, or will not.
+
+    The one `means` `waits`, the other `over`; `reset` is the moment, where the words name it.
+    """
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    feeds: tuple[str, ...] = Field(min_length=1)
+    pattern: Pattern
+    means: Literal["waits", "over"]
+    reset: tuple[Amount, ...] = ()
+    accepts: tuple[str, ...] = Field(min_length=1)
+    rejects: tuple[str, ...] = Field(min_length=1)
+
+
+class Continues(Strict):
+    """How an agent that goes on by itself at a limit's reset says so.
+
+    It does within `late_s` seconds of the reset. `cancel` are the keys that keep it from doing so.
+    """
+
+    cancel: str = ""
+    late_s: float = Field(default=0, ge=0, le=3600)
+    rules: tuple[ContinueRule, ...] = ()
 
 
 class UsageWindow(Strict):
@@ -267,23 +295,29 @@ class Rules(Strict):
     progress: tuple[Progress, ...] = ()
     windows: tuple[UsageWindow, ...] = ()
     context: ContextRules = ContextRules()
+    continues: Continues = Continues()
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Rules":
-        feeds = {feed.name for feed in self.feeds}
-        for rule in self.limits:
-            unknown = sorted(set(rule.feeds) - feeds)
-            if unknown:
-                raise ValueError(f"limit {rule.id}: no feed is named {', '.join(unknown)}")
+        self._check_feeds("limit", self.limits)
+        self._check_feeds("continues", self.continues.rules)
         for kind, names in (
             ("feed", [feed.name for feed in self.feeds]),
             ("limit", [rule.id for rule in self.limits]),
             ("state", [rule.id for rule in self.states]),
+            ("continues", [rule.id for rule in self.continues.rules]),
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"{kind} {', '.join(twice)} is there twice")
         return self
+
+    def _check_feeds(self, kind: str, rules: Sequence[LimitRule | ContinueRule]) -> None:
+        feeds = {feed.name for feed in self.feeds}
+        for rule in rules:
+            unknown = sorted(set(rule.feeds) - feeds)
+            if unknown:
+                raise ValueError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")
 
     def is_structured(self) -> bool:
         """Whether any limit can be read from something other than the screen."""

@@ -45,6 +45,7 @@ from agent_relay.domain.event import (
 )
 from agent_relay.domain.handoff_event import HandoffConfirmed
 from agent_relay.domain.ledger import Rest
+from agent_relay.domain.rest_effect import Continues, GoOnAsked, ResumeWished
 from agent_relay.domain.session import LIVE, Leg, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.spending_effect import Counted
@@ -61,6 +62,7 @@ from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
+from agent_relay.logic.resting import continues, go_on_asked, resume_wished, seen_while_resting
 from agent_relay.logic.returning import answered, reset_passed
 from agent_relay.logic.spending_acts import note_spent
 from agent_relay.logic.succession import (
@@ -97,6 +99,8 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return intervene(session, happened, world)
         case Heard(leg, signal):
             return _heard(session, leg, signal, world)
+        case ScreenSays(leg, state) if session.state is State.RESTING:
+            return seen_while_resting(session, leg, state, world)
         case ScreenSays(leg, state):
             return _screen_says(session, leg, state, world)
         case Answered():
@@ -119,6 +123,12 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return given(session, happened, world)
         case ResetPassed():
             return reset_passed(session, world)
+        case Continues():
+            return continues(session, happened, world)
+        case ResumeWished():
+            return resume_wished(session, happened)
+        case GoOnAsked():
+            return go_on_asked(session, world)
         case StopAsked(why):
             return _stop_asked(session, why)
         case TurnAsked():

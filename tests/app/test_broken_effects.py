@@ -26,6 +26,7 @@ from agent_relay.domain.effect import (
     StopLeg,
     WakeAt,
 )
+from agent_relay.domain.rest_effect import CancelContinue
 from agent_relay.domain.session import State
 from agent_relay.logic.outcome import Outcome
 from tests.support.scripted_host import LIMIT, NOW, Scene, begin, find_pid, leg_of, play
@@ -48,6 +49,7 @@ BESIDE: dict[type[Effect], Callable[[str], Effect]] = {
     AwaitQuiet: AwaitQuiet,
     Compact: Compact,
     WakeAt: lambda _leg: WakeAt(NOW + timedelta(hours=1)),
+    CancelContinue: lambda leg: CancelContinue(leg, NOW + timedelta(hours=1)),
 }
 """Effects no failover has; whatever asked for them, they are performed beside it."""
 

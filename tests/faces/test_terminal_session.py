@@ -115,13 +115,21 @@ def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) 
     child.expect_exact("understudy goes on")
     child.expect_exact("ready | understudy")
     child.send("limit\r")
-    child.expect_exact("! You've hit your session limit")
-    child.expect_exact("ready | understudy")
-    child.send("/quit\r")
     child.expect_exact("Nobody can take over (demo: rests until")
+    child.expect_exact("Every agent rests. First reset: demo at")
+    _press(child, "l", "Back: agent-relay attach")
     assert _end(child) == 3
     limits = json.loads(terminals.world.run("limits", "--json").out)["limits"]
     assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
+
+
+def _press(child: "pexpect.spawn[str]", key: str, answer: str) -> None:
+    """A key counts only when none was pressed for a moment: it could have been meant for the agent."""
+    for _ in range(30):
+        child.send(key)
+        if child.expect_exact([answer, pexpect.TIMEOUT], timeout=3) == 0:
+            return
+    raise AssertionError(f"{key} was not answered with {answer}")
 
 
 def test_no_launch_answers_without_starting_anybody(terminals: Terminals) -> None:

@@ -24,6 +24,7 @@ _LATER = (
     "agent_relay.client.narration",
     "agent_relay.client.plain_command",
     "agent_relay.client.prompt_input",
+    "agent_relay.client.resting",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
@@ -120,10 +121,23 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         line = notes.pop() if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
+    def rest(place: "Place") -> tuple[str, str]:
+        from agent_relay.client.resting import show_rest
+
+        return show_rest(place, reconnect=reconnect, agree_always=lambda: _agree_always(folders))
+
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
+    shown = rest if sys.stdin.isatty() and sys.stdout.isatty() else None
+    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, rest=shown).run(answer)
+
+
+def _agree_always(folders: "Folders") -> None:
+    """The user's configuration says that work goes on by itself. Raises ConfigurationError."""
+    from agent_relay.system.config_edits import write_resume
+
+    write_resume(folders.config)
 
 
 def measure() -> tuple[int, int]:

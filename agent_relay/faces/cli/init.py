@@ -25,9 +25,12 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
-# When everybody rests: continue by itself at the first reset. Where the daemon was killed meanwhile and no
-# terminal is attached, that is as soon as the next command starts one.
-# resume_at_reset = false
+# When everybody rests: "ask" whether to continue at the first reset, or continue by itself (true) or not.
+# Where the daemon was killed meanwhile and no terminal is attached, that is when the next command starts one.
+# resume_at_reset = "ask"
+
+# When nothing continues by itself, neither relay nor an agent's own timer: "22:00-07:00" or "always".
+# quiet_hours = ""
 
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"

@@ -36,7 +36,7 @@ Requests, their fields, their answers:
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
-* `say`, `text` (at most 2,000 characters) -> `told`: how many attached terminals got it as an event
+* `say`, `text` (at most 2,000 characters), `kind` -> `told`: how many attached terminals got it as an event
 * `bar`, `texts holds_keys`: the lowest row of every terminal, also of those that come later, is the bar: the
   first of `texts` (at most 8 of at most 2,000 characters, which say the same in falling length) that fits.
   With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond that the bell rings); else
@@ -58,7 +58,7 @@ Events:
 * `exit status signal total_bytes stored` to watchers and clients: `status` as a shell reports it (128 +
   number for a Unix signal); `stored` false: `exit.json` could not be written, ask `collect`
 * `relay-key rest` to a client: what was typed after the key; the terminal is the client's until `resume`
-* `say text` to a client: a line for its person
+* `say text kind` to a client: a line for its person; with `kind` "rest" every agent rests
 * `typed` to a client whose terminal is covered: its person typed something
 * `hold-back` to a client: its person typed Escape below a bar that holds keys
 * `detached`, `terminal-gone` to a client. These and its `exit` have `held`, what was typed on its terminal

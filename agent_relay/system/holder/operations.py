@@ -276,9 +276,11 @@ def _detach(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, obje
 
 def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
     """Every client shows the text as it can; the terminals themselves are the agent's."""
-    text = _text(message, "text")
+    told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
+    if message.get("kind") == "rest":
+        told["kind"] = "rest"
     for terminal in leg.terminals.all:
-        terminal.tell({"event": "say", "text": text})
+        terminal.tell(told)
     return {"told": len(leg.terminals.all)}
 
 
