@@ -124,6 +124,7 @@ def test_blanks_of_other_kinds_are_blanks() -> None:
 def test_columns_are_as_wide_as_their_cells() -> None:
     """Plain output is read by eyes and by awk."""
     assert render_table(("a", "b"), [("x", "1"), ("longer", "2")]) == "a       b\nx       1\nlonger  2\n"
+    assert render_table(("a", "b"), [("漢字", "1"), ("x", "2")]) == "a     b\n漢字  1\nx     2\n"
 
 
 def test_a_plain_log_shows_rows_without_control_sequences() -> None:

@@ -5,7 +5,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from agent_relay.domain.errors import RelayError
 
@@ -56,12 +57,21 @@ def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, em
 def render_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> str:
     """Aligned columns as text, the last one as long as it is."""
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    widths = [max(_count(row[column]) for row in cells) for column in range(len(headers))]
     lines = (
-        _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        _GAP.join(cell + " " * (width - _count(cell)) for cell, width in zip(row, widths, strict=True))
         for row in cells
     )
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _count(cell: str) -> int:
+    """The columns of a cell; what counts those of other alphabets is loaded where there are some."""
+    if cell.isascii():
+        return len(cell)
+    from agent_relay.logic.columns import count_columns
+
+    return count_columns(cell)
 
 
 def is_fancy() -> bool:
@@ -90,11 +100,22 @@ def _show(character: str) -> str:
 
 def render_moment(iso: object) -> str:
     """A moment of ours as people say it: the time today, else the day too; empty for none."""
+    from agent_relay.logic.moments import render_moment as render
+
+    return _render(iso, render)
+
+
+def render_day(iso: object) -> str:
+    """When something of ours was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
+    from agent_relay.logic.moments import render_day as render
+
+    return _render(iso, render)
+
+
+def _render(iso: object, render: "Callable[[datetime, datetime, None], str]") -> str:
     if not isinstance(iso, str) or not iso:
         return ""
     from datetime import UTC, datetime
-
-    from agent_relay.logic.moments import render_moment as render
 
     try:
         return render(datetime.fromisoformat(iso), datetime.now(UTC), None)

@@ -148,8 +148,8 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
     view = _read(session, folder)
     made = render_count(int(str(view["handoffs"])), "handoff")
     lines = [f"session {session}: {view['state']} under {view['agent']}, {made}"]
-    if view["task"]:
-        lines.append(f"task: {view['task']}")
+    if view["task"] or view["title"]:
+        lines.append(f"task: {view['task']}" if view["task"] else f"first prompt: {view['title']}")
     limit = view["limit"]
     if isinstance(limit, dict):
         said = quote_reason(str(limit["text"]))

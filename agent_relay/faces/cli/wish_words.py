@@ -49,7 +49,7 @@ def parse_words(words: list[str]) -> dict[str, object]:
 
 
 def _add_task(wish: dict[str, object], tasks: list[str]) -> None:
-    """Put the task given without its option into `wish`. Raises WrongUseError for none, two or half of one."""
+    """Put the task given without its option into `wish`. Raises WrongUseError for two, or half of one."""
     if not tasks:
         return
     if "task" in wish:
