@@ -63,6 +63,7 @@ class Shell:
         self._hint = ""
         self._is_leaving = False
         self._soon: list[Act] = []
+        self._offered = ""
         self.conversation = conversation
         self.turns = turns
         self.status = 0
@@ -70,6 +71,10 @@ class Shell:
     def take_prompt(self, prompt: Prompt) -> None:
         """`prompt` is what the person types at."""
         self._prompt = prompt
+
+    def offer(self, session: str) -> None:
+        """Enter on an empty first line goes on with `session`; anything else that is typed ends the offer."""
+        self._offered = session
 
     async def run(self, first: str = "") -> int:
         """The exit status once the person left or the terminal is gone; the line `first` is done first."""
@@ -129,9 +134,12 @@ class Shell:
             self._is_leaving = True
             return
         self._hint = ""
+        offered, self._offered = self._offered, ""
         if not line.strip():
             if self.turns.why_held:
                 self.turns.go_on()
+            elif offered:
+                await self._try(obey(self, f"/resume {offered}"))
             return
         if is_command(line):
             self._paper.paint(f"> {plain(line)}\n")
