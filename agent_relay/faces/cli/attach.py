@@ -93,11 +93,12 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.environment import bring_environment
+    from agent_relay.client.lent_terminal import read_modes
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
-    from agent_relay.faces.cli.relay_prompt import obey
+    from agent_relay.faces.cli.relay_prompt import Seat, obey
 
-    relay_key = read_relay_key(folders.config)
+    relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")
 
     def greet(found: "Connection") -> None:
@@ -115,7 +116,8 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "Place") -> "AttachOutcome":
         def command(text: str) -> "Sequence[str] | Waiting":
-            return obey(text, session=place.session, folder=place.folder, connect=reconnect, size=measure())
+            seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
+            return obey(text, seat)
 
         line = notes.pop() if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
