@@ -230,7 +230,10 @@ class _Attachment:
                 raise SystemExit(128 + signal.SIGHUP)
             self._outcome = self._outcome or AttachOutcome("lost")
         elif kind == "say":
-            self._tell(str(event.get("text", "")))
+            # Loaded where something is said: attaching must not pay for it.
+            from agent_relay.logic.hint_places import render_at_key
+
+            self._tell(render_at_key(str(event.get("text", ""))))
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 

@@ -80,6 +80,8 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
         ask(person, "/frobnicate", "there is no command '/frobnicate' here")
         ask(person, "/packet edit", "there is no packet here yet")
         ask(person, "/packet edit 7", "/packet edit does not take '7'")
+        ask(person, "/packet show", "see: /status")
+        ask(person, "/handoff show NOBODY", "/handoff history")
         ask(person, "/undo-handoff", "has had no handoff")
 
 
@@ -188,6 +190,7 @@ def test_everything_the_help_names_is_known() -> None:
     plain = {word for word in named if find_plain(word, "", SESSION)}
     assert plain == {
         "/agents",
+        "/doctor",
         "/handoff",
         "/limits",
         "/metrics",

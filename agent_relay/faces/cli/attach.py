@@ -24,6 +24,7 @@ _LATER = (
     "agent_relay.client.narration",
     "agent_relay.client.plain_command",
     "agent_relay.client.prompt_input",
+    "agent_relay.faces.cli.at_key",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
@@ -120,6 +121,10 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             return obey(text, seat)
 
         line = notes.pop() if notes else ""
+        if line:
+            from agent_relay.logic.hint_places import render_at_key
+
+            line = render_at_key(line, place.session)
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
     if note:

@@ -13,10 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from agent_relay.client.attach_prompt import Waiting
     from agent_relay.client.connection import Connection
-
-    Answer = tuple[str, ...] | Waiting
+    from agent_relay.faces.cli.at_key import Answer
 
 ASK_LIMIT_S = 30.0
 
@@ -31,13 +29,24 @@ HELP = (
     "/packet edit         the newest packet in your editor, before its successor reads it",
     "/status              this session in short",
     "/log                 what happened in this session",
-    "/limits  /sessions  /agents  /order [AGENT…]  /metrics   as the commands of that name",
+    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   as the commands of that name",
     "/stop                end the session and its agent",
     "/detach              leave; the agent keeps working",
 )
 RECORDS = ("list", "show", "history", "plan", "retry", "cancel", "complete", "fail")
 _PLAIN = frozenset(
-    ("agents", "handoff", "limits", "metrics", "order", "packet", "sessions", "status", "undo-handoff")
+    (
+        "agents",
+        "doctor",
+        "handoff",
+        "limits",
+        "metrics",
+        "order",
+        "packet",
+        "sessions",
+        "status",
+        "undo-handoff",
+    )
 )
 _OF_SESSION = frozenset(
     (
@@ -82,9 +91,15 @@ def obey(line: str, seat: Seat) -> "Answer":
     None where the agent's screen says it all. Raises RelayError where it cannot be done.
     """
     word, _, rest = line.strip().partition(" ")
-    rest = rest.strip()
     if word in {"/help", "/?", "help", "?"}:
         return HELP
+    # Loaded where a line was typed: an attaching client must not pay for it.
+    from agent_relay.faces.cli.at_key import answer_at_key
+
+    return answer_at_key(lambda: _answer(word, rest.strip(), seat), seat.session)
+
+
+def _answer(word: str, rest: str, seat: Seat) -> "Answer":
     own = _OWN.get(word)
     found = own(rest, seat) if own is not None else None
     if found is not None:
@@ -94,7 +109,7 @@ def obey(line: str, seat: Seat) -> "Answer":
         raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
     from agent_relay.client.plain_command import PlainCommand
 
-    return PlainCommand(words, folder=_find_root(seat.folder))
+    return PlainCommand(words, folder=_find_root(seat.folder), session=seat.session)
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
@@ -186,7 +201,8 @@ def _list_log(_rest: str, seat: Seat) -> "Answer":
     except WrongUseError:
         from agent_relay.client.plain_command import PlainCommand
 
-        return PlainCommand(("watch", seat.session, "--no-follow"), folder=_find_root(seat.folder))
+        words = ("watch", seat.session, "--no-follow")
+        return PlainCommand(words, folder=_find_root(seat.folder), session=seat.session)
     lines = answer.get("lines")
     told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
     return told or ("Nothing has happened in this session yet.",)

@@ -3,8 +3,15 @@
 import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.printing import print_json, print_lines, render_day, render_moment, render_table
+from agent_relay.faces.cli.printing import (
+    print_json,
+    print_lines,
+    render_day,
+    render_moment,
+    render_table,
+)
 from agent_relay.faces.cli.session_word import list_strangers
+from agent_relay.faces.rendering.place import Place
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.limit_names import name_rest
 from agent_relay.logic.titles import NO_TITLE
@@ -88,7 +95,7 @@ def list_columns(view: dict[str, object]) -> list[str]:
         render_day(view["since"]),
         str(view["session"]),
         str(view["title"] or ("-" if view["state"] in {"gone", "unreadable"} else NO_TITLE)),
-        _tell_about(view),
+        Place.render(_tell_about(view)),
     ]
 
 

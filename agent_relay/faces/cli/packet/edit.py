@@ -20,7 +20,7 @@ from agent_relay.faces.cli.packet.find import (
     find_packet,
     is_picked_up,
 )
-from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.printing import print_contents, print_json, print_lines
 from agent_relay.logic.edits import diff_texts
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
@@ -60,7 +60,7 @@ def diff(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
         print_json({"edited": edited, **{key: list(lines) for key, lines in changed.items()}})
     else:
         lines = [line for part in changed.values() for line in part]
-        print_lines(*(lines or ["The packet is as it was published."]))
+        print_contents(*(lines or ["The packet is as it was published."]))
 
 
 def edit(
