@@ -233,7 +233,10 @@ class _Attachment:
         elif kind == "say" and event.get("kind") == "rest" and self._terminal.is_tty:
             self._outcome = AttachOutcome("resting")
         elif kind == "say":
-            self._tell(str(event.get("text", "")))
+            # Loaded where something is said: attaching must not pay for it.
+            from agent_relay.logic.hint_places import render_at_key
+
+            self._tell(render_at_key(str(event.get("text", ""))))
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 

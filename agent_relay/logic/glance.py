@@ -1,8 +1,10 @@
 """What `status` shows of a session, read off its journal's lines without building the whole session.
 
 `logic.fold` is the truth; this is its short form for commands that must start as fast as Python does, so
-it imports nothing. A test walks both through the same histories.
+it imports next to nothing. A test walks both through the same histories.
 """
+
+from agent_relay.logic.titles import find_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,17 +50,18 @@ _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None":
     """One session in short; `None` where the rows do not begin with one.
 
-    Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
-    (relative path of the newest packet's text), lacks (what that does not tell), why, limit (`None`, or
-    agent, scope, until, text), near (the same without scope: the running agent's warning that a limit is
-    close), refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred
-    agent that can be had back), context (`None`, or used, room, level and at: the running agent's when it
-    last passed a mark), budgets (by name, those that passed a mark: mark, text, agent, until), headless
-    (whether it works without a screen, or last did) and owed (the agent of a handoff that has not been
-    worked on).
+    Keys: session, root, cwd, task, title (one line, empty while nothing was asked), state, agent, leg, since
+    and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
+    does not tell), why, limit (`None`, or agent, scope, until, text), near (the same without scope: the
+    running agent's warning that a limit is close), refused (`None`, or agent and text: it is signed out or
+    its key refused), offered (the preferred agent that can be had back), context (`None`, or used, room,
+    level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
+    mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
+    agent of a handoff that has not been worked on).
     """
     view: dict[str, object] | None = None
     handoff = "none"
+    titled = ("", "")
     for row in rows:
         name, data, at = row.get("event"), row.get("data"), row.get("at")
         if not isinstance(name, str) or not isinstance(data, dict):
@@ -67,6 +70,9 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
             if name != "session.created":
                 continue
             view = begin_view({key: data.get(key, "") for key in ("session", "root", "cwd", "task")}, at)
+        if not titled[0]:
+            titled = find_title(titled, name, data)
+            view["title"] = titled[0]
         _note_state(view, name, data, at)
         handoff = _HANDOFFS.get((handoff, name), handoff)
         _note_rest(view, name, data)
@@ -85,9 +91,10 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
 def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]":
     """A session of which only what is `known` is, in short, with every key of `glance`."""
     return {
-        "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
-        "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False, "owed": "",
+        "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
+        "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
+        "near": None, "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False,
+        "owed": "",
         **known,
     }  # fmt: skip
 

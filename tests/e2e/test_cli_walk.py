@@ -61,7 +61,9 @@ WRONG = (
     (("daemon", "nonsense"), 2, "daemon: no such command 'nonsense'"),
     (("replay",), 2, "replay: the following arguments are required: recording, --agent"),
     (("replay", "/nonexistent", "--agent", "demo"), 2, "the recording /nonexistent cannot be read"),
-    (("agent", "demo", "--nope"), 2, "an agent's session does not know '--nope'"),
+    (("agent", "demo", "--nope"), 2, "unknown option '--nope'"),
+    (("agent", "demo", "fix", "it"), 2, "the task must be one argument, and 'it' is a second one"),
+    (("nobody", "fix it"), 2, "there is no agent and no command 'nobody'"),
 )
 
 

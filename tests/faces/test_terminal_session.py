@@ -34,6 +34,27 @@ def test_the_agents_own_status_comes_back(terminals: Terminals) -> None:
     assert terminals.read_status() == []
 
 
+def test_the_task_is_typed_as_the_first_prompt_without_an_option(terminals: Terminals) -> None:
+    """`claude "fix the bug"` is what fingers know; relay's name before it must not change that."""
+    child = terminals.open("agent", "demo", "fix the bug")
+    child.expect_exact("fix the bug")
+    child.expect_exact("demo heard you")
+    (session,) = terminals.read_status()
+    assert session["task"] == "fix the bug"
+
+
+def test_a_task_for_another_agent_than_the_one_at_work_goes_along(terminals: Terminals) -> None:
+    """Whoever names the next agent and what it should do means both."""
+    child = terminals.open("agent", "demo", "fix the bug")
+    child.expect_exact("demo heard you")
+    other = terminals.open("understudy", "mind the tests")
+    other.expect_exact("understudy goes on")
+    (session,) = terminals.read_status()
+    assert (session["agent"], session["task"]) == ("understudy", "fix the bug")
+    with open(f"{session['folder']}/{session['packet']}", encoding="utf-8") as stream:
+        assert "mind the tests" in stream.read()
+
+
 def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals) -> None:
     """Closing a laptop must not cost a turn."""
     child = terminals.open("agent", "demo")

@@ -19,6 +19,7 @@ BODIES = (
     words.LegReady("L1"),
     words.LegBusy("L1"),
     words.LegPrompted("L1"),
+    words.PromptSeen("L1", "please", START.isoformat()),
     words.LegAsking("L1"),
     words.LegAnswered("L1"),
     words.LegAnswered("L2"),

@@ -25,6 +25,7 @@ _LATER = (
     "agent_relay.client.plain_command",
     "agent_relay.client.prompt_input",
     "agent_relay.client.resting",
+    "agent_relay.faces.cli.at_key",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
@@ -94,11 +95,12 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.environment import bring_environment
+    from agent_relay.client.lent_terminal import read_modes
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
-    from agent_relay.faces.cli.relay_prompt import obey
+    from agent_relay.faces.cli.relay_prompt import Seat, obey
 
-    relay_key = read_relay_key(folders.config)
+    relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")
 
     def greet(found: "Connection") -> None:
@@ -116,9 +118,14 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "Place") -> "AttachOutcome":
         def command(text: str) -> "Sequence[str] | Waiting":
-            return obey(text, session=place.session, folder=place.folder, connect=reconnect, size=measure())
+            seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
+            return obey(text, seat)
 
         line = notes.pop() if notes else ""
+        if line:
+            from agent_relay.logic.hint_places import render_at_key
+
+            line = render_at_key(line, place.session)
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
     def rest(place: "Place") -> tuple[str, str]:

@@ -60,7 +60,7 @@ A module of another face has its full name.
 """
 
 AGENT_USAGE = (
-    "AGENT [--task TEXT] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
+    "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
 

@@ -7,6 +7,7 @@ import sys
 
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.loading import Calmly
+from agent_relay.domain.variables import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
 TYPE_CHECKING = False
@@ -23,7 +24,21 @@ OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EF
 
 def run(words: list[str]) -> int:
     """The exit status of the command that `words` name."""
+    _find_place()
     return guard(lambda: _find(words)(words[1:]), words)
+
+
+def _find_place() -> None:
+    """Have what is printed name commands as they are typed behind the relay key, where it is read there."""
+    # Nothing that is started from here is.
+    session = os.environ.pop(KEY_VARIABLE, "")
+    if session:
+        from functools import partial
+
+        from agent_relay.faces.rendering.place import Place
+        from agent_relay.logic.hint_places import render_at_key
+
+        Place.render = partial(render_at_key, session=session)
 
 
 def leave(words: list[str], status: int) -> int:

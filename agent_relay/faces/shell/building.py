@@ -27,7 +27,7 @@ from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.pasting import PastingInput
 from agent_relay.faces.shell.prompt import Prompt
-from agent_relay.faces.shell.rejoining import find_under_way
+from agent_relay.faces.shell.rejoining import find_last, find_under_way, render_offer
 from agent_relay.faces.shell.returning import Returning
 from agent_relay.faces.shell.shell import Shell, Terminal
 from agent_relay.faces.shell.turns import Turns
@@ -64,6 +64,8 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     under_way = find_under_way(root, folders.sessions)
     if under_way and not first:
         shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
+    elif not left and not first:
+        _offer_last(shell, folders, root)
     watch_daemon(folders)
     watch_usage(
         partial(Connection.open, folders),
@@ -71,6 +73,15 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
         tell=shell.take_windows,
     )
     return await shell.run(first)
+
+
+def _offer_last(shell: Shell, folders: Folders, root: str) -> None:
+    """Enter on the first line goes on with the last session here, where it can be gone on with."""
+    company = shell.conversation.company
+    last = find_last(root, folders.sessions, company) if company is not None else None
+    if last is not None:
+        shell.say(render_offer(last))
+        shell.offer(str(last["session"]))
 
 
 def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[Shell, TypedAhead]:

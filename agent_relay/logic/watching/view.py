@@ -74,6 +74,7 @@ def build_session_view(story: Story, live: Live | None, figures: Figures, zone: 
         session=session.id,
         root=session.root,
         task=" ".join(session.task.split())[:_MOST_TASK],
+        title=story.titled[0],
         state=session.shown_state.value,
         since=story.since.isoformat(),
         agent=session.agent,

@@ -20,7 +20,7 @@ def test_an_agent_that_is_not_installed_is_refused_when_it_is_chosen() -> None:
         person = ShellPerson(world)
         person.wait_for("demo has the next message")
         person.type("/use opencode")
-        person.wait_for(r"opencode is not installed\s+See what is missing: agent-relay doctor")
+        person.wait_for(r"opencode is not installed\s+See what is missing: !agent-relay doctor")
         person.type("out of luck")
         person.wait_for(r"(?s)demo > out of luck.*Continuing with understudy.*understudy goes on")
         assert list_prompts(world, person.session()) == ["out of luck"]

@@ -128,6 +128,7 @@ KEYS = (
     ("Ctrl-J, Alt-Enter", "a new line; a paste may have several"),
     ("Up on an empty line", "take the newest waiting message back to edit it"),
     ("Enter on an empty line", "send on what waits after a turn was stopped or failed"),
+    ("Enter at the beginning", "go on with the last session here, where one is offered"),
     ("Ctrl-C, Esc", "stop the turn; once more leaves"),
     ("Tab", "complete commands, agents, sessions, and paths behind @"),
     ("!COMMAND", "run a command of your own shell here"),

@@ -75,8 +75,8 @@ async def resume(shell: ShellFace, rest: str) -> None:
     view = _find_session(conversation, rest, was_waiting=was_waiting)
     conversation.join(view)
     shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
-    if view["task"]:
-        shell.say(f"  It began with: {view['task']}")
+    if view["task"] or view["title"]:
+        shell.say(f"  It began with: {view['task'] or view['title']}")
     others = is_shared(conversation.company, conversation.session)
     if others:
         shell.say("  Another shell has it too; what is sent here waits for its turns. /resume shows them.")

@@ -1,0 +1,82 @@
+"""Commands that texts name, as they are typed where the text is shown: behind the relay key, in the shell."""
+
+import re
+from collections.abc import Collection
+
+from agent_relay.domain.command_names import COMMAND_NAMES
+
+KEY_COMMANDS = frozenset(
+    {
+        "agents",
+        "doctor",
+        "handoff",
+        "limits",
+        "log",
+        "metrics",
+        "order",
+        "packet",
+        "relay",
+        "sessions",
+        "status",
+        "stop",
+        "undo-handoff",
+        "use",
+    }
+)
+"""What the prompt behind the relay key knows; a test holds it against that prompt."""
+_OF_SESSION = frozenset({"relay", "stop", "undo-handoff"})
+"""Commands that take a session, and are about the one at hand where they are typed without it."""
+_SESSION = r"[0-9A-Z]{26}"
+# Options without values are all that hints give an agent. A name alone counts at a hint's end only: the same
+# words begin sentences about agent-relay itself.
+_COMMAND = re.compile(
+    rf"agent-relay (?:agent (?P<shadowed>[\w.-]+)|(?P<word><agent>|[A-Za-z][\w-]*))"
+    rf"(?: --session (?P<session>{_SESSION}))?(?P<options>(?: --[a-z]+(?:-[a-z]+)*)*)"
+    rf"(?: (?P<named>{_SESSION})(?!\w))?(?P<end>(?=[.,;)]|$))?"
+)
+_BEFORE_HINTS = (": ", ", or ", "then ")
+_ELSEWHERE = "\0"
+"""Stands before a command that cannot be typed here until the whole text is known."""
+_TWICE = re.compile(r"(/use [\w.-]+), or \1(?![\w-])")
+
+
+def render_at_key(text: str, session: str = "") -> str:
+    """Return `text` for the person in an agent's screen; without a `session` it speaks of none but theirs."""
+    return _render(text, session, KEY_COMMANDS, is_shell=False)
+
+
+def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
+    """Return `text` for the person in the relay shell, whose commands are `known`."""
+    return _render(text, session, known, is_shell=True)
+
+
+def _render(text: str, session: str, known: Collection[str], *, is_shell: bool) -> str:
+    if "agent-relay " not in text and "relay key" not in text:
+        return text
+
+    def put(match: re.Match[str]) -> str:
+        return _put(match, session, known, is_shell=is_shell) or match[0]
+
+    shown = _COMMAND.sub(put, text).replace(" behind the relay key", "")
+    shown = _TWICE.sub(r"\1", shown)
+    return shown.replace(f": {_ELSEWHERE}", " (in another terminal): ").replace(_ELSEWHERE, "")
+
+
+def _put(match: re.Match[str], session: str, known: Collection[str], *, is_shell: bool) -> str:
+    """Return what is typed here for one command; empty where it stays as it is."""
+    word, options = match["word"] or "", match["options"]
+    about = match["session"] or match["named"] or ""
+    is_own = not about or not session or about == session
+    if match["shadowed"] or match["session"] or word not in COMMAND_NAMES:
+        before = match.string[: match.start()]
+        is_alone = match["end"] is not None and before.endswith(_BEFORE_HINTS)
+        if not (match["shadowed"] or match["session"] or is_alone):
+            return ""
+        # In the shell what follows an agent's name is a message to it.
+        if not is_own or (is_shell and options):
+            return f"!{match[0]}" if is_shell else f"{_ELSEWHERE}{match[0]}"
+        return f"/use {match['shadowed'] or word.replace('<agent>', 'AGENT')}{options}"
+    if word in known and (is_own or word not in _OF_SESSION):
+        named = f" {match['named']}" if match["named"] and word not in _OF_SESSION else ""
+        return f"/{word}{options}{named}"
+    return f"!{match[0]}" if is_shell else f"{_ELSEWHERE}{match[0]}"
