@@ -25,6 +25,10 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
+# How you are called while you look elsewhere: "auto" (by the terminal's bell and notifications, or by the
+# desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
+# notify = "auto"
+
 # When everybody rests: continue by itself at the first reset. Where the daemon was killed meanwhile and no
 # terminal is attached, that is as soon as the next command starts one.
 # resume_at_reset = false

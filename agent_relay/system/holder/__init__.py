@@ -25,16 +25,18 @@ Requests, their fields, their answers:
 * `resize`, `rows cols width_px height_px`: the terminal this connection attached, else the child's itself
 * `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
 * `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`
-* `attach`, `rows cols width_px height_px relay_key modes` and one descriptor (SCM_RIGHTS) -> `child`. It is a
-  tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`,
+* `attach`, `rows cols width_px height_px relay_key modes form` and one descriptor (SCM_RIGHTS) -> `child`. It
+  is a tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try a socket pair), `ended`,
   `own-terminal` (the child's). No size: the child keeps its own. `modes`: the tty's line discipline, restored
-  here if the client dies
+  here if the client dies. `form`: how the terminal takes notifications (see `logic.notification_bytes`)
 * `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
 * `cover` -> nothing: the same, but what is typed there still goes to the child
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `say`, `text` (at most 2,000 characters) -> `told`: how many attached terminals got it as an event
+* `notify`, `title text bell osc` -> `told`: how many attached terminals were called on, by the bell and by a
+  notification in the form each takes, without a change of what they show
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
   child's session; the holder stays, with its luggage. Refused: `running`

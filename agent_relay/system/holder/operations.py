@@ -4,6 +4,7 @@ import os
 import stat
 
 from agent_relay.logic.keystrokes import KeyScanner, kitty_key
+from agent_relay.logic.notification_bytes import render_notification
 from agent_relay.system.holder.leg import Leg
 from agent_relay.system.holder.peers import Peer
 from agent_relay.system.holder.terminal import Terminal
@@ -201,7 +202,9 @@ def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: li
         os.set_blocking(fd, False)
     else:
         fd = _open_tty(leg, passed[0])
-    return Terminal(fd, keys, size, peer.send, message.get("modes"))
+    terminal = Terminal(fd, keys, size, peer.send, message.get("modes"))
+    terminal.form = str(message.get("form", ""))
+    return terminal
 
 
 def _open_tty(leg: Leg, fd: int) -> int:
@@ -271,6 +274,16 @@ def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]
     return {"told": len(leg.terminals.all)}
 
 
+def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Every terminal calls for its person, by the bell and in the form it takes."""
+    title, text = _text(message, "title"), _text(message, "text")
+    bell, osc = message.get("bell") is True, message.get("osc") is True
+    for terminal in tuple(leg.terminals.all):
+        form = terminal.form if osc else ""
+        leg.terminals.call_for_person(terminal, render_notification(form, title, text, bell=bell))
+    return {"told": len(leg.terminals.all)}
+
+
 def _luggage(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
     return {"luggage": leg.spec.luggage}
 
@@ -304,6 +317,7 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "resume": _resume,
     "detach": _detach,
     "say": _say,
+    "notify": _notify,
     "luggage": _luggage,
     "collect": _collect,
     "leave": _leave,

@@ -15,11 +15,12 @@ class Terminal:
 
     `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
     `lagging` terminals get a repaint instead of what they missed; `covered` ones get nothing, because their
-    client shows something else on them, and of these nothing is read from `paused` ones either.
+    client shows something else on them, and of these nothing is read from `paused` ones either. `form` is how
+    its terminal takes notifications, empty for not at all.
     """
 
     __slots__ = (
-        *("covered", "ended", "fd", "keys", "lagging", "modes"),
+        *("covered", "ended", "fd", "form", "keys", "lagging", "modes"),
         *("_owed", "_taken", "out", "paused", "progress", "size", "tell"),
     )
 
@@ -32,6 +33,7 @@ class Terminal:
         modes: object = None,
     ) -> None:
         self.modes = modes
+        self.form = ""
         self.fd = fd
         self.keys = keys
         self.size = size
