@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.last_seen import LastSeen
 from agent_relay.app.last_windows import LastWindows
+from agent_relay.app.messengers import Messengers
 from agent_relay.app.threads import HomeThreads
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
@@ -59,6 +60,7 @@ class Ground:
     booted_at: datetime = _LONG_AGO
     counting: HomeThreads = field(default_factory=partial(HomeThreads, "counting"))
     holders: HolderProgram = field(default_factory=HolderProgram)
+    messengers: Messengers = field(default_factory=Messengers)
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:

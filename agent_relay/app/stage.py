@@ -108,6 +108,11 @@ class Stage:
         return waits or next(iter(self._troubles.values()), "")
 
     @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of the user's last terminal."""
+        return self._luggage.environ
+
+    @property
     def host(self) -> "Host":
         """The host whose effects these are."""
         if self._host is None:

@@ -13,6 +13,7 @@ from agent_relay.client.attach_signals import Signals
 from agent_relay.client.attach_stream import READ_BYTES, Stream
 from agent_relay.client.terminal import Terminal
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.notification_bytes import find_form
 from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
 from agent_relay.system.sockets import connect
 
@@ -121,6 +122,7 @@ class _Attachment:
             "op": "attach",
             "relay_key": self._key,
             "modes": self._terminal.line_modes(),
+            "form": find_form(os.environ) if self._terminal.is_tty else "",
             **self._size(),
         }
         rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))

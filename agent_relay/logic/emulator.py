@@ -281,7 +281,11 @@ class Emulator:
             painted += b"\x1b]2;" + title.encode() + b"\x1b\\"
         if not self.mode(2026):
             painted += repaint.END_SYNC
-        return painted + repaint.continuation(self._lib, self._handle) + self._held
+        return painted + self.unfinished()
+
+    def unfinished(self) -> bytes:
+        """What the program has begun of a sequence that is not ended."""
+        return repaint.continuation(self._lib, self._handle) + self._held
 
     def _paint_palette(self) -> bytes:
         colors = self.see_colors()

@@ -25,6 +25,10 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
+# How you are called while you look elsewhere: "auto" (by the terminal's bell and notifications, or by the
+# desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
+# notify = "auto"
+
 # When everybody rests: "ask" whether to continue at the first reset, or continue by itself (true) or not.
 # Where the daemon was killed meanwhile and no terminal is attached, that is when the next command starts one.
 # resume_at_reset = "ask"

@@ -26,11 +26,12 @@ Requests, their fields, their answers:
 * `resize`, `rows cols width_px height_px`: the terminal this connection attached, else the child's itself
 * `signal`, `signal` (`SIGTERM`) -> `reached`: how many processes of the child's Unix session got it
 * `watch` -> as `status`; from now on the events `settled`, `title`, `clients`, `exit`
-* `attach`, `rows cols width_px height_px relay_key modes held keep` and one descriptor (SCM_RIGHTS) ->
+* `attach`, `rows cols width_px height_px relay_key modes form held keep` and one descriptor (SCM_RIGHTS) ->
   `child`. It is a tty (opened anew) or one end of a socket pair. Refused: `tty-refused` (try one), `ended`,
   `own-terminal` (the child's). No size: the child keeps its own. `modes`: the tty's line discipline, restored
-  here if the client dies. `held`: what was typed on it before, and comes first. With `keep` true, what stands
-  on it moves into its scrollback when the agent first paints
+  here if the client dies. `form`: how the terminal takes notifications (see `logic.notification_bytes`).
+  `held`: what was typed on it before, and comes first. With `keep` true, what stands on it moves into its
+  scrollback when the agent first paints
 * `pause` -> `rest` (what a socket had not handed over yet): the attached terminal is its client's
 * `cover` -> nothing: the same, but what is typed there still goes to the child
 * `resume`, `relay_key typed`: it is repainted; with `relay_key` true the key itself is typed, in the form the
@@ -42,6 +43,8 @@ Requests, their fields, their answers:
   With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond that the bell rings); else
   it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed.
   What a child that has ended was not given stays its client's. The first one is in the spec
+* `notify`, `title text bell osc` -> `told`: how many attached terminals were called on, by the bell and by a
+  notification in the form each takes, without a change of what they show
 * `luggage` -> `luggage`: the opaque text of the spec
 * `collect` -> `exit` (as in `exit.json`, and the last `screen`), `survivors` (pids). Ends what is left of the
   child's session; the holder stays, with its luggage. Refused: `running`

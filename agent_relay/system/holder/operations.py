@@ -4,6 +4,7 @@ import os
 import stat
 
 from agent_relay.logic.keystrokes import KeyScanner, kitty_key
+from agent_relay.logic.notification_bytes import render_notification
 from agent_relay.system.holder.bar import LONGEST_TEXT, MOST_TEXTS, Bar
 from agent_relay.system.holder.leg import Leg
 from agent_relay.system.holder.peers import Peer
@@ -209,6 +210,7 @@ def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: li
         fd = _open_tty(leg, passed[0])
     terminal = Terminal(fd, keys, size, peer.send, message.get("modes"))
     terminal.keeps = message.get("keep") is True
+    terminal.form = str(message.get("form", ""))
     return terminal
 
 
@@ -300,6 +302,16 @@ def _bar(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]
     return {}
 
 
+def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Every terminal calls for its person, by the bell and in the form it takes."""
+    title, text = _text(message, "title"), _text(message, "text")
+    bell, osc = message.get("bell") is True, message.get("osc") is True
+    for terminal in tuple(leg.terminals.all):
+        form = terminal.form if osc else ""
+        leg.terminals.call_for_person(terminal, render_notification(form, title, text, bell=bell))
+    return {"told": len(leg.terminals.all)}
+
+
 def _luggage(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, object]:
     return {"luggage": leg.spec.luggage}
 
@@ -334,6 +346,7 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "detach": _detach,
     "say": _say,
     "bar": _bar,
+    "notify": _notify,
     "luggage": _luggage,
     "collect": _collect,
     "leave": _leave,

@@ -146,6 +146,12 @@ class Output:
         """Whether the program asked for the kitty keyboard protocol; unknown without an emulator."""
         return self._ask("reading modes", lambda emulator: bool(emulator.modes()["kitty"]), otherwise=False)
 
+    def is_within(self) -> bool:
+        """Whether the child is in the middle of a sequence; unknown without an emulator, and then no."""
+        return self._ask(
+            "reading what has begun", lambda emulator: bool(emulator.unfinished()), otherwise=False
+        )
+
     def is_alternate(self) -> bool:
         """Whether the alternate screen is shown; unknown without an emulator."""
         return self._ask("reading modes", lambda emulator: emulator.alternate(), otherwise=False)

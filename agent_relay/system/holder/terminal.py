@@ -18,13 +18,14 @@ class Terminal:
 
     `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
     `lagging` terminals get a repaint instead of what they missed; `covered` ones get nothing, because their
-    client shows something else on them, and of these nothing is read from `paused` ones either.
+    client shows something else on them, and of these nothing is read from `paused` ones either. `form` is how
+    its terminal takes notifications, empty for not at all.
     While it shows the bar it is painted by its `frame`; where it `holds` keys they go to `held`. What stands
     on one that `keeps` moves into its scrollback before the agent's first picture.
     """
 
     __slots__ = (
-        *("covered", "ended", "fd", "frame", "held", "holds", "keeps", "keys", "lagging", "modes"),
+        *("covered", "ended", "fd", "form", "frame", "held", "holds", "keeps", "keys", "lagging", "modes"),
         *("_owed", "_taken", "out", "owes_end", "paused", "progress", "size", "tell"),
     )
 
@@ -37,6 +38,7 @@ class Terminal:
         modes: object = None,
     ) -> None:
         self.modes = modes
+        self.form = ""
         self.fd = fd
         self.keys = keys
         self.size = size

@@ -2,6 +2,7 @@
 
 import os
 import time
+from functools import partial
 
 from agent_relay.logic.bar_frame import BarFrame, render_scroll
 from agent_relay.logic.bar_row import render_lone_bar
@@ -27,6 +28,9 @@ HIGH_BYTES = 1 << 20
 GRACE_S = 0.25
 # While the bar is shown, terminals are painted at most this often.
 _FRAME_S = 0.04
+# A child that has begun a sequence mostly ends it within the next read.
+_CALL_S = 0.05
+_CALL_TRIES = 40
 
 
 class Terminals:
@@ -268,6 +272,22 @@ class Terminals:
         self._output.see_colors()
         if (answers := terminal.drop()) and self.typing is not None:
             self.typing.put(self, answers, in_paste=False)
+
+    def call_for_person(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
+        """Show what changes nothing on the screen, where the child is not in the middle of a sequence.
+
+        A terminal that its client uses shows it at once: the client writes whole sequences only. Where no
+        moment comes within a while, it is not shown.
+        """
+        if not data or not tries or terminal not in self.all:
+            return
+        if not terminal.covered and (terminal.lagging or self._output.is_within()):
+            again = partial(self.call_for_person, terminal, data, tries=tries - 1)
+            self._loop.after((terminal, data), _CALL_S, again)
+        elif terminal.out and not terminal.covered:
+            terminal.out += data
+        else:
+            self._write(terminal, data)
 
     def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""

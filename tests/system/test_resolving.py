@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from agent_relay.client.deadline import Deadline
-from agent_relay.client.deliveries import Deliveries
-from agent_relay.client.resolving import Address, Resolver, ask_system
-from agent_relay.client.webhook import WAITS_S, Webhook
 from agent_relay.logic.exporting.delivering import Count
 from agent_relay.logic.exporting.delivering import Receiver as Named
+from agent_relay.system.deadline import Deadline
+from agent_relay.system.deliveries import Deliveries
+from agent_relay.system.resolving import Address, Resolver, ask_system
+from agent_relay.system.webhook import WAITS_S, Webhook
 
 LIMIT_S = 60
 EVENT = {"event": "leg.asking", "id": "S:1"}

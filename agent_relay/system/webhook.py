@@ -14,9 +14,9 @@ from http import HTTPStatus
 from typing import IO
 
 from agent_relay import __version__
-from agent_relay.client.deadline import Deadline
-from agent_relay.client.deliveries import Deliveries
-from agent_relay.client.resolving import LookUp, Resolver, ask_system
+from agent_relay.system.deadline import Deadline
+from agent_relay.system.deliveries import Deliveries
+from agent_relay.system.resolving import LookUp, Resolver, ask_system
 
 MOST_WAITING = 256
 """Events kept for a receiver that is slow or gone; above that the oldest are given up."""

@@ -10,10 +10,10 @@ from http import HTTPStatus
 
 import pytest
 
-from agent_relay.client.deliveries import Deliveries
-from agent_relay.client.webhook import MOST_WAITING, WAITS_S, Webhook
 from agent_relay.logic.exporting.delivering import Count
 from agent_relay.logic.exporting.delivering import Receiver as Named
+from agent_relay.system.deliveries import Deliveries
+from agent_relay.system.webhook import MOST_WAITING, WAITS_S, Webhook
 
 EVENT = {"event": "leg.asking", "id": "S:1"}
 

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from agent_relay.client.resolving import Address, Resolver
+from agent_relay.system.resolving import Address, Resolver
 
 
 class Deadline:
