@@ -287,7 +287,7 @@ class Terminals:
         elif terminal.out and not terminal.covered:
             terminal.out += data
         else:
-            self._write(terminal, data)
+            self.write(terminal, data)
 
     def pause(self, terminal: "Terminal") -> None:
         """Its client uses the terminal itself: neither read nor written here until `resume`."""
