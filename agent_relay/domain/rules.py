@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
 from agent_relay.domain.document import Strict
 from agent_relay.domain.signal import Kind, Scope, Source
+from agent_relay.domain.version_range import VersionRange
 
 ScreenState = Literal["starting", "ready", "busy", "asking"]
 ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "seconds", "milliseconds", "iso"]
@@ -16,6 +17,7 @@ ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "sec
 A span: in words with units, or as a bare number of seconds or milliseconds.
 """
 Plain = str | int | bool
+_Ranged = TypeVar("_Ranged", bound=VersionRange)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -71,7 +73,7 @@ class ScreenPlace(Strict):
     under: Near | None = None
 
 
-class Feed(Strict):
+class Feed(VersionRange):
     """A stream of an agent's own words that limit rules read.
 
     Structured feeds take the value at `text` of records that satisfy `where` (the whole record, as
@@ -99,7 +101,7 @@ class Amount(Strict):
     field: str = ""
 
 
-class LimitRule(Strict):
+class LimitRule(VersionRange):
     """One pattern over the texts of its feeds, with what it means.
 
     Rules are tried in order and the first that matches a text speaks for it. A group named `model`
@@ -130,7 +132,7 @@ class LimitRule(Strict):
     rejects: tuple[str, ...] = Field(min_length=1)
 
 
-class Progress(Strict):
+class Progress(VersionRange):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
     A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
@@ -143,7 +145,7 @@ class Progress(Strict):
     text: str = ""
 
 
-class ContinueRule(Strict):
+class ContinueRule(VersionRange):
     """Words by which an agent says that it will go on by itself at a limit's reset, or will not.
 
     The one `means` `waits`, the other `over`; `reset` is the moment, where the words name it.
@@ -249,7 +251,7 @@ class ContextRules(Strict):
     reserve_tokens: int = Field(default=0, ge=0)
 
 
-class StateRule(Strict):
+class StateRule(VersionRange):
     """One sign of what the agent is doing; the first that matches wins.
 
     `source` is where the pattern is searched: the screen (its last `rows` rows with text, 0 for all),
@@ -286,7 +288,10 @@ class InputLine(Strict):
 
 
 class Rules(Strict):
-    """All rules of one agent."""
+    """All rules of one agent.
+
+    Feeds, rules, states and progress may have a range of versions they hold for (`from`, `before`).
+    """
 
     states: tuple[StateRule, ...] = ()
     input: InputLine | None = None
@@ -318,6 +323,21 @@ class Rules(Strict):
             unknown = sorted(set(rule.feeds) - feeds)
             if unknown:
                 raise ValueError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")
+
+    def fit(self, version: str) -> "Rules":
+        """Return the rules that hold for this version of the agent; all of them where it is not known."""
+
+        def keep(rules: Sequence[_Ranged]) -> tuple[_Ranged, ...]:
+            return tuple(rule for rule in rules if rule.may_contain(version))
+
+        continues = self.continues.model_copy(update={"rules": keep(self.continues.rules)})
+        kept = {
+            "states": keep(self.states),
+            "feeds": keep(self.feeds),
+            "limits": keep(self.limits),
+            "progress": keep(self.progress),
+        }
+        return self.model_copy(update={**kept, "continues": continues})
 
     def is_structured(self) -> bool:
         """Whether any limit can be read from something other than the screen."""
