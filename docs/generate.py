@@ -28,7 +28,8 @@ STATES = """\
 
 {note}
 A session is in one state; a line of its journal leads from one to the next. What is not in the table
-cannot happen: an event in a state it does not know is a bug, and loud.
+cannot happen: an event in a state it does not know is a bug, and loud. Of an agent that is ready and still
+waits for its packet, `status` and all else that shows the state say `starting`.
 
 ```mermaid
 stateDiagram-v2

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypedDict
 
 from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
@@ -38,6 +39,17 @@ from agent_relay.system.tree_owner import close_claim, hold_tree
 
 _log = logging.getLogger(__name__)
 _STARTING_HOLDER_S = 5.0
+
+
+class _Face(TypedDict, total=False):
+    """Those fields of a holder's spec that make what people see."""
+
+    rows: int
+    cols: int
+    library: str
+    bar: list[str]
+    holds_keys: bool
+    streams: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +118,7 @@ async def start_leg(
             return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
-    shown = NO_BAR if leg.headless else bar
-    return await _start(ground, session, leg, luggage, prompt=prompt, bar=shown)
+    return await _start(ground, session, leg, luggage, prompt=prompt, bar=bar)
 
 
 async def read_luggage(holder: HolderConnection) -> Luggage:
@@ -132,21 +143,17 @@ async def _start(
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
         given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
+        streams = await asyncio.to_thread(given) if leg.headless else []
         spec = partial(
             HolderSpec,
             argv=list(plan.argv),
             env={**plan.env, LEG_VARIABLE: leg.id},
             cwd=session.cwd,
             leg_folder=made.folder,
-            rows=luggage.rows,
-            cols=luggage.cols,
             lock_fd=lock,
-            library="" if leg.headless else find_library() or "",
-            streams=await asyncio.to_thread(given) if leg.headless else [],
             luggage=render_luggage(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
-            bar=list(bar.texts),
-            holds_keys=bar.holds_keys,
+            **_build_face(leg, luggage, bar, streams),
         )
         started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)
@@ -164,6 +171,19 @@ async def _start(
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _build_face(leg: Leg, luggage: Luggage, bar: Bar, streams: list[str]) -> _Face:
+    """What a leg has to do with people: a screen with its size and bar, or files where there is none."""
+    if leg.headless:
+        return {"rows": luggage.rows, "cols": luggage.cols, "streams": streams}
+    return {
+        "rows": luggage.rows,
+        "cols": luggage.cols,
+        "library": find_library() or "",
+        "bar": list(bar.texts),
+        "holds_keys": bar.holds_keys,
+    }
 
 
 def _start_holder(spec: Callable[..., HolderSpec], root: str) -> Started:
