@@ -29,7 +29,11 @@ _LATER = (
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
+    "agent_relay.logic.bar_row",
+    "agent_relay.logic.held_keys",
+    "agent_relay.logic.keystrokes",
     "agent_relay.logic.moments",
+    "agent_relay.logic.plain",
     "agent_relay.system.crashes",
     "datetime",
     "json",
@@ -91,10 +95,10 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     Its note is said now, and once more over the agent's screen, which would hide it.
     """
-    from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.environment import bring_environment
+    from agent_relay.client.held_terminal import HeldTerminal
     from agent_relay.client.lent_terminal import read_modes
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
@@ -126,7 +130,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             from agent_relay.logic.hint_places import render_at_key
 
             line = render_at_key(line, place.session)
-        return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
+        return held.attach(place.socket, on_relay_key=command, line=line)
 
     def rest(place: "Place") -> tuple[str, str]:
         from agent_relay.client.resting import show_rest
@@ -137,7 +141,9 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
     shown = rest if sys.stdin.isatty() and sys.stdout.isatty() else None
-    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, rest=shown).run(answer)
+    with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
+        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=shown)
+        return loop.run(answer)
 
 
 def _agree_always(folders: "Folders") -> None:
@@ -145,6 +151,14 @@ def _agree_always(folders: "Folders") -> None:
     from agent_relay.system.config_edits import write_resume
 
     write_resume(folders.config)
+
+
+def _hold_back(connection: "Connection", session: str) -> str:
+    """Ask the daemon to hold the switch of agents back; return what it says to the person."""
+    try:
+        return str(connection.request("session.hold_back", session=session).get("message") or "")
+    finally:
+        connection.close()
 
 
 def measure() -> tuple[int, int]:
