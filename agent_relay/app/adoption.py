@@ -6,6 +6,8 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
+from agent_relay.system.adapters import find_program
+from agent_relay.system.native_programs import end_programs, find_holding, find_running
 from agent_relay.system.native_sessions import Found, find_native_sessions
 
 _LOOKED_AT = 500
@@ -45,6 +47,32 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
             hint="See: agent-relay sessions --native",
         )
     return named[0]
+
+
+def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
+    """Nothing where nobody has the native session any more. Reads processes.
+
+    Some agents go on by themselves at a limit's reset: its own program beside a successor would be a second
+    owner. Raises WrongUseError where it lives, unless the person said yes: then it is ended.
+    """
+    loaded = ground.get_adapter(wish.source)
+    spec, program = loaded.adapter.transcript, find_program(loaded, wish.environ)
+    if spec is not None and spec.held_open:
+        found = find_holding(native.path)
+    elif program is not None:
+        found = find_running(program, wish.cwd, by=native.changed_at, now=ground.clock.now())
+    else:
+        found = []
+    if not found:
+        return
+    if wish.force:
+        end_programs(found)
+        return
+    pids = ", ".join(str(pid) for pid, _ in found)
+    raise WrongUseError(
+        f"{wish.source} still runs in {wish.cwd} (process {pids}) and may go on with that session itself",
+        hint=f"Leave it there first, or have it ended: agent-relay {wish.agent} --from {wish.source} --yes",
+    )
 
 
 def was_adopted(session: Session, wish: OpenWish) -> bool:

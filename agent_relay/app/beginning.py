@@ -2,7 +2,7 @@
 
 import asyncio
 
-from agent_relay.app.adoption import build_history, find_adoptable
+from agent_relay.app.adoption import build_history, check_left, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import create_journal
 from agent_relay.app.redaction import redact_wish
@@ -25,6 +25,8 @@ async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Jou
     native = None
     if wish.source:
         native = await asyncio.to_thread(find_adoptable, ground, wish)
+        if wish.launch:
+            await asyncio.to_thread(check_left, ground, wish, native)
     roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
     known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
     task = await redact_wish(wish.task, known=known)

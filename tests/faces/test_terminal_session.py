@@ -252,3 +252,19 @@ def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:
     child = terminals.open("understudy", "--from", "demo")
     child.expect_exact("demo has no session of its own in")
     assert _end(child) == 2
+
+
+def test_a_session_whose_own_program_still_runs_is_not_taken_over_unasked(terminals: Terminals) -> None:
+    """It may go on by itself at its reset: two agents at one task, and nobody knows."""
+    plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
+    plain.expect_exact("ready | demo")
+    plain.send("paint the shed green\r")
+    plain.expect_exact("demo heard you")
+    refused = terminals.open("understudy", "--from", "demo")
+    refused.expect_exact(f"(process {plain.pid}) and may go on with that session itself")
+    assert _end(refused) == 2
+    assert plain.isalive()
+    child = terminals.open("understudy", "--from", "demo", "--yes")
+    child.expect_exact("understudy goes on")
+    plain.expect(pexpect.EOF)
+    assert not plain.isalive()

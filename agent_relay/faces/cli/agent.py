@@ -32,7 +32,7 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it
   --no-launch     build the packet, start nobody
-  --yes           do not ask; also choose an agent that rests
+  --yes           do not ask; also choose an agent that rests, and end the program --from still runs in
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
 

@@ -5,7 +5,7 @@ PACKAGE = "agent_relay.faces.cli"
 COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "run": (
         "run",
-        "AGENT TASK [--continue ID] [-n TURNS] [--json]",
+        "AGENT TASK [--continue ID] [-n TURNS] [--wait] [--json]",
         "one turn without a screen, that fails over",
     ),
     "chat": (
