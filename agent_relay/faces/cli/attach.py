@@ -53,7 +53,9 @@ def run(words: list[str]) -> int:
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
     if words and words[0].startswith("-"):
-        raise WrongUseError(f"attach does not know {words[0]!r}", hint="See: agent-relay attach --help")
+        raise WrongUseError(
+            f"attach: unknown option {words[0][:40]!r}", hint="See: agent-relay attach --help"
+        )
     if len(words) > 1:
         raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
     folders = get_folders()
@@ -120,17 +122,20 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
             return obey(text, seat)
 
-        line = notes.pop() if notes else ""
-        if line:
-            from agent_relay.logic.hint_places import render_at_key
-
-            line = render_at_key(line, place.session)
+        line = _render_at_key(notes.pop(), place.session) if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
     return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
+
+
+def _render_at_key(note: str, session: str) -> str:
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.logic.hint_places import render_at_key
+
+    return render_at_key(note, session)
 
 
 def measure() -> tuple[int, int]:
