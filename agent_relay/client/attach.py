@@ -231,9 +231,9 @@ class _Attachment:
             self._outcome = self._outcome or AttachOutcome("lost")
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
-            from agent_relay.logic.hint_places import render_at_key
+            from agent_relay.logic.hint_places import render_over_screen
 
-            self._tell(render_at_key(str(event.get("text", ""))))
+            self._tell(render_over_screen(str(event.get("text", ""))))
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 

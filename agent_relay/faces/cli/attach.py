@@ -25,6 +25,7 @@ _LATER = (
     "agent_relay.client.plain_command",
     "agent_relay.client.prompt_input",
     "agent_relay.faces.cli.at_key",
+    "agent_relay.logic.hint_places",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
@@ -122,7 +123,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
             return obey(text, seat)
 
-        line = _render_at_key(notes.pop(), place.session) if notes else ""
+        line = _render_note(notes.pop(), place.session) if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
     if note:
@@ -131,11 +132,11 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
 
 
-def _render_at_key(note: str, session: str) -> str:
+def _render_note(note: str, session: str) -> str:
     # Loaded where something is said: attaching must not pay for it.
-    from agent_relay.logic.hint_places import render_at_key
+    from agent_relay.logic.hint_places import render_over_screen
 
-    return render_at_key(note, session)
+    return render_over_screen(note, session)
 
 
 def measure() -> tuple[int, int]:
