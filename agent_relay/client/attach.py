@@ -267,9 +267,9 @@ class _Attachment:
             self._outcome = AttachOutcome("resting")
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
-            from agent_relay.logic.hint_places import render_at_key
+            from agent_relay.logic.hint_places import render_over_screen
 
-            self._tell(render_at_key(str(event.get("text", ""))))
+            self._tell(render_over_screen(str(event.get("text", ""))))
         elif kind == "hold-back" and self._hold_back is not None:
             if text := self._hold_back():
                 self._tell(text)

@@ -1,4 +1,4 @@
-"""Commands that texts name, as they are typed where the text is shown: behind the relay key, in the shell."""
+"""Commands that texts name, as they are typed where the text is shown."""
 
 import re
 from collections.abc import Collection
@@ -37,28 +37,35 @@ _COMMAND = re.compile(
 _BEFORE_HINTS = (": ", ", or ", "then ")
 _ELSEWHERE = "\0"
 """Stands before a command that cannot be typed here until the whole text is known."""
-_TWICE = re.compile(r"(/use [\w.-]+), or \1(?![\w-])")
+_BEHIND = " behind the relay key"
+_TWICE = re.compile(rf"(/use [\w.-]+{_BEHIND}), or \1")
 
 
-def render_at_key(text: str, session: str = "") -> str:
-    """Return `text` for the person in an agent's screen; without a `session` it speaks of none but theirs."""
+def render_at_key(text: str, session: str) -> str:
+    """Return `text` for the person at the prompt behind the relay key, on the screen of `session`."""
+    return _render(text, session, KEY_COMMANDS, is_shell=False).replace(_BEHIND, "")
+
+
+def render_over_screen(text: str, session: str = "") -> str:
+    """Return `text` for whoever's keys are the agent's; without a `session` it is about none but theirs."""
     return _render(text, session, KEY_COMMANDS, is_shell=False)
 
 
 def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
     """Return `text` for the person in the relay shell, whose commands are `known`."""
-    return _render(text, session, known, is_shell=True)
+    return _render(text, session, known, is_shell=True).replace(_BEHIND, "")
 
 
 def _render(text: str, session: str, known: Collection[str], *, is_shell: bool) -> str:
-    if "agent-relay " not in text and "relay key" not in text:
+    """Return `text` with commands as they are typed there; slash commands are marked as the relay key's."""
+    if "agent-relay " not in text:
         return text
 
     def put(match: re.Match[str]) -> str:
-        return _put(match, session, known, is_shell=is_shell) or match[0]
+        found = _put(match, session, known, is_shell=is_shell) or match[0]
+        return f"{found}{_BEHIND}" if found.startswith("/") else found
 
-    shown = _COMMAND.sub(put, text).replace(" behind the relay key", "")
-    shown = _TWICE.sub(r"\1", shown)
+    shown = _TWICE.sub(r"\1", _COMMAND.sub(put, text))
     return shown.replace(f": {_ELSEWHERE}", " (in another terminal): ").replace(_ELSEWHERE, "")
 
 

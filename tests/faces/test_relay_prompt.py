@@ -159,7 +159,7 @@ def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
         with open(text, encoding="utf-8") as stream:
             assert stream.read().endswith("mind the cat\n")
         hand_over(world, person, session)
-        ask(person, "/packet edit", "was picked up already, so an edit would reach nobody")
+        ask(person, "/packet edit", "was given to its agent already, so an edit would change nothing")
 
 
 def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.logic.hint_places import render_at_key, render_in_shell
+from agent_relay.logic.hint_places import render_at_key, render_in_shell, render_over_screen
 
 OWN, OTHER = "01K0000000000000000000000A", "01K0000000000000000000000B"
 SHELL = {"attach", "handoff", "limits", "packet", "relay", "resume", "status", "use"}
@@ -66,10 +66,23 @@ def test_a_sentence_about_agent_relay_names_no_command(text: str) -> None:
 
 def test_what_a_daemon_says_to_a_terminal_is_about_the_session_on_it() -> None:
     """The line over an agent's screen names no other session."""
-    assert render_at_key(f"Give it: agent-relay bob --session {OTHER}") == "Give it: /use bob"
+    text = f"Give it: agent-relay bob --session {OTHER}"
+    assert render_over_screen(text) == "Give it: /use bob behind the relay key"
+
+
+def test_over_an_agents_screen_the_relay_key_is_named() -> None:
+    """There a slash command would be typed to the agent."""
+    assert render_over_screen(BACK) == (
+        "bob is available again. Go back to it: /use bob behind the relay key"
+    )
+    assert render_over_screen("Sooner: agent-relay relay") == "Sooner: /relay behind the relay key"
+    full = "When it suits you: /handoff behind the relay key"
+    assert render_over_screen(full) == full
+    known = "See (in another terminal): agent-relay daemon logs"
+    assert render_over_screen("See: agent-relay daemon logs") == known
 
 
 def test_a_long_hostile_line_is_rendered_in_the_time_of_its_length() -> None:
     """Reasons quote what programs printed."""
     text = "agent-relay " * 20_000 + "--a" * 50_000
-    assert render_at_key(text).endswith("--a")
+    assert render_over_screen(text).endswith("--a")

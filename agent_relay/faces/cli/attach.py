@@ -26,6 +26,7 @@ _LATER = (
     "agent_relay.client.prompt_input",
     "agent_relay.client.resting",
     "agent_relay.faces.cli.at_key",
+    "agent_relay.logic.hint_places",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
@@ -58,7 +59,9 @@ def run(words: list[str]) -> int:
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
     if words and words[0].startswith("-"):
-        raise WrongUseError(f"attach does not know {words[0]!r}", hint="See: agent-relay attach --help")
+        raise WrongUseError(
+            f"attach: unknown option {words[0][:40]!r}", hint="See: agent-relay attach --help"
+        )
     if len(words) > 1:
         raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
     folders = get_folders()
@@ -125,11 +128,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
             return obey(text, seat)
 
-        line = notes.pop() if notes else ""
-        if line:
-            from agent_relay.logic.hint_places import render_at_key
-
-            line = render_at_key(line, place.session)
+        line = _render_note(notes.pop(), place.session) if notes else ""
         return held.attach(place.socket, on_relay_key=command, line=line)
 
     def rest(place: "Place") -> tuple[str, str]:
@@ -159,6 +158,13 @@ def _hold_back(connection: "Connection", session: str) -> str:
         return str(connection.request("session.hold_back", session=session).get("message") or "")
     finally:
         connection.close()
+
+
+def _render_note(note: str, session: str) -> str:
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.logic.hint_places import render_over_screen
+
+    return render_over_screen(note, session)
 
 
 def measure() -> tuple[int, int]:

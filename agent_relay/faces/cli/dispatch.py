@@ -117,7 +117,7 @@ def _find_outer_cause(error: Exception) -> RelayError | None:
         except RelayError as gone:
             return gone
     if isinstance(error, ConnectionError):
-        return DaemonUnreachableError("the daemon left in the middle of an answer", hint="Try again.")
+        return DaemonUnreachableError("the daemon ended before it had answered", hint="Try again.")
     if lacking := find_passing(error):
         why = f"this machine is short of something just now: {lacking}"
         return RelayError(why, hint="Close some programs, and try again.")

@@ -80,7 +80,7 @@ def init(
         return
     print_lines(
         f"{project.folder} is ready: private, and ignored by git.",
-        f"{config} {'was written' if made else 'is yours already, and can be read'}.",
+        f"{config} {'was written' if made else 'exists already and was not changed'}.",
         "Next: agent-relay doctor, then agent-relay <agent>",
     )
 

@@ -18,7 +18,7 @@ WRITING_LIMIT_S = 1900.0
 
 def narrative(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; the one that runs here without.")
+        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
     ] = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",

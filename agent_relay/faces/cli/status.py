@@ -46,7 +46,10 @@ def run(words: list[str]) -> int:
         return ExitCode.DONE
     unknown = [word for word in words if word not in {"--all", "--json"}]
     if unknown:
-        raise WrongUseError(f"status does not know {unknown[0]!r}", hint="See: agent-relay status --help")
+        what = "option" if unknown[0].startswith("-") else "argument"
+        raise WrongUseError(
+            f"status: unknown {what} {unknown[0][:40]!r}", hint="See: agent-relay status --help"
+        )
     view = build_view(get_cwd(), ended="--all" in words)
     if "--json" in words:
         print_json(view)

@@ -34,7 +34,7 @@ def _show_size(event: Mapping[str, object]) -> str:
 
 def _describe_end(event: Mapping[str, object]) -> str:
     outcome, agent = event.get("outcome"), event.get("agent")
-    why = event.get("why") or "it does not say why"
+    why = event.get("why") or "it gave no reason"
     if outcome == "done":
         return _describe_refused(event)
     if outcome == "resting":

@@ -59,7 +59,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     shell.say(*greet(own, shell.conversation.agent))
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:
-        shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
+        shell.say(f"{left} typed in an earlier shell and not sent: Enter sends, Up edits.")
         shell.turns.held.hold("left over")
     under_way = find_under_way(root, folders.sessions)
     if under_way and not first:

@@ -120,7 +120,7 @@ class Shell:
             back = f"Back: agent-relay attach {session}. To end it: agent-relay stop {session}"
             lines.append(f"→ {left} goes on in its own screen. {back}")
         if self.list_waiting():
-            lines.append(f"→ {len(self.list_waiting())} not sent, kept for the next shell here.")
+            lines.append(f"→ {len(self.list_waiting())} not sent; the next shell here has it.")
         with suppress(OSError):
             self.say(*lines)
 

@@ -94,7 +94,7 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
         raise WrongUseError(f"export: {error}", hint=_HELP) from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
         raise WrongUseError(
-            "export has nowhere to export to",
+            "export needs somewhere to send figures or events",
             hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
         )
     return chosen

@@ -55,7 +55,9 @@ def build(
     agent: Annotated[str, typer.Option("--agent", help="Whose transcript it is.")],
     transcript: Annotated[str, typer.Option("--transcript", help="Its file, or a folder that holds it.")],
     target: Annotated[str, typer.Option("--to", help="Who is to read the packet.")],
-    repo: Annotated[str, typer.Option("--repo", help="The working tree; the transcript's own without.")] = "",
+    repo: Annotated[
+        str, typer.Option("--repo", help="The working tree; by default the transcript's own.")
+    ] = "",
     focus: Annotated[str, typer.Option("--focus", help="What to look at first.")] = "",
     as_json: AsJson = False,
 ) -> None:

@@ -102,7 +102,7 @@ def edit_found(found: Found, *, document: bool, lent: AbstractContextManager[Non
     packet_id = read_packet(found.document).packet_id
     if is_picked_up(found, packet_id):
         raise WrongUseError(
-            f"packet {found.sequence} was picked up already, so an edit would reach nobody",
+            f"packet {found.sequence} was given to its agent already, so an edit would change nothing",
             hint=f"Make another one: {agent_command(found.target, '--no-launch')}",
         )
     path = found.document if document else found.text
@@ -170,7 +170,7 @@ def _check(data: bytes, path: str, *, document: bool) -> None:
         parse_packet(parse_document(data, name="the edited document"), name="the edited document")
     elif not data.strip():
         raise RelayError(
-            "the text is empty, so nothing was changed", hint="A successor without a packet: use --new."
+            "the text is empty, so nothing was changed", hint="To start an agent without a packet: --new"
         )
     elif b"\0" in data:
         name = os.path.basename(path)

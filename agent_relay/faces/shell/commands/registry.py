@@ -45,7 +45,7 @@ _TABLE = (
     ShellCommand(
         "relay",
         "[MESSAGE]",
-        "the same, with the next agent of the order",
+        "hand over to the next agent of the order",
         "agent-relay relay",
         relay,
     ),
@@ -66,7 +66,7 @@ _TABLE = (
     ShellCommand(
         "attach",
         "[SESSION]",
-        "this conversation in the agent's own screen; leaving that comes back here",
+        "open this conversation in the agent's own screen; /detach comes back here",
         "agent-relay attach",
         attach,
         (
@@ -103,7 +103,7 @@ _TABLE = (
     ShellCommand(
         "model",
         "[MODEL]",
-        "the model of the agent's next turns in this shell; - is its own",
+        "the model of the agent's next turns in this shell; - for its own",
         "agent-relay model",
         choose_model,
     ),

@@ -18,7 +18,7 @@ from agent_relay.system.glances import read_sessions_at
 
 
 async def attach(shell: ShellFace, rest: str) -> None:
-    """`[SESSION]`: this conversation in the agent's own screen; leaving that comes back here."""
+    """`[SESSION]`: open this conversation in the agent's own screen; /detach comes back here."""
     if rest:
         shell.run_plain(["attach", *split_words(rest)])
         return
@@ -57,7 +57,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
 async def begin_anew(shell: ShellFace, rest: str) -> None:
     """The next message begins another session; the one so far stays as it is."""
     if rest:
-        raise WrongUseError("/new takes no words", hint="Type the first message after it")
+        raise WrongUseError("/new takes no arguments", hint="Type the first message after it")
     conversation, left = shell.conversation, shell.conversation.session
     if shell.turns.is_working or shell.turns.is_waiting:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
