@@ -8,8 +8,10 @@ from agent_relay.app.index import create_journal
 from agent_relay.app.redaction import redact_wish
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.versions import is_newer
 from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.wording import render_left_out, render_resting_note
+from agent_relay.logic.wording import render_left_out, render_newer, render_resting_note
+from agent_relay.system.agent_versions import claim_telling
 from agent_relay.system.journal import Journal
 from agent_relay.system.secrets import gather_secrets
 
@@ -33,15 +35,25 @@ async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Jou
 
 
 async def find_note(ground: Ground, wish: OpenWish) -> str:
-    """Return what to know of a new session: adapters left out, an agent that rests; empty for nothing.
+    """Return what to know of a new session: adapters left out, an agent that rests or is newer than known.
 
-    The agent's rest is what the ledger says.
+    Empty for nothing. The agent's rest is what the ledger says.
     """
     state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
     now = ground.clock.now()
     rests = render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
     left_out = [(one.name, one.sentence) for one in ground.catalog.broken]
-    return " ".join(note for note in (render_left_out(left_out), rests) if note)
+    newer = await asyncio.to_thread(_find_newer, ground, wish)
+    return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)
+
+
+def _find_newer(ground: Ground, wish: OpenWish) -> str:
+    """Return that the agent is newer than what this release was tried with, once for each version."""
+    loaded = ground.fit_installed(wish.agent, wish.environ)
+    version, newest = loaded.version, loaded.adapter.newest_tested
+    if not is_newer(version, newest) or not claim_telling(wish.agent, version, ground.folders.agent_versions):
+        return ""
+    return f"→ {render_newer(wish.agent, version, newest)}"
 
 
 def find_config_note(ground: Ground) -> str:

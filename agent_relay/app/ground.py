@@ -26,7 +26,13 @@ from agent_relay.logic.ledger import add_rest, end_rests, find_rest
 from agent_relay.logic.policy import Availability
 from agent_relay.logic.succession import HEADLESS
 from agent_relay.system.adapter_catalog import AdapterCatalog
-from agent_relay.system.adapters import LoadedAdapter, find_program, is_signed_in, list_default_roster
+from agent_relay.system.adapters import (
+    LoadedAdapter,
+    find_program,
+    fit_installed,
+    is_signed_in,
+    list_default_roster,
+)
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config import read_project_config
 from agent_relay.system.folders import Folders
@@ -90,6 +96,10 @@ class Ground:
             # Adapters are read once: the file may be right by now.
             hint = "Once it is mended: agent-relay daemon restart"
             raise ConfigurationError(error.sentence, hint=hint) from error
+
+    def fit_installed(self, agent: str, environ: Mapping[str, str]) -> LoadedAdapter:
+        """The agent's adapter as it is for the version installed. Reads disk; raises as `get_adapter`."""
+        return fit_installed(self.get_adapter(agent), environ, self.folders.agent_versions)
 
     def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
         """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""

@@ -117,7 +117,7 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
     made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
     started: Started | None = None
     try:
-        loaded = load_for(ground, leg)
+        loaded = await asyncio.to_thread(load_for, ground, leg, luggage.environ)
         packet = await asyncio.to_thread(_write_files, ground, session, leg, made.folder)
         start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)

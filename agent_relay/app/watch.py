@@ -30,8 +30,9 @@ from agent_relay.system.holder_client import HolderConnection, HolderError
 if TYPE_CHECKING:
     from agent_relay.domain.context import Reading
     from agent_relay.domain.event import PromptSeen
+    from agent_relay.logic.detector.input_line import InputState
     from agent_relay.logic.detector.windows import Reading as Window
-    from agent_relay.logic.readiness import AgentState, InputState
+    from agent_relay.logic.readiness import AgentState
     from agent_relay.logic.screen import Screen
 
 _log = logging.getLogger("agent_relay.app.watch")
@@ -127,6 +128,16 @@ class LegWatch:
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows
+
+    @property
+    def continues_at(self) -> datetime | None:
+        """The reset after which the agent says that it will go on by itself."""
+        return self._detector.continues_at
+
+    @property
+    def continued_at(self) -> datetime | None:
+        """When the agent last went on by itself."""
+        return self._detector.continued_at
 
     @property
     def holder(self) -> HolderConnection:

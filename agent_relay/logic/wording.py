@@ -210,6 +210,11 @@ def render_left_out(broken: Sequence[tuple[str, str]]) -> str:
     return f"→ Left out, because its adapter cannot be used: {named}. See: agent-relay doctor"
 
 
+def render_newer(agent: str, version: str, newest: str) -> str:
+    """Return what to know of an agent newer than the newest version this release was tried with."""
+    return f"{agent} {version} is newer than {newest}, the newest version agent-relay was tried with"
+
+
 def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
     """What an attached terminal should say now; empty where nothing needs saying.
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from agent_relay.domain.ids import AgentName
 from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.readiness import read_state
 from agent_relay.logic.screen import Screen, parse_screen
 from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.emulator_library import find_library
