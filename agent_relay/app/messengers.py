@@ -29,7 +29,7 @@ class Messengers:
         """The receiver at `address` will be told, after what it was to be told before."""
         webhook = self._webhooks.get(address)
         if webhook is None:
-            # Few have one, and its library is large.
+            # Few have one, and its library takes longer to load than a start may wait.
             from agent_relay.system.webhook import Webhook
 
             webhook = Webhook(address, Deliveries(_RECEIVER, _log_delivery))

@@ -36,6 +36,7 @@ MODULES = (
     "agent_relay.system.templates",
     "agent_relay.system.usage_index",
     "agent_relay.system.usage_reading",
+    "agent_relay.system.webhook",
     "ctypes",
     "datetime",
     "encodings.unicode_escape",

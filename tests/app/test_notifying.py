@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.at_work import begin, has_taken_over, restart, say
+from agent_relay.domain.session import State
+from tests.support.at_work import LIMIT, SCENES, begin, has_taken_over, restart, say
+from tests.support.handoffs import PICKED_UP, write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 
 SENDS = """#!{python} -IS
@@ -104,11 +106,19 @@ def test_where_no_terminal_is_attached_the_desktop_tells_of_a_handover(world: Re
 
 def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: Hook) -> None:
     """A phone is where people are when all agents rest."""
+    scenes = [{"when": "handoff-context", "do": [{"say": PICKED_UP}]}, {"when": "out", "do": [LIMIT]}]
+    write_screenplays(f"{world.folder}/plays", demo=SCENES, understudy=scenes)
     wish(world, [f"webhook:{hook.url}"])
     session = begin(world)
     say(world, session, "out")
     world.wait_for(session, has_taken_over, "the understudy took over")
     wait_until(lambda: len(hook.heard) == 1, "the webhook is told")
+    say(world, session, "out")
+    world.wait_for(session, lambda found: found.state is State.RESTING, "nobody can go on")
+    wait_until(lambda: len(hook.heard) == 2, "the webhook is told again")
+    rest = hook.heard[1]
+    assert (rest["kind"], rest["title"]) == ("resting", "project: nobody can go on")
+    assert str(rest["text"]).startswith("understudy hit its usage limit. The first reset is at ")
     told = hook.heard[0]
     assert (told["schema"], told["version"], told["session"]) == ("agent-relay/notification", 1, session)
     assert (told["kind"], [told["title"], told["text"]]) == ("handover", HANDOVER)

@@ -8,7 +8,7 @@ from tests.support.newest_table import SCENES, Result, read_results, render_tabl
 RESULTS = """<testsuites><testsuite>
 <testcase name="test_limit[claude]" />
 <testcase name="test_limit[codex]"><failure
-message="tests.support.real_terminal.WaitedError: waited 180 s for the limit; the screen:&#10;secret" /></testcase>
+message="real_terminal.WaitedError: waited 180 s for the limit; the screen:&#10;secret" /></testcase>
 <testcase name="test_near_limit[claude]"><skipped message="it says nothing before its limit" /></testcase>
 <testcase name="test_retry[codex]"><error message="OSError: gone" /></testcase>
 <testcase name="something else" />

@@ -8,6 +8,7 @@ import pytest
 
 from agent_relay.domain.event import SignalSeen
 from agent_relay.domain.session import State
+from agent_relay.system.folders import get_folders
 from tests.real.test_adapter_quit import FREE_HANDS, check_gone
 from tests.real.test_no_false_one import FORGED, HEALS, LOG, QUOTES, check_same_agent, warn
 from tests.support import real_seeds
@@ -48,6 +49,9 @@ SILENT = {
 }
 """The provider asks for an hour or more, and is not the plan's limit."""
 
+SLEEPS = "import time; time.sleep(333)"
+"""Some agents refuse to run `sleep`."""
+PATIENCE_S = 20
 SHOWS_RETRIES = ("claude", "opencode")
 RETRIES = 4
 """The first waits are too short for a row about them."""
@@ -95,6 +99,8 @@ def test_silent_limit(agent: str) -> None:
     """Nobody looks at a spinner for an hour: the wait is found, or the agent gives up by itself."""
     with open_world(google_login=agent == "gemini") as world:
         order(world, agent, only=True)
+        with open(f"{get_folders(world.env()).config}/config.toml", "a", encoding="utf-8") as file:
+            file.write(f"patience_s = {PATIENCE_S}\n")
         terminal = begin(world, agent, say("The first answer."), SILENT[agent])
         terminal.wait_for("The first answer")
         terminal.wait_quiet()
@@ -200,8 +206,8 @@ def test_handoff_in(world: World, agent: str) -> None:
     """It is given the work once, whole, and is seen to work on it."""
     order(world, OTHER, agent, only=True)
     world.play(agent, say("I pick up where it stopped."))
-    terminal = world.open(world.relay(OTHER))
-    terminal.wait_for("(?m)^>")
+    terminal = world.open(world.relay("agent", OTHER))
+    terminal.wait_for(f"ready \\| {OTHER}")
     type_line(terminal, TASK)
     terminal.wait_for("has nothing for this prompt")
     wait_work(world, terminal, lambda found: found.state is State.READY, "the turn's end")
@@ -223,7 +229,7 @@ def test_resume(world: World, agent: str) -> None:
     terminal.wait_for("begin with the roots")
     wait_work(world, terminal, lambda found: found.state is State.READY, "the turn's end")
     terminal.wait_quiet()
-    away = world.run(world.relay(OTHER, "--json"))
+    away = world.run(world.relay("agent", OTHER, "--json"))
     assert away.returncode == 0, away.stderr
     wait_taken_over(world, terminal, OTHER)
     native_id = read_work(world).legs[0].native_id
@@ -240,7 +246,7 @@ def test_resume(world: World, agent: str) -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 def test_quit(world: World, agent: str) -> None:
     """Idle, at its limit and in the middle of a command it ends unkilled, with all it started."""
-    command = call(shell(agent, "sleep 333"))
+    command = call(shell(agent, f"python3 -c '{SLEEPS}'"))
     for state, steps, extra in (
         ("ready", (say("The first answer."),), ()),
         ("asking", (LIMITS[agent],), ()),
@@ -254,7 +260,7 @@ def test_quit(world: World, agent: str) -> None:
         wait_heard(world, leg.terminal, agent, heard + 1)
         if state == "busy":
             leg.terminal.wait_until(
-                lambda: any("sleep 333" in line for line in world.find_processes().values()),
+                lambda: any(SLEEPS in line for line in world.find_processes().values()),
                 "the command to run",
             )
         leg.terminal.wait_quiet(1.0, limit_s=4)
