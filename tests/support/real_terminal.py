@@ -22,13 +22,20 @@ class WaitedError(AssertionError):
 class Terminal:
     """One program in one terminal. Output is only read while something is waited for."""
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> None:
-        self._emulator = pyghostty.Terminal(COLS, ROWS)
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        size: tuple[int, int] = (ROWS, COLS),
+    ) -> None:
+        self._emulator = pyghostty.Terminal(size[1], size[0])
         self._emulator.on_reply(self._answer)
         self.raw = bytearray()
         # its own answers and keys pass through `send`: pexpect would sleep 50 ms before each write
         self._child = pexpect.spawn(
-            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=(ROWS, COLS), echo=False
+            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=size, echo=False
         )
         self._child.delaybeforesend = None
 
