@@ -30,6 +30,7 @@ class Terminal:
         cwd: str,
         size: tuple[int, int] = (ROWS, COLS),
     ) -> None:
+        self._rows = size[0]
         self._emulator = pyghostty.Terminal(size[1], size[0])
         self._emulator.on_reply(self._answer)
         self.raw = bytearray()
@@ -48,6 +49,12 @@ class Terminal:
     def screen(self) -> str:
         """The text grid shown now."""
         return str(self._emulator.text())
+
+    @property
+    def rows(self) -> list[str]:
+        """Every row of the screen, the lowest last."""
+        lines = self.screen.split("\n")[: self._rows]
+        return lines + [""] * (self._rows - len(lines))
 
     def modes_left_on(self) -> list[int]:
         """The modes a program must not leave on that are on: screen, mouse, paste, focus, reports, sync."""
