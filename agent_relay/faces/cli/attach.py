@@ -10,7 +10,7 @@ from agent_relay.system.folders import get_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_relay.client.attach import AttachOutcome
     from agent_relay.client.attach_prompt import Waiting
@@ -121,23 +121,31 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         line = notes.pop() if notes else ""
         return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
 
-    def rest(place: "Place") -> tuple[str, str]:
-        from agent_relay.client.resting import show_rest
-
-        return show_rest(place, reconnect=reconnect, agree_always=lambda: _agree_always(folders))
-
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    shown = rest if sys.stdin.isatty() and sys.stdout.isatty() else None
-    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, rest=shown).run(answer)
+    rest = _build_rest(folders, reconnect)
+    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, rest=rest).run(answer)
 
 
-def _agree_always(folders: "Folders") -> None:
-    """The user's configuration says that work goes on by itself. Raises ConfigurationError."""
-    from agent_relay.system.config_edits import write_resume
+def _build_rest(
+    folders: "Folders", reconnect: "Callable[[], Connection]"
+) -> "Callable[[Place], tuple[str, str]] | None":
+    """What shows a person that every agent rests; `None` where nobody could press a key."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
 
-    write_resume(folders.config)
+    def agree_always() -> None:
+        from agent_relay.system.config_edits import write_resume
+
+        write_resume(folders.config)
+
+    def rest(place: "Place") -> tuple[str, str]:
+        from agent_relay.client.resting import show_rest
+
+        return show_rest(place, reconnect=reconnect, agree_always=agree_always)
+
+    return rest
 
 
 def measure() -> tuple[int, int]:
