@@ -6,6 +6,7 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
+from agent_relay.logic.hints import agent_command
 from agent_relay.system.adapters import find_program
 from agent_relay.system.native_programs import end_programs, find_holding, find_running
 from agent_relay.system.native_sessions import Found, find_native_sessions
@@ -69,9 +70,10 @@ def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
         end_programs(found)
         return
     pids = ", ".join(str(pid) for pid, _ in found)
+    take_over = agent_command(wish.agent, "--from", wish.source, "--yes")
     raise WrongUseError(
         f"{wish.source} still runs in {wish.cwd} (process {pids}) and may go on with that session itself",
-        hint=f"Leave it there first, or have it ended: agent-relay {wish.agent} --from {wish.source} --yes",
+        hint=f"Leave it there first, or have it ended: {take_over}",
     )
 
 

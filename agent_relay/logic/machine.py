@@ -45,7 +45,6 @@ from agent_relay.domain.event import (
 )
 from agent_relay.domain.handoff_event import HandoffConfirmed
 from agent_relay.domain.ledger import Rest
-from agent_relay.domain.rest_effect import Continues, GoOnAsked, ResumeWished
 from agent_relay.domain.session import LIVE, Leg, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.spending_effect import Counted
@@ -62,7 +61,7 @@ from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
-from agent_relay.logic.resting import continues, go_on_asked, resume_wished, seen_while_resting
+from agent_relay.logic.resting import at_rest, seen_while_resting
 from agent_relay.logic.returning import answered, reset_passed
 from agent_relay.logic.spending_acts import note_spent
 from agent_relay.logic.succession import (
@@ -99,8 +98,6 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return intervene(session, happened, world)
         case Heard(leg, signal):
             return _heard(session, leg, signal, world)
-        case ScreenSays(leg, state) if session.state is State.RESTING:
-            return seen_while_resting(session, leg, state, world)
         case ScreenSays(leg, state):
             return _screen_says(session, leg, state, world)
         case Answered():
@@ -123,12 +120,6 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
             return given(session, happened, world)
         case ResetPassed():
             return reset_passed(session, world)
-        case Continues():
-            return continues(session, happened, world)
-        case ResumeWished():
-            return resume_wished(session, happened)
-        case GoOnAsked():
-            return go_on_asked(session, world)
         case StopAsked(why):
             return _stop_asked(session, why)
         case TurnAsked():
@@ -136,7 +127,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
         case Restarted():
             return restarted(session, world, happened)
         case _:
-            return NOTHING
+            return at_rest(session, happened, world)
 
 
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
@@ -272,7 +263,7 @@ def _note_limit(signal: Signal, world: World) -> World:
 def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or session.state not in LIVE:
-        return NOTHING
+        return seen_while_resting(session, leg, state, world)
     if session.state.value == state:
         # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
         return Outcome((), find_delivery(session, living) if session.state is State.READY else ())

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from agent_relay.domain.effect import Effect, Say, WakeAt
+from agent_relay.domain.effect import Effect, Happened, Say, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.event import LegBusy, LegContinues, ResumeAgreed, SessionWoke
-from agent_relay.domain.rest_effect import CancelContinue, Continues, ResumeWished
+from agent_relay.domain.rest_effect import CancelContinue, Continues, GoOnAsked, ResumeWished
 from agent_relay.domain.session import LIVE, Session, State
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -19,7 +19,23 @@ _EARLY = timedelta(minutes=1)
 """A countdown names a minute, rounded: its agent may act that much before it."""
 
 
-def continues(session: Session, news: Continues, world: World) -> Outcome:
+def at_rest(session: Session, happened: Happened, world: World) -> Outcome:
+    """What follows from what happened about a rest; nothing from anything else.
+
+    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    """
+    match happened:
+        case Continues():
+            return _continues(session, happened, world)
+        case ResumeWished():
+            return _resume_wished(session, happened)
+        case GoOnAsked():
+            return _go_on_asked(session, world)
+        case _:
+            return NOTHING
+
+
+def _continues(session: Session, news: Continues, world: World) -> Outcome:
     """An agent's own timer is left to it, or cancelled where nothing may go on by itself then.
 
     The same timer told again decides nothing anew; one that is to be cancelled still is cancelled.
@@ -31,7 +47,7 @@ def continues(session: Session, news: Continues, world: World) -> Outcome:
     if news.at is None:
         # At its moment a countdown goes because its agent goes on; before that somebody gave it up.
         is_given_up = known is not None and world.now < known - _EARLY
-        return Outcome((LegContinues(leg.id),), find_next_wake(session)) if is_given_up else NOTHING
+        return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
     if news.at == known:
         return NOTHING if session.continues_left else Outcome((), (CancelContinue(leg.id, news.at),))
     is_left = world.agent_may_continue and not any(
@@ -42,7 +58,7 @@ def continues(session: Session, news: Continues, world: World) -> Outcome:
     return Outcome((seen,), (after, *((Say(leg.id),) if session.state is State.RESTING else ())))
 
 
-def find_next_wake(session: Session) -> tuple[Effect, ...]:
+def _find_next_wake(session: Session) -> tuple[Effect, ...]:
     """The first reset a resting session waits for; nothing where that is not known."""
     at = parse_moment(session.rested_until) if session.state is State.RESTING else None
     return (WakeAt(at),) if at is not None else ()
@@ -73,14 +89,16 @@ def is_agreed(session: Session, world: World) -> bool:
 def seen_while_resting(session: Session, leg: str, state: str, world: World) -> Outcome:
     """An agent that works at the moment it named went on by itself: the rest is over."""
     at, living = parse_moment(session.continues_at), session.living_leg
-    if at is None or living is None or living.id != leg or state != State.BUSY:
+    if session.state is not State.RESTING or at is None or state != State.BUSY:
+        return NOTHING
+    if living is None or living.id != leg:
         return NOTHING
     if world.now < at - _EARLY:
         return NOTHING
     return Outcome((SessionWoke(f"{living.agent} went on by itself"), LegBusy(leg)))
 
 
-def resume_wished(session: Session, wish: ResumeWished) -> Outcome:
+def _resume_wished(session: Session, wish: ResumeWished) -> Outcome:
     """The person's word is journalled, and the reset waited for. Raises WrongUseError where none is known."""
     _check_resting(session)
     if not session.rested_until:
@@ -92,7 +110,7 @@ def resume_wished(session: Session, wish: ResumeWished) -> Outcome:
     return Outcome((ResumeAgreed(wish.agreed),))
 
 
-def go_on_asked(session: Session, world: World) -> Outcome:
+def _go_on_asked(session: Session, world: World) -> Outcome:
     """Work goes on now with whoever can be had again. Raises NobodyAvailableError where nobody can."""
     if session.state is State.READY and session.offer == session.agent:
         return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")

@@ -151,6 +151,8 @@ def render_offer_line(session: Session) -> str:
     For the agent at work that is its own model; naming it elsewhere would attach to it as it is.
     """
     back = f"→ {session.offer} is available again"
+    if session.offer == session.agent and session.leg is not None and not session.leg.model:
+        return f"{back}. Type to go on, or hand it its own work: /use {session.offer} behind the relay key"
     if session.offer == session.agent:
         back = f"→ {session.offer} can have its own model again"
         if session.returns:
@@ -225,7 +227,8 @@ def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
     if session.refusal is not None and session.state in {*LIVE, State.RESTING}:
         return render_refusal_line(session.refusal)
     if session.state is State.RESTING:
-        return render_rest_line(session, zone)
+        is_back = bool(session.offer) and not session.is_held
+        return render_offer_line(session) if is_back else render_rest_line(session, zone)
     standing = _render_standing(session, zone) if session.handoff is None else ""
     handoff = session.handoff or (session.done[-1] if session.done else None)
     return standing or (render_handoff_line(session, handoff, zone) if handoff else "")

@@ -1,6 +1,6 @@
 """Everybody rests: what a person may agree to, and who goes on when the reset has come."""
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 import pytest
 
@@ -19,6 +19,7 @@ from agent_relay.domain.rest_effect import CancelContinue, Continues, GoOnAsked,
 from agent_relay.domain.session import State, Step
 from agent_relay.domain.signal import Scope
 from agent_relay.logic.policy import Availability
+from agent_relay.logic.wording import render_message
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 NIGHT = parse_quiet_hours("20:00-07:00")
@@ -239,3 +240,14 @@ def test_a_limit_that_comes_again_is_waited_for_anew() -> None:
     story.limit(resets_at=later)
     assert (story.now.agreed, story.now.rested_until) == (True, later.isoformat())
     assert story.effects[-1] == WakeAt(later)
+
+
+def test_the_line_over_an_agents_screen_names_who_is_back_and_how_to_go_on() -> None:
+    """Whoever looks at the agent's own screen at that moment is told there."""
+    story = reset_window(_rest()).happens(ResetPassed(), now=RESET)
+    own = "→ ann is available again. Type to go on, or hand it its own work: /use ann behind the relay key"
+    assert render_message(story.now, UTC) == own
+    rested = _rest(lives=False)
+    assert render_message(rested.now, UTC).startswith("→ ann hit its usage limit (resets 21:20). Nobody can")
+    reset_window(rested).happens(ResetPassed(), now=RESET)
+    assert render_message(rested.now, UTC).startswith("→ ann is available again")

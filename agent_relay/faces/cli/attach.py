@@ -10,7 +10,7 @@ from agent_relay.system.folders import get_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_relay.client.attach import AttachOutcome
     from agent_relay.client.attach_prompt import Waiting
@@ -131,25 +131,33 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         line = _render_note(notes.pop(), place.session) if notes else ""
         return held.attach(place.socket, on_relay_key=command, line=line)
 
-    def rest(place: "Place") -> tuple[str, str]:
-        from agent_relay.client.resting import show_rest
-
-        return show_rest(place, reconnect=reconnect, agree_always=lambda: _agree_always(folders))
-
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    shown = rest if sys.stdin.isatty() and sys.stdout.isatty() else None
+    rest = _build_rest(folders, reconnect)
     with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
-        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=shown)
+        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
         return loop.run(answer)
 
 
-def _agree_always(folders: "Folders") -> None:
-    """The user's configuration says that work goes on by itself. Raises ConfigurationError."""
-    from agent_relay.system.config_edits import write_resume
+def _build_rest(
+    folders: "Folders", reconnect: "Callable[[], Connection]"
+) -> "Callable[[Place], tuple[str, str]] | None":
+    """What shows a person that every agent rests; `None` where nobody could press a key."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
 
-    write_resume(folders.config)
+    def agree_always() -> None:
+        from agent_relay.system.config_edits import write_resume
+
+        write_resume(folders.config)
+
+    def rest(place: "Place") -> tuple[str, str]:
+        from agent_relay.client.resting import show_rest
+
+        return show_rest(place, reconnect=reconnect, agree_always=agree_always)
+
+    return rest
 
 
 def _hold_back(connection: "Connection", session: str) -> str:

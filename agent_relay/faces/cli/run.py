@@ -5,19 +5,20 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.turn_loop import TurnLoop
-from agent_relay.client.waiting_turn import WaitingTurn
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.agent import check_agent
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.turn_printing import choose_form
-from agent_relay.system.clock import SystemClock
-from agent_relay.system.config import read_user_config
-from agent_relay.system.folders import Folders, get_folders
-from agent_relay.system.local_zone import LocalZone
+from agent_relay.system.folders import get_folders
 from agent_relay.system.working_folder import get_cwd
+
+if TYPE_CHECKING:
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.folders import Folders
 
 HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--wait] [--json]
                               [-- ARGS…]
@@ -75,8 +76,14 @@ def run(words: list[str]) -> int:
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
 
 
-def build_waiting(folders: Folders, show: Callable[[Mapping[str, object]], None]) -> WaitingTurn:
+def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], None]) -> "WaitingTurn":
     """A turn that goes on at the reset. Raises WrongUseError where the user lets nothing do that, ever."""
+    # Who does not wait is not to pay for what reads a configuration.
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.clock import SystemClock
+    from agent_relay.system.config import read_user_config
+    from agent_relay.system.local_zone import LocalZone
+
     quiet = read_user_config(folders.config).build_quiet_hours()
     if quiet.always:
         raise WrongUseError(
