@@ -58,6 +58,19 @@ class Terminal:
         if self._saved is not None and os.isatty(self.target):
             self.write(GIVE_BACK)
 
+    def hold(self) -> None:
+        """Take the terminal as it stands: nothing moves but to make a free row at the bottom."""
+        if not self.is_tty:
+            return
+        self._saved = termios.tcgetattr(self.source)
+        try:
+            self.enter()
+            rows, _, _, _ = self.size() or (24, 80, 0, 0)
+            self.write(REMEMBER + b"\x1b[%d;1H\n" % rows)
+        except BaseException:
+            self.__exit__()
+            raise
+
     def enter(self) -> None:
         """Keys arrive one by one and unchanged; nothing is echoed."""
         if self._saved is None:

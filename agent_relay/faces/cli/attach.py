@@ -27,7 +27,11 @@ _LATER = (
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
+    "agent_relay.logic.bar_row",
+    "agent_relay.logic.held_keys",
+    "agent_relay.logic.keystrokes",
     "agent_relay.logic.moments",
+    "agent_relay.logic.plain",
     "agent_relay.system.crashes",
     "datetime",
     "json",
@@ -89,10 +93,10 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     Its note is said now, and once more over the agent's screen, which would hide it.
     """
-    from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.environment import bring_environment
+    from agent_relay.client.held_terminal import HeldTerminal
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
     from agent_relay.faces.cli.relay_prompt import obey
@@ -118,12 +122,21 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             return obey(text, session=place.session, folder=place.folder, connect=reconnect, size=measure())
 
         line = notes.pop() if notes else ""
-        return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
+        return held.attach(place.socket, on_relay_key=command, line=line)
+
+    def hold_back() -> str:
+        found = reconnect()
+        try:
+            return str(found.request("session.hold_back", session=session).get("message") or "")
+        finally:
+            found.close()
 
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
+    with HeldTerminal(hold_back, relay_key=relay_key) as held:
+        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held)
+        return loop.run(answer)
 
 
 def measure() -> tuple[int, int]:

@@ -17,6 +17,7 @@ class HolderSpec:
     holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
     to be started again, and is. With `streams`, the paths of its standard input, output and error, the child
     gets these files instead of the terminal, which it does not even have: what asks there has nobody to ask.
+    `bar` and `holds_keys` are what its terminals show from the first moment, as the operation `bar` has it.
     """
 
     __slots__ = (
