@@ -137,9 +137,30 @@ class HeldTerminal:
 
     def settle(self) -> str:
         """The terminal is the person's again; return what they typed and nobody was given, as a line."""
+        if self.is_held:
+            self._take_unread()
         self._leave()
         held = self._held.take() if self._held is not None else b""
         return describe_undelivered(held) if held else ""
+
+    def _take_unread(self) -> None:
+        """Hold what nobody read yet; nothing can be held back any more."""
+        keys = self._open_keys()
+        while select.select([self._terminal.source], [], [], 0)[0]:
+            rest: bytes | None = self._read_source()
+            if not rest:
+                break
+            while rest:
+                passed, rest = keys.feed(rest, sift=True)
+                self._add(passed)
+        self._keys = None
+
+    def _read_source(self) -> bytes:
+        """Return what was typed; empty where the terminal is gone."""
+        try:
+            return os.read(self._terminal.source, _READ_BYTES)
+        except OSError:
+            return b""
 
     def _can_hold(self) -> bool:
         return self._terminal.is_tty and os.isatty(self._terminal.target)
@@ -187,10 +208,7 @@ class HeldTerminal:
         self._terminal.write(self._paint())
 
     def _read(self) -> None:
-        try:
-            data = os.read(self._terminal.source, _READ_BYTES)
-        except OSError:
-            data = b""
+        data = self._read_source()
         if not data:
             raise SystemExit(128 + signal.SIGHUP)
         keys = self._open_keys()

@@ -124,19 +124,20 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
         line = notes.pop() if notes else ""
         return held.attach(place.socket, on_relay_key=command, line=line)
 
-    def hold_back() -> str:
-        found = reconnect()
-        try:
-            return str(found.request("session.hold_back", session=session).get("message") or "")
-        finally:
-            found.close()
-
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    with HeldTerminal(hold_back, relay_key=relay_key) as held:
+    with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
         loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held)
         return loop.run(answer)
+
+
+def _hold_back(connection: "Connection", session: str) -> str:
+    """Ask the daemon to hold the switch of agents back; return what it says to the person."""
+    try:
+        return str(connection.request("session.hold_back", session=session).get("message") or "")
+    finally:
+        connection.close()
 
 
 def measure() -> tuple[int, int]:

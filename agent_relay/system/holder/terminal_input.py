@@ -222,7 +222,6 @@ class TerminalInput:
     def take_held(self, terminal: "Terminal") -> bytes:
         """What was typed on a terminal that is let go and the agent was not given, also what waits unread."""
         if terminal.holds:
-            terminal.held.add(terminal.keys.release())
             if not os.isatty(terminal.fd):
                 sock = _socket.socket(fileno=os.dup(terminal.fd))
                 # What its client sends from now on is refused, and so stays with the client.
@@ -231,4 +230,9 @@ class TerminalInput:
             while part := self.take_unread(terminal):
                 passed, rest = self._scan(terminal, part, sift=True)
                 terminal.held.add(passed + (rest or b""))
+            is_paste, begun = terminal.keys.in_paste, terminal.keys.release()
+            if is_escape(begun) and not is_paste:
+                terminal.tell({"event": "hold-back"})
+            else:
+                terminal.held.add(begun)
         return terminal.held.take()
