@@ -22,7 +22,9 @@ SIZES = [(24, 80), (40, 120)]
 
 def find_event(world: World, name: str) -> Event | None:
     """The first line of that name in the journal of the project's one session."""
-    found = [event for event in read_all_events(world) if event.body.name == name] if find_journals(world) else []
+    found = (
+        [event for event in read_all_events(world) if event.body.name == name] if find_journals(world) else []
+    )
     return found[0] if found else None
 
 
