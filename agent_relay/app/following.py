@@ -9,13 +9,13 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from agent_relay.app.counting import Counting, build_counter
-from agent_relay.app.ended_rests import EndedRests
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.own_records import find_native
+from agent_relay.app.session_rests import EndedRests
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words

@@ -1,8 +1,16 @@
 """Whether an agent's records tell that it took what relay typed into it."""
 
 from collections import deque
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from agent_relay.logic.detector.records import iter_strings
+from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.records import find_text, find_value, is_meant, iter_strings, open_envelope
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_relay.domain.rules import Progress
 
 _LENGTH = 120
 """So many letters and digits are compared: agents do what they like to white space, marks and the rest."""
@@ -47,6 +55,22 @@ class OwnPrompt:
         text = _squeeze(words)
         self._prompts.append(_cut(text))
         self.is_heard = self.is_heard or any(mark in text for mark in self._marks)
+
+
+def hear_record(own: OwnPrompt, signs: "Sequence[Progress]", record: Record, *, since: datetime) -> None:
+    """Have `own` hear a record of its leg, which began at `since`; `signs` tell which records are prompts.
+
+    What an event stream says without a time it says now; another record without one may be of any time.
+    """
+    is_now = record.at is None and record.source is Source.EVENT
+    if not is_now and (record.at is None or record.at < since):
+        return
+    data = open_envelope(record).data
+    own.hear(data)
+    for sign in signs:
+        if sign.source is record.source and sign.text and is_meant(sign.where, data):
+            words = find_value(data, sign.text)
+            own.hear_prompt(words if isinstance(words, str) else find_text(data, sign.text) or "")
 
 
 def _squeeze(text: str) -> str:

@@ -24,6 +24,7 @@ from agent_relay.app.publishing import publish
 from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
+from agent_relay.app.session_rests import note_rest
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
 from agent_relay.app.trees import Trees
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
 _UPGRADE_S = 8.0
 """How long files of ours may be on their way back: package managers remove before they write."""
 _UPGRADE_LOOK_S = 0.25
-_LEDGER_WAITS_S = (0, 2, 5, 10, 15, 30)
 _BROUGHT_S = 4.0
 """How long a terminal that was attached may take to find the next daemon and bring its environment."""
 
@@ -234,7 +234,7 @@ class Stage:
                 task = self._task or self.host.session.task
                 return await self._try("task", self._handing.deliver_task(task, leg))
             case NoteRest():
-                await self._note_rest(effect)
+                await note_rest(self._ground, effect, self._troubles)
                 return None
             case Say(leg):
                 await say_message(self._following.live.get(leg), self.host.session, self._ground.zone)
@@ -367,18 +367,6 @@ class Stage:
             pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
             await self._following.end_by_force(pids)
         return None
-
-    async def _note_rest(self, note: NoteRest) -> None:
-        """The ledger knows of the limit; a disk that refuses is asked again for a minute."""
-        for wait_s in _LEDGER_WAITS_S:
-            await asyncio.sleep(wait_s)
-            try:
-                await asyncio.to_thread(self._ground.note_rest, note)
-            except (RelayError, OSError) as error:
-                self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
-            else:
-                self._troubles.pop("ledger", None)
-                return
 
     async def _publish(self, handoff_id: str) -> Happened | None:
         handoff = self._get_handoff(handoff_id)

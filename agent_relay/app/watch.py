@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent_relay.app.fullness import Fullness
 from agent_relay.app.last_seen import Seen
 from agent_relay.app.newest_prompt import NewestPrompt
-from agent_relay.app.own_prompt import OwnPrompt
+from agent_relay.app.own_prompt import OwnPrompt, hear_record
 from agent_relay.app.senses import Senses
 from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
@@ -21,7 +21,7 @@ from agent_relay.domain.rest_effect import Continues
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.detector.records import find_text, find_value, is_meant, open_envelope
+from agent_relay.logic.detector.records import is_meant, open_envelope
 from agent_relay.logic.elapsed import start_at
 from agent_relay.logic.naming import find_names
 from agent_relay.logic.redact import redact_text
@@ -53,9 +53,8 @@ class LegWatch:
     """Reads one leg and tells what it finds.
 
     `gone` is set when the agent is; `prompted` is whether the leg took a prompt, `own` whether that was
-    relay's; `heard` counts records,
-    `verdict` is how a headless turn goes, `seen` what was last shown. `stirred` is called when records were
-    heard or the screen changed, `asked` with each prompt a record tells.
+    relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
+    `stirred` is called when records were heard or the screen changed, `asked` with each prompt of a record.
     """
 
     def __init__(
@@ -202,7 +201,7 @@ class LegWatch:
             self._sight.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
-            self._note_own(record)
+            hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
             self._note_progress(record)
             self._rename(record)
             self._note_prompt(record, now)
@@ -366,18 +365,6 @@ class LegWatch:
         seen = self._prompt.hear(record, self.names.get("native_id", self.leg.native_id), now=now)
         if seen is not None:
             self.asked(seen)
-
-    def _note_own(self, record: Record) -> None:
-        """Whether the record tells that the agent took what relay typed."""
-        is_now = record.at is None and record.source is Source.EVENT
-        if not is_now and (record.at is None or record.at < self.leg.starting_at):
-            return
-        data = open_envelope(record).data
-        self.own.hear(data)
-        for sign in self._prompt_signs:
-            if sign.source is record.source and sign.text and is_meant(sign.where, data):
-                words = find_value(data, sign.text)
-                self.own.hear_prompt(words if isinstance(words, str) else find_text(data, sign.text) or "")
 
     def _note_progress(self, record: Record) -> None:
         """Who spoke; an answer newer than this watch makes a limit told before worth telling again."""

@@ -281,7 +281,9 @@ class Terminals:
         """
         if not data or not tries or terminal not in self.all:
             return
-        if not terminal.covered and (terminal.lagging or self._output.is_within()):
+        # Below the bar, the terminal gets whole pictures only.
+        is_within = terminal.frame is None and self._output.is_within()
+        if not terminal.covered and (terminal.lagging or is_within):
             again = partial(self.call_for_person, terminal, data, tries=tries - 1)
             self._loop.after((terminal, data), _CALL_S, again)
         elif terminal.out and not terminal.covered:

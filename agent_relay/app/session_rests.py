@@ -1,16 +1,33 @@
-"""An agent that answers does not rest: what the ledger still says of it is over."""
+"""What one session tells the ledger: that an agent rests, and that one that answers rests no more."""
 
 import asyncio
 import logging
+from collections.abc import MutableMapping
 from datetime import datetime
 
 from agent_relay.app.ground import Ground
+from agent_relay.domain.effect import NoteRest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg
 
 _log = logging.getLogger(__name__)
 _MOST_OFTEN_S = 5.0
 """Answers come with every step of a turn; the ledger is read for the first of them."""
+_WAITS_S = (0, 2, 5, 10, 15, 30)
+"""A disk that refuses is asked again for a minute."""
+
+
+async def note_rest(ground: Ground, note: NoteRest, troubles: MutableMapping[str, str]) -> None:
+    """Write into the ledger that an agent rests; `troubles` says under "ledger" why that cannot be done yet."""
+    for wait_s in _WAITS_S:
+        await asyncio.sleep(wait_s)
+        try:
+            await asyncio.to_thread(ground.note_rest, note)
+        except (RelayError, OSError) as error:
+            troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
+        else:
+            troubles.pop("ledger", None)
+            return
 
 
 class EndedRests:
