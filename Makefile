@@ -92,6 +92,7 @@ wheel: $(VENV)/.dev ## build the wheel, install it on the oldest and newest Pyth
 docs: $(VENV)/.dev ## write the generated pages and the example folder again
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/example_folder.py
+	$(BIN)/python docs/failover_picture.py
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks .coverage

@@ -18,7 +18,7 @@ _WAITS_S = (0, 2, 5, 10, 15, 30)
 
 
 async def note_rest(ground: Ground, note: NoteRest, troubles: MutableMapping[str, str]) -> None:
-    """Write into the ledger that an agent rests; `troubles` says under "ledger" why that cannot be done yet."""
+    """Write into the ledger that an agent rests; while it cannot be, `troubles` says why under "ledger"."""
     for wait_s in _WAITS_S:
         await asyncio.sleep(wait_s)
         try:
