@@ -16,7 +16,18 @@ _HOUR_S = 3600
 class Rest:
     """What the daemon says of the rest, each field as it should be or empty."""
 
-    __slots__ = ("agents", "agreed", "back", "can_agree", "first", "has_leg", "plan", "until", "when")
+    __slots__ = (
+        "agents",
+        "agreed",
+        "back",
+        "can_agree",
+        "failure",
+        "first",
+        "has_leg",
+        "plan",
+        "until",
+        "when",
+    )
 
     def __init__(self, answer: "dict[str, object]", *, has_leg: bool) -> None:
         found = answer.get("rest")
@@ -24,6 +35,7 @@ class Rest:
         self.has_leg = has_leg
         self.first, self.when = _text(rest, "first"), _text(rest, "when")
         self.plan, self.back = _text(rest, "plan"), _text(rest, "back")
+        self.failure = _text(rest, "failure")
         self.until = parse_moment(rest.get("until"))
         self.agreed, self.can_agree = rest.get("agreed") is True, rest.get("can_agree") is True
         rows = rest.get("agents")
@@ -70,6 +82,8 @@ def render_countdown(left_s: float) -> str:
 
 
 def _tell_reset(rest: Rest, now: "datetime") -> str:
+    if rest.back and rest.failure:
+        return f"No agent took over: {rest.failure}. Press Enter to try {rest.back} again."
     if rest.back:
         return f"{rest.back} is available again: Enter goes on."
     if rest.until is None:

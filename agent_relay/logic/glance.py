@@ -60,8 +60,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
     agent of a handoff that has not been worked on).
     """
     view: dict[str, object] | None = None
-    handoff = "none"
-    titled = ("", "")
+    handoff, offers, titled = "none", _Offers(), ("", "")
     for row in rows:
         name, data, at = row.get("event"), row.get("data"), row.get("at")
         if not isinstance(name, str) or not isinstance(data, dict):
@@ -76,6 +75,7 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
         _note_state(view, name, data, at)
         handoff = _HANDOFFS.get((handoff, name), handoff)
         _note_rest(view, name, data)
+        view["offered"] = offers.note(str(view["agent"]), name, data)
         _note_context(view, name, data)
         _note_owed(view, name, data)
         _note_budget(view, name, data)
@@ -105,7 +105,6 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         target, sources = _FALLS_TO[name]
         state = target if view["state"] in sources else None
     if name == "signal.seen" and _is_limit(data):
-        view["offered"] = "" if view["offered"] == data.get("agent") else view["offered"]
         view["limit"] = {key: data.get(key, "") for key in ("agent", "scope", "until", "text")}
         state = "limited" if view["state"] in LIVE else None
     if state is not None and state != view["state"]:
@@ -116,14 +115,37 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         view["headless"] = data.get("headless") is True
 
 
+class _Offers:
+    """Who can be had again: the preferred agent that was offered back, or one that is back after a rest."""
+
+    __slots__ = ("_given", "_model", "_offer")
+
+    def __init__(self) -> None:
+        self._given = self._offer = self._model = ""
+
+    def note(self, agent: str, name: str, data: "Mapping[str, object]") -> str:
+        """Return who is offered after one more line; `agent` is the one at work."""
+        if name == "leg.starting":
+            self._model, self._offer = str(data.get("model") or ""), ""
+        elif name == "return.offered":
+            self._given = self._offer = str(data.get("agent") or "")
+        elif name == "session.rested":
+            self._offer = ""
+        elif name == "session.woke":
+            self._offer = agent if data.get("offers") is True else ""
+        elif name == "leg.busy" and self._offer == agent and not self._model:
+            self._offer = ""
+        elif name == "signal.seen" and _is_limit(data) and self._given == data.get("agent"):
+            self._given = self._offer = ""
+        return self._offer
+
+
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
     if name == "leg.starting":
         view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
-        view["near"], view["refused"], view["offered"] = None, None, ""
+        view["near"], view["refused"] = None, None
     elif name == "leg.answered" and data.get("leg") == view["leg"]:
         view["refused"] = None
-    elif name == "return.offered":
-        view["offered"] = data.get("agent", "")
     elif name == "signal.seen" and data.get("scope") == "auth":
         if data.get("decides") and data.get("agent") == view["agent"]:
             view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}

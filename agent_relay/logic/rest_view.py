@@ -17,7 +17,8 @@ class RestView:
 
     `agents` are (name, what keeps it, whether it may be chosen all the same). `plan` says what happens at the
     reset. `back` is who can be had again by now, empty for nobody. `agreed` is whether a person said to go
-    on then, and `can_agree` whether that would change anything.
+    on then, and `can_agree` whether that would change anything. `failure` is why who could be had did not
+    take over, empty for nothing.
     """
 
     until: str
@@ -28,6 +29,7 @@ class RestView:
     back: str
     agreed: bool
     can_agree: bool
+    failure: str = ""
 
     def render(self) -> Mapping[str, object]:
         """The same for an answer."""
@@ -40,6 +42,7 @@ class RestView:
             "back": self.back,
             "agreed": self.agreed,
             "can_agree": self.can_agree,
+            "failure": self.failure,
         }
 
 
@@ -61,7 +64,17 @@ def build_rest_view(session: Session, world: World) -> RestView | None:
         back=session.offer if is_offered else _find_back(session, world),
         agreed=session.agreed,
         can_agree=rests and until is not None and opens is not None and not world.resume_at_reset,
+        failure=_find_failure(session) if rests else "",
     )
+
+
+def _find_failure(session: Session) -> str:
+    """Return why the last successor did not take over; empty where it did, or was never asked."""
+    owed = session.retriable
+    if owed is None or owed.is_cancelled:
+        return ""
+    named = [why for why in session.skipped if why.startswith(f"{owed.to_agent} ")]
+    return named[0] if named else session.failure or f"{owed.to_agent} did not get its packet"
 
 
 def _find_first(session: Session, world: World) -> datetime | None:

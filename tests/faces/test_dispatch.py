@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -145,6 +146,17 @@ def test_a_plain_log_shows_rows_without_control_sequences() -> None:
         for start in range(0, len(text), cut):
             log.write(text[start : start + cut])
         assert lines == ["  | ! limit\n", "  | * said\n"]
+
+
+def test_a_plain_log_shows_rows_that_are_painted_in_place_once() -> None:
+    """Below the bar an agent's screen is painted row by row, and again where one of them changed."""
+    for cut in (1, 5, 1000):
+        out = io.StringIO()
+        log = PlainLog(out)
+        text = "first\r\n\x1b[2;1Hsecond\x1b[9;1Hbar\x1b[1;1Hfirst\x1b[2;1Hsecond\x1b[9;1Hother bar\x1b[3;1H"
+        for start in range(0, len(text), cut):
+            log.write(text[start : start + cut])
+        assert out.getvalue() == "  | first\n  | second\n  | bar\n  | other bar\n"
 
 
 @pytest.mark.parametrize("words", [("sessions",), ("limits",), ("handoff", "list"), ("sessions", "--json")])

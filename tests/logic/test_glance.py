@@ -54,6 +54,8 @@ BODIES = (
     words.LegEnded("L1", "exited", 0),
     words.SessionRested("all rest"),
     words.SessionWoke(),
+    words.SessionWoke("its reset has come", offers=True),
+    words.LegStarting("L1", "ada", 1, model="small"),
     words.ReturnOffered("ada"),
     words.SessionStopping("by hand"),
     words.SessionEnded("over"),

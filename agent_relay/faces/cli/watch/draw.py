@@ -118,7 +118,7 @@ def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
     line = Text(f" {mark} ")
     line.append(f"{now.state:<11} ", style=_STYLES.get(now.state, "dim"))
     line.append(f"{plain(now.agent) or '-':<10} {clock:>15} {tokens:>6} {full:>4}  ")
-    told = " · ".join(text for text in (now.title or NO_TITLE, now.about) if text)
+    told = " · ".join(text for text in (now.about, now.title or NO_TITLE) if text)
     line.append(plain(told), style="" if is_chosen else "dim")
     return line
 
