@@ -51,10 +51,10 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
 
 
 def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
-    """Nothing where nobody has the native session any more. Reads processes.
+    """Raise WrongUseError if the agent's own program still runs; end it if the user said yes.
 
     Some agents go on by themselves at a limit's reset: its own program beside a successor would be a second
-    owner. Raises WrongUseError where it lives, unless the person said yes: then it is ended.
+    owner. Reads processes.
     """
     loaded = ground.get_adapter(wish.source)
     spec, program = loaded.adapter.transcript, find_program(loaded, wish.environ)
@@ -73,7 +73,7 @@ def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
     take_over = agent_command(wish.agent, "--from", wish.source, "--yes")
     raise WrongUseError(
         f"{wish.source} still runs in {wish.cwd} (process {pids}) and may go on with that session itself",
-        hint=f"Leave it there first, or have it ended: {take_over}",
+        hint=f"Quit {wish.source} first, or let relay end it: {take_over}",
     )
 
 

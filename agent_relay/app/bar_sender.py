@@ -40,7 +40,7 @@ class BarSender:
         return build_bar(self._get_session(), self._delivery, self._ground.zone)
 
     def update(self) -> None:
-        """The terminals of the leg at work get the bar as it is now, soon."""
+        """Schedule sending the current bar to the leg's terminals."""
         if (self._sending is None or self._sending.done()) and self._find_due() is not None:
             self._sending = asyncio.create_task(self._send(), name="bar")
 

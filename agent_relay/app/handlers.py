@@ -18,7 +18,7 @@ from agent_relay.logic.usage_windows import render_windows
 from agent_relay.logic.wording import render_intervention, render_message, render_saved, session_folder
 
 _SIDE_LIMIT = 4096
-_HELD_BACK = "held back while it was under way"
+_CANCELLED_WHY = "cancelled while it was under way"
 
 
 def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
@@ -105,14 +105,14 @@ class _Handlers:
         return {**self._where(session), "note": note}
 
     async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Whether the handoff under way was called off, and what follows from that or speaks against it."""
+        """Whether the handoff under way was cancelled, and what follows from that or speaks against it."""
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         handoff = (await room.host.look()).handoff
         if handoff is None:
             return {"held_back": False, "message": "→ No handoff is under way any more."}
         try:
-            session = await room.host.ask(CancelAsked(handoff.id, _HELD_BACK))
+            session = await room.host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
         except WrongUseError as error:
             hint = f". {error.hint}" if error.hint else ""
             return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}

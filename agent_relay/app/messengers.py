@@ -26,7 +26,7 @@ class Messengers:
         self._webhooks: dict[str, Webhook] = {}
 
     def post(self, address: str, body: Mapping[str, object]) -> None:
-        """The receiver at `address` will be told, after what it was to be told before."""
+        """Queue `body` for the webhook at `address`."""
         webhook = self._webhooks.get(address)
         if webhook is None:
             # Few have one, and its library takes longer to load than a start may wait.

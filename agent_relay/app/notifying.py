@@ -42,7 +42,7 @@ class Notifying:
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Nothing is told any more."""
+        """Cancel all pending notifications."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

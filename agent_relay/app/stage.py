@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_relay.app.agent_timers import AgentTimers
 from agent_relay.app.bar_sender import BarSender
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
@@ -18,7 +19,6 @@ from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
-from agent_relay.app.own_timers import OwnTimers
 from agent_relay.app.packets import Packets
 from agent_relay.app.publishing import publish
 from agent_relay.app.redaction import redact_event
@@ -99,7 +99,7 @@ class Stage:
         self._packets = Packets(partial(publish, ground, building), end=building.end)
         self._handing = Handing(ground, self._following.live, self._bar)
         self._relief = Relief(narrating, self._following.live)
-        self._own_timers = OwnTimers(ground.clock, self._following.live)
+        self._agent_timers = AgentTimers(ground.clock, self._following.live)
 
     @property
     def trouble(self) -> str:
@@ -248,7 +248,7 @@ class Stage:
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
             case CancelContinue(leg, at):
-                return await self._try("timer", self._own_timers.cancel(leg, at))
+                return await self._try("timer", self._agent_timers.cancel(leg, at))
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 

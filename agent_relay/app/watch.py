@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent_relay.app.fullness import Fullness
 from agent_relay.app.last_seen import Seen
 from agent_relay.app.newest_prompt import NewestPrompt
-from agent_relay.app.own_prompt import OwnPrompt, hear_record
+from agent_relay.app.relay_prompt import RelayPrompt, hear_record
 from agent_relay.app.senses import Senses
 from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
@@ -93,7 +93,7 @@ class LegWatch:
         self._prompt_signs = [
             sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
         ]
-        self.own = OwnPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
+        self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
         self._told_continues: datetime | None = None
 

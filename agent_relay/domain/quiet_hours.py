@@ -19,8 +19,8 @@ class QuietHours:
     end: time = time()
     always: bool = False
 
-    def holds(self, at: datetime, zone: tzinfo) -> bool:
-        """Whether `at` is within them, for a user who lives in `zone`."""
+    def contains(self, at: datetime, zone: tzinfo) -> bool:
+        """Return whether `at` is within them, for a user who lives in `zone`."""
         if self.begin is None:
             return self.always
         now = at.astimezone(zone).time()
@@ -28,11 +28,11 @@ class QuietHours:
             return self.begin <= now < self.end
         return now >= self.begin or now < self.end
 
-    def find_open(self, at: datetime, zone: tzinfo) -> datetime | None:
-        """The first moment from `at` on that is not within them; `None` where every hour is."""
+    def find_next_allowed(self, at: datetime, zone: tzinfo) -> datetime | None:
+        """Return the first moment from `at` on that is not within them; `None` where every hour is."""
         if self.always:
             return None
-        if not self.holds(at, zone):
+        if not self.contains(at, zone):
             return at
         today = at.astimezone(zone).date()
         # Compared in one zone: two moments with the same zone are compared by their clocks alone.
@@ -44,13 +44,18 @@ NO_QUIET_HOURS = QuietHours()
 
 
 def parse_quiet_hours(text: str) -> QuietHours:
-    """The hours `text` names: `HH:MM-HH:MM`, `always`, or none where it is empty. Raises ValueError."""
+    """Return the hours `text` names: `HH:MM-HH:MM`, `always`, or none where it is empty.
+
+    Raises ValueError.
+    """
     plain = text.strip()
     if plain in {"", _ALWAYS}:
         return QuietHours(always=bool(plain))
     found = _SPAN.fullmatch(plain)
     if found is None:
-        raise ValueError(f'{text[:40]!r} must read "22:00-07:00", or be "always", or empty for none')
+        raise ValueError(
+            f'{text[:40]!r} is not a time range; write it like "22:00-07:00", or "always", or leave it empty'
+        )
     hours = [int(part) for part in found.groups()]
     begin, end = time(hours[0], hours[1]), time(hours[2], hours[3])
     if begin == end:

@@ -16,10 +16,10 @@ class ResumeAgreed:
 class LegContinues:
     """The leg's agent said that it goes on by itself `at` (ISO 8601); with an empty one it says so no more.
 
-    `left` is whether that is left to it; otherwise its own timer is cancelled.
+    `allowed` is whether that is left to it; otherwise its own timer is cancelled.
     """
 
     name: ClassVar[str] = "leg.continues"
     leg: str
     at: str = ""
-    left: bool = True
+    allowed: bool = True

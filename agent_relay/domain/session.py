@@ -158,7 +158,7 @@ class Session:
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
     `returns` whether it comes by itself at the turn's end. `agreed` is whether a person said that work may
     go on by itself after this rest, `continues_at` when the agent at work does so by itself (ISO 8601), and
-    `continues_left` whether that is left to it. `refused` are the agents that were signed out or
+    `agent_may_continue` whether that is left to it. `refused` are the agents that were signed out or
     had their key refused when last heard of, with what they said. `packets` is the highest packet number,
     `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close,
     `warned` those of each window the user was told of.
@@ -195,7 +195,7 @@ class Session:
     returns: bool = False
     agreed: bool = False
     continues_at: str = ""
-    continues_left: bool = False
+    agent_may_continue: bool = False
     refused: tuple[Limit, ...] = ()
     retriable: Handoff | None = None
     closed: tuple[str, ...] = ()

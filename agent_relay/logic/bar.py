@@ -13,7 +13,7 @@ from agent_relay.logic.wording import render_limit
 
 SHORTEST_COLUMNS = 18
 """What the last text of a bar fits into: a terminal of 20 columns, and one on either side."""
-_HOW = "Esc holds it back"
+_HOW = "Esc cancels"
 _LONGEST_WHY = 200
 """A reason may quote an agent: what is longer fits into no terminal."""
 
@@ -56,7 +56,7 @@ NO_BAR = Bar()
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """What a handoff waits for: a clause, one word, whose the keys are, and whether it can be held back."""
+    """What a handoff waits for: a clause, one word, whose the keys are, and whether it can be cancelled."""
 
     clause: str
     word: str
@@ -70,7 +70,7 @@ def build_bar(session: Session, delivery: Delivery, zone: tzinfo) -> Bar:
     if handoff is None or session.open_turn is not None:
         return NO_BAR
     delivery = delivery if delivery.leg == handoff.leg else NO_DELIVERY
-    awaited = _find_called_off(handoff) if handoff.is_cancelled else _find_awaited(session, handoff, delivery)
+    awaited = _find_cancelled(handoff) if handoff.is_cancelled else _find_awaited(session, handoff, delivery)
     who = f"{handoff.from_agent} → {_name_successor(handoff)}"
     what = delivery.note or awaited.clause
     how = _HOW if awaited.can_stop and awaited.holds_keys else ""
@@ -91,7 +91,7 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: Delivery) -> _Aw
     source, target = handoff.from_agent, handoff.to_agent
     match handoff.step:
         case Step.BEGUN:
-            return _Awaited(f"{source} is ending", "ends")
+            return _Awaited(f"{source} is ending", "ending")
         case Step.STOPPED:
             return _Awaited("writing the packet", "packet")
         case Step.PUBLISHED | Step.SPAWNING:
@@ -103,23 +103,23 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: Delivery) -> _Aw
 def _find_awaited_of(target: str, state: State, step: Step, stage: DeliveryStage) -> _Awaited:
     """What is awaited of a successor that lives: what it asks comes first, nobody else can answer it."""
     if state is State.ASKING:
-        return _Awaited(f"{target} asks something: answer it here", "asks", holds_keys=False)
+        return _Awaited(f"{target} needs an answer: give it here", "needs answer", holds_keys=False)
     if step is Step.DELIVERED or stage is DeliveryStage.SUBMITTED:
         return _Awaited(f"{target} reads the packet", "reads", can_stop=step is not Step.DELIVERED)
     if stage is DeliveryStage.WAITS_FOR_LINE:
-        return _Awaited(f"text stands in {target}'s line: send it or clear it", "typed", holds_keys=False)
+        return _Awaited(f"{target}'s input line has text: send or clear it", "clear input", holds_keys=False)
     if stage is DeliveryStage.GIVING or state is State.READY:
-        return _Awaited(f"{target} is given the packet", "given")
+        return _Awaited(f"giving {target} the packet", "giving packet")
     if state is State.BUSY:
-        return _Awaited(f"{target} is busy and gets the packet after that", "busy", holds_keys=False)
+        return _Awaited(f"{target} is busy; it gets the packet next", "busy", holds_keys=False)
     return _Awaited(f"{target} is starting", "starts")
 
 
-def _find_called_off(handoff: Handoff) -> _Awaited:
+def _find_cancelled(handoff: Handoff) -> _Awaited:
     source, target = handoff.from_agent, handoff.to_agent
     left = {Step.BEGUN: f"{source} is ending", Step.STOPPED: "its packet is written all the same"}
     clause = left.get(handoff.step, f"{target} is stopped")
-    return _Awaited(f"called off: {clause}", "off", can_stop=False)
+    return _Awaited(f"cancelled: {clause}", "cancelled", can_stop=False)
 
 
 def _name_successor(handoff: Handoff) -> str:
@@ -128,9 +128,7 @@ def _name_successor(handoff: Handoff) -> str:
         return f"{handoff.to_agent} on {handoff.model}"
     if handoff.to_agent != handoff.from_agent:
         return handoff.to_agent
-    if handoff.reason == "context":
-        return f"a fresh {handoff.to_agent}"
-    return f"{handoff.to_agent} {'again' if handoff.reason == 'failure' else 'anew'}"
+    return f"{handoff.to_agent} ({'restarted' if handoff.reason == 'failure' else 'new conversation'})"
 
 
 def _render_why(session: Session, handoff: Handoff, zone: tzinfo) -> tuple[str, str]:
@@ -145,7 +143,7 @@ def _render_why(session: Session, handoff: Handoff, zone: tzinfo) -> tuple[str, 
     if handoff.reason == "context":
         return handoff.why, "context full"
     if handoff.reason == "failure":
-        return handoff.why, "failed"
+        return handoff.why, f"{handoff.from_agent} failed"
     return handoff.why or "asked for", "asked for" if handoff.why in {"", "asked for"} else ""
 
 
@@ -154,8 +152,8 @@ def _join(*parts: str) -> str:
 
 
 def _fit(pair: str, target: str, word: str) -> str:
-    """The longest of the shortest texts that fits where hardly anything does."""
-    forms = (f"{pair} {word}", pair, f"→{target} {word}", f"→{target}", word)
+    """Return the longest form that fits where hardly anything does: the names go first."""
+    forms = (f"{pair} {word}", f"→{target} {word}", word)
     return next(form for form in forms if count_columns(form) <= SHORTEST_COLUMNS)
 
 

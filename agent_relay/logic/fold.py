@@ -223,9 +223,9 @@ def _note_rest(session: Session, body: ResumeAgreed | LegContinues | SessionWoke
     match body:
         case ResumeAgreed(agreed):
             return replace(session, agreed=agreed)
-        case LegContinues(leg, at, left):
+        case LegContinues(leg, at, allowed):
             is_own = session.leg is not None and session.leg.id == leg
-            return replace(session, continues_at=at, continues_left=left) if is_own else session
+            return replace(session, continues_at=at, agent_may_continue=allowed) if is_own else session
         case SessionWoke(offers=offers):
             name = session.agent if offers else ""
             return replace(session, agreed=False, continues_at="", offer=name, rested_until="")

@@ -38,12 +38,13 @@ _BEFORE_HINTS = (": ", ", or ", "then ")
 _ELSEWHERE = "\0"
 """Stands before a command that cannot be typed here until the whole text is known."""
 _BEHIND = " behind the relay key"
+_PRESS = "press the relay key and "
 _TWICE = re.compile(rf"(/use [\w.-]+{_BEHIND}), or \1")
 
 
 def render_at_key(text: str, session: str) -> str:
     """Return `text` for the person at the prompt behind the relay key, on the screen of `session`."""
-    return _render(text, session, KEY_COMMANDS, is_shell=False).replace(_BEHIND, "")
+    return _drop_key(_render(text, session, KEY_COMMANDS, is_shell=False))
 
 
 def render_over_screen(text: str, session: str = "") -> str:
@@ -53,7 +54,12 @@ def render_over_screen(text: str, session: str = "") -> str:
 
 def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
     """Return `text` for the person in the relay shell, whose commands are `known`."""
-    return _render(text, session, known, is_shell=True).replace(_BEHIND, "")
+    return _drop_key(_render(text, session, known, is_shell=True))
+
+
+def _drop_key(text: str) -> str:
+    """Return `text` for where slash commands are typed without the key."""
+    return text.replace(_BEHIND, "").replace(_PRESS, "")
 
 
 def _render(text: str, session: str, known: Collection[str], *, is_shell: bool) -> str:

@@ -70,7 +70,7 @@ def _render(session: Session, event: Event, zone: tzinfo) -> str:  # noqa: PLR09
         case HandoffFailed(_, step, why) if session.retriable is not None:
             return f"the handoff to {session.retriable.to_agent} failed {name_step(step)}: {why}"
         case HandoffCancelled() if session.handoff is not None:
-            return f"the handoff to {session.handoff.to_agent} was called off"
+            return f"the handoff to {session.handoff.to_agent} was cancelled"
         case HandoffRetried() if session.handoff is not None:
             return f"the handoff to {session.handoff.to_agent} was tried again"
         case body if isinstance(body, _AS_WATCHED):

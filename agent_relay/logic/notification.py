@@ -7,6 +7,7 @@ from datetime import tzinfo
 from agent_relay.domain.event import Event, LegAsking, ReturnOffered, SessionRested, SessionWoke
 from agent_relay.domain.handoff_event import HandoffBegun, HandoffConfirmed
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.hints import agent_command
 from agent_relay.logic.moments import parse_moment, render_moment
 from agent_relay.logic.notification_bytes import clean
 from agent_relay.logic.redact import redact_text
@@ -14,6 +15,8 @@ from agent_relay.logic.redact import redact_text
 OFTEN_S = 5.0
 """Two of the same kind within so many seconds are one: whoever is there saw the first."""
 _BY_HAND = "manual"
+_ASKED_FOR = "asked for"
+"""Why work goes on that a person continued themselves, on the resting screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +39,29 @@ def find_notification(
     match event.body:
         case HandoffConfirmed(handoff):
             begun = _find_begun(events, handoff)
-            if begun is None or begun.reason == _BY_HAND:
+            if begun is None or begun.reason == _BY_HAND or begun.why == _ASKED_FOR:
                 return None
-            said = "handover", f"{begun.to_agent} goes on", f"{begun.why or begun.from_agent + ' gave way'}."
+            said = (
+                "handover",
+                f"{begun.to_agent} took over",
+                f"{begun.why or begun.from_agent + ' handed over'}.",
+            )
         case SessionRested(why, until) if session.state is State.RESTING and not session.is_held:
             reset = parse_moment(until)
             when = f" The first reset is at {render_moment(reset, event.at, zone)}." if reset else ""
-            said = "resting", "nobody can go on", f"{why}.{when}" if why else when.strip()
+            said = (
+                "resting",
+                "all agents are resting",
+                f"{why}.{when}" if why else when.strip() or "No reset time is known.",
+            )
         case SessionWoke():
             said = "reset", f"{session.agent} is available again", "Its limit is over."
         case ReturnOffered(agent, by_itself):
-            follows = "It takes over at the end of this turn." if by_itself else "You can go back to it."
+            follows = (
+                "It takes over at the end of this turn."
+                if by_itself
+                else f"To switch back, run: {agent_command(agent)}"
+            )
             said = "reset", f"{agent} is available again", follows
         case LegAsking(leg):
             asking = next((one.agent for one in session.legs if one.id == leg), session.agent)

@@ -8,7 +8,7 @@ from agent_relay.domain.session import Session, State
 from agent_relay.logic.moments import parse_moment, render_moment
 from agent_relay.logic.outcome import World
 from agent_relay.logic.policy import tell_why_not
-from agent_relay.logic.resting import find_back, is_agents_turn, is_agreed
+from agent_relay.logic.resting import find_back, is_agreed, is_left_to_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class RestView:
     failure: str = ""
 
     def render(self) -> Mapping[str, object]:
-        """The same for an answer."""
+        """Return the same for an answer."""
         return {
             "until": self.until,
             "when": self.when,
@@ -47,14 +47,14 @@ class RestView:
 
 
 def build_rest_view(session: Session, world: World) -> RestView | None:
-    """The view; `None` where nobody rests, a person called a handoff off, or a headless turn rests."""
+    """Return the view; `None` where nobody rests, a person cancelled a handoff, or a headless turn rests."""
     is_offered = session.state is State.READY and bool(session.offer) and session.offer == session.agent
     rests = session.state is State.RESTING and not session.is_held and session.open_turn is None
     if not (rests or is_offered):
         return None
     names = tuple(dict.fromkeys((session.agent, *session.roster)))
     until = _find_first(session, world)
-    opens = world.quiet.find_open(max(until or world.now, world.now), world.zone)
+    opens = world.quiet.find_next_allowed(max(until or world.now, world.now), world.zone)
     return RestView(
         until=until.isoformat() if until is not None else "",
         when=render_moment(until, world.now, world.zone) if until is not None else "",
@@ -92,9 +92,9 @@ def _find_whose(names: tuple[str, ...], until: datetime | None, world: World) ->
 
 
 def _find_back(session: Session, world: World) -> str:
-    """Who can be had again; nobody while the agent at work is about to go on by itself."""
+    """Return who can be had again; nobody while the agent at work is about to go on by itself."""
     state = world.availability.get(session.agent)
-    if is_agents_turn(session, world.now, is_back=state is None or not state.resting):
+    if is_left_to_agent(session, world.now, is_back=state is None or not state.resting):
         return ""
     return find_back(session, world)[0]
 
@@ -108,15 +108,20 @@ def _describe(name: str, session: Session, world: World) -> tuple[str, str, bool
 
 
 def _tell_plan(session: Session, world: World, until: datetime | None, opens: datetime | None) -> str:
-    """What happens at the reset, in one sentence."""
+    """Return what happens at the reset, in one sentence."""
     own = parse_moment(session.continues_at)
-    is_own = own is not None and session.living_leg is not None and session.continues_left
+    is_own = own is not None and session.living_leg is not None and session.agent_may_continue
     if is_own and own is not None:
-        after = "; relay does, if it has not five minutes later" if is_agreed(session, world) else ""
-        return f"{session.agent} goes on by itself at {render_moment(own, world.now, world.zone)}{after}."
+        after = (
+            "; if it has not within five minutes, relay will continue the work"
+            if is_agreed(session, world)
+            else ""
+        )
+        when = render_moment(own, world.now, world.zone)
+        return f"{session.agent} will continue by itself at {when}{after}."
     if not is_agreed(session, world) or until is None:
-        return "Nothing goes on by itself."
+        return "Work will not continue automatically."
     if opens is None:
-        return 'Nothing goes on by itself: quiet_hours is "always".'
+        return 'Work will not continue automatically because quiet_hours = "always".'
     late = ", when the quiet hours are over" if opens > max(until, world.now) else ""
-    return f"Work goes on by itself at {render_moment(opens, world.now, world.zone)}{late}."
+    return f"Work will continue automatically at {render_moment(opens, world.now, world.zone)}{late}."

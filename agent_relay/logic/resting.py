@@ -20,7 +20,7 @@ _EARLY = timedelta(minutes=1)
 
 
 def at_rest(session: Session, happened: Happened, world: World) -> Outcome:
-    """What follows from what happened about a rest; nothing from anything else.
+    """Return what follows from what happened about a rest; nothing from anything else.
 
     Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
     """
@@ -49,9 +49,9 @@ def _continues(session: Session, news: Continues, world: World) -> Outcome:
         is_given_up = known is not None and world.now < known - _EARLY
         return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
     if news.at == known:
-        return NOTHING if session.continues_left else Outcome((), (CancelContinue(leg.id, news.at),))
+        return NOTHING if session.agent_may_continue else Outcome((), (CancelContinue(leg.id, news.at),))
     is_left = world.agent_may_continue and not any(
-        world.quiet.holds(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
+        world.quiet.contains(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
     )
     after: Effect = WakeAt(news.at + GRACE) if is_left else CancelContinue(leg.id, news.at)
     seen = LegContinues(leg.id, news.at.isoformat(), is_left)
@@ -59,30 +59,30 @@ def _continues(session: Session, news: Continues, world: World) -> Outcome:
 
 
 def _find_next_wake(session: Session) -> tuple[Effect, ...]:
-    """The first reset a resting session waits for; nothing where that is not known."""
+    """Return the first reset a resting session waits for; nothing where that is not known."""
     at = parse_moment(session.rested_until) if session.state is State.RESTING else None
     return (WakeAt(at),) if at is not None else ()
 
 
-def find_check(session: Session) -> datetime | None:
-    """When relay looks whether an agent went on by itself; `None` where none is to."""
+def find_check_moment(session: Session) -> datetime | None:
+    """Return when relay looks whether an agent went on by itself; `None` where none is to."""
     at = parse_moment(session.continues_at)
-    return at + GRACE if at is not None and session.continues_left else None
+    return at + GRACE if at is not None and session.agent_may_continue else None
 
 
-def is_agents_turn(session: Session, now: datetime, *, is_back: bool) -> bool:
-    """Whether the agent that said it goes on by itself is to be left to it at `now`.
+def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
+    """Return whether the agent that said it goes on by itself is to be left to it at `now`.
 
     Until its reset has come, somebody else may be had sooner.
     """
-    at, check = parse_moment(session.continues_at), find_check(session)
+    at, check = parse_moment(session.continues_at), find_check_moment(session)
     if at is None or check is None or session.living_leg is None:
         return False
     return now < check and (is_back or now >= at)
 
 
 def is_agreed(session: Session, world: World) -> bool:
-    """Whether the user agreed to work going on by itself: for this once, or always."""
+    """Return whether the user agreed to work going on by itself: for this once, or always."""
     return world.resume_at_reset or session.agreed
 
 
@@ -122,7 +122,7 @@ def _go_on_asked(session: Session, world: World) -> Outcome:
 
 
 def find_back(session: Session, world: World) -> tuple[str, tuple[str, ...]]:
-    """Who can go on after a rest, the agent at work before all others, and why others cannot; or empty."""
+    """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
     order = tuple(dict.fromkeys((session.agent, *session.roster)))
     choice = choose(order, world.availability, current="", now=world.now, zone=world.zone)
     return choice.successor, choice.skipped

@@ -8,7 +8,7 @@ from agent_relay.domain.session import LIVE, Session, State
 from agent_relay.logic.elapsed import is_later
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
-from agent_relay.logic.resting import find_back, find_check, is_agents_turn, is_agreed
+from agent_relay.logic.resting import find_back, find_check_moment, is_agreed, is_left_to_agent
 from agent_relay.logic.succession import begin_handoff, replace_agent
 
 
@@ -53,10 +53,10 @@ def _rest_is_over(session: Session, world: World) -> Outcome:
     """
     state = world.availability.get(session.agent)
     is_back = state is None or not state.resting
-    check = find_check(session)
-    if check is not None and is_agents_turn(session, world.now, is_back=is_back):
+    check = find_check_moment(session)
+    if check is not None and is_left_to_agent(session, world.now, is_back=is_back):
         return Outcome((), (WakeAt(check),))
-    opens = world.quiet.find_open(world.now, world.zone)
+    opens = world.quiet.find_next_allowed(world.now, world.zone)
     if not is_agreed(session, world) or opens is None:
         return _offer(session, world, is_back=is_back)
     if opens > world.now:
@@ -94,7 +94,7 @@ def find_wake(session: Session, world: World) -> tuple[Effect, ...]:
     own = session.limit.until if session.limit is not None else ""
     # Where a damaged journal holds something else, whoever rests looks again at once.
     moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
-    check = find_check(session) if session.state is State.RESTING else None
+    check = find_check_moment(session) if session.state is State.RESTING else None
     moments |= {max(check, world.now)} if check is not None else set()
     return tuple(WakeAt(moment) for moment in sorted(moments))
 
@@ -108,7 +108,7 @@ def _hand_back(session: Session, preferred: str, world: World) -> Outcome:
 
 def _returns_by_itself(world: World) -> bool:
     """Whether an agent that is back takes over without being asked; nobody does in the quiet hours."""
-    return world.return_mode == "auto" and not world.quiet.holds(world.now, world.zone)
+    return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
 
 
 def _find_preferred(session: Session, world: World) -> str:

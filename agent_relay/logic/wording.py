@@ -53,7 +53,7 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
 
 def render_rest_line(session: Session, zone: tzinfo) -> str:
-    """Who rests until when, and that nobody can take over; or that somebody called the handoff off."""
+    """Who rests until when, and that nobody can take over; or that somebody cancelled the handoff."""
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
@@ -81,7 +81,7 @@ def _render_halt(session: Session, zone: tzinfo) -> str:
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:
-    """That a handoff was called off, where its packet is, and both ways on."""
+    """That a handoff was cancelled, where its packet is, and both ways on."""
     packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
     back = f"or go back: {continue_command(handoff.from_agent, session.id)}"
     go_on = retry_command(handoff.id)
@@ -152,7 +152,8 @@ def render_offer_line(session: Session) -> str:
     """
     back = f"→ {session.offer} is available again"
     if session.offer == session.agent and session.leg is not None and not session.leg.model:
-        return f"{back}. Type to go on, or hand it its own work: /use {session.offer} behind the relay key"
+        anew = f"/use {session.offer} to hand its work to a new {session.offer}"
+        return f"{back}. Type your next prompt to continue, or press the relay key and type {anew}"
     if session.offer == session.agent:
         back = f"→ {session.offer} can have its own model again"
         if session.returns:

@@ -18,20 +18,23 @@ _MARK = f"{LEG_VARIABLE}=".encode()
 
 
 def find_holding(path: str) -> list[tuple[int, int]]:
-    """Who has the file open, as (pid, born); not what relay started. Source: proc(5), /proc/<pid>/fd."""
+    """Return who has the file open, as (pid, born); not what relay started.
+
+    Source: proc(5), /proc/<pid>/fd.
+    """
     wanted = os.path.realpath(path)
     return _list_foreign([pid for pid in list_pids() if wanted in (list_open(pid) or ())])
 
 
 def find_running(program: str, cwd: str, *, by: datetime, now: datetime) -> list[tuple[int, int]]:
-    """Who runs `program` in the folder `cwd` and did so `by` then, as (pid, born); not what relay started."""
+    """Return who runs `program` in `cwd` and did so `by` then, as (pid, born); not what relay started."""
     folder = os.path.realpath(cwd)
     found = _list_foreign([pid for pid in list_pids() if _is_at(pid, folder) and _runs(pid, program)])
     return [one for one in found if now - timedelta(seconds=get_age_s(one[1])) <= by + _SLACK]
 
 
 def end_programs(found: list[tuple[int, int]]) -> None:
-    """They are gone: asked first, then made to. Blocks. Raises RelayError where one does not go."""
+    """End the processes with SIGTERM, then SIGKILL. Blocks. Raises RelayError where one does not go."""
     began = time.monotonic()
     for number, limit_s in ((signal.SIGTERM, _POLITE_S), (signal.SIGKILL, _FIRM_S)):
         for pid, pid_born in found:
@@ -48,7 +51,7 @@ def _list_foreign(pids: list[int]) -> list[tuple[int, int]]:
 
 
 def _is_ours(pid: int) -> bool:
-    """Whether relay started it, or it is another user's and nobody here can tell."""
+    """Return whether relay started it, or it is another user's and nobody here can tell."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return any(entry.startswith(_MARK) for entry in file.read().split(b"\0"))
@@ -64,7 +67,10 @@ def _is_at(pid: int, folder: str) -> bool:
 
 
 def _runs(pid: int, program: str) -> bool:
-    """Whether its command is the program, or an interpreter with it. Programs may give themselves a title."""
+    """Return whether its command is the program, or an interpreter with it.
+
+    Programs may give themselves a title.
+    """
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read(8192).split(b"\0")[:2]

@@ -11,9 +11,9 @@ def test_who_waits_between_two_agents_is_given_the_bar() -> None:
     with mutable_world() as world:
         session, _ = hand_over(world)
         assert world.ask("where", session=session)["bar"] == [
-            "relay: demo → understudy · asked for · understudy is starting · Esc holds it back",
-            "demo → understudy · asked for · understudy is starting · Esc holds it back",
-            "demo → understudy · understudy is starting · Esc holds it back",
+            "relay: demo → understudy · asked for · understudy is starting · Esc cancels",
+            "demo → understudy · asked for · understudy is starting · Esc cancels",
+            "demo → understudy · understudy is starting · Esc cancels",
             "demo → understudy · understudy is starting",
             "demo→understudy starts",
             "demo→understudy",

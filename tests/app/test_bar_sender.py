@@ -56,7 +56,7 @@ def test_the_predecessor_shows_it_with_keys_that_wait() -> None:
         stage = Stage(Story().start().limit(), Holder())
         assert await stage.sender.show()
         ((texts, holds_keys),) = stage.holder.asked
-        assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ends"]
+        assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ending"]
         assert holds_keys
         assert await stage.sender.show()
         assert len(stage.holder.asked) == 1
@@ -80,7 +80,7 @@ def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
         story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
         assert not await stage.sender.show()
         said = [texts[-1] if texts else "" for texts, _ in stage.holder.asked]
-        assert said == ["ann→bob starts", "ann→bob asks", "ann→bob reads", ""]
+        assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
 
     asyncio.run(work())
 

@@ -77,7 +77,7 @@ def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
     with seat(world, "agent", "demo") as person:
         person.wait_for("ready | demo")
         person.type(b"limit\r")
-        person.wait_until(lambda: "Esc holds it back" in read_lowest(person), "the bar")
+        person.wait_until(lambda: "Esc cancels" in read_lowest(person), "the bar")
         person.type(b"\x1b")
         person.wait_for("was cancelled")
         assert "handoff.cancelled" in [event.body.name for event in world.events(find_session(world))]

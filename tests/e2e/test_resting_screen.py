@@ -86,7 +86,7 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
         )
         rows = person.text().splitlines()
         assert rows[-1] == "w wait, go on then   a always go on then   v its screen   l leave"
-        assert "Nothing goes on by itself." in rows
+        assert "Work will not continue automatically." in rows
         leave(person)
         # Whoever comes back sees the same, and the agent's own screen behind it.
         with seat(world, "attach") as again:
@@ -102,7 +102,7 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
 def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
     """One key, and the person may go to lunch."""
     with resting_world(SOON) as world, resting_person(world) as person:
-        press(person, b"w", shows(person, "Work goes on by itself at"), "the promise")
+        press(person, b"w", shows(person, "Work will continue automatically at"), "the promise")
         assert world.session(find_session(world)).agreed
         person.wait_for("demo goes on")
         person.wait_for("ready | demo")
@@ -160,7 +160,7 @@ def test_the_screen_survives_its_daemon_odd_keys_and_a_window_of_twenty_columns(
         press(person, b"a", shows(person, "config.toml says resume_at_reset = true."), "the wish")
         with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
             assert file.read() == 'resume_at_reset = true\norder = ["demo"]\n'
-        person.wait_until(shows(person, "Work goes on by itself at"), "the plan")
+        person.wait_until(shows(person, "Work will continue automatically at"), "the plan")
         leave(person)
 
 

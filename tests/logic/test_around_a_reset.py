@@ -113,7 +113,7 @@ class Life:
     def go_alone(self, who: str) -> None:
         """Somebody goes on unattended."""
         self.began_alone.append(who)
-        assert not self.quiet.holds(self.now, UTC), f"{who} went on in the quiet hours"
+        assert not self.quiet.contains(self.now, UTC), f"{who} went on in the quiet hours"
         if who == "agent":
             assert self.agent_may, "an agent went on although its user said no"
 

@@ -45,11 +45,11 @@ def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited()
     """The one sentence a person needs at the moment everything stops; the reset is in their zone."""
     assert bar(limited().now) == Bar(
         (
-            "relay: ann → bob · ann hit its session limit (resets 22:20) · ann is ending · Esc holds it back",
-            "ann → bob · limit until 22:20 · ann is ending · Esc holds it back",
-            "ann → bob · ann is ending · Esc holds it back",
+            "relay: ann → bob · ann hit its session limit (resets 22:20) · ann is ending · Esc cancels",
+            "ann → bob · limit until 22:20 · ann is ending · Esc cancels",
+            "ann → bob · ann is ending · Esc cancels",
             "ann → bob · ann is ending",
-            "ann→bob ends",
+            "ann→bob ending",
         ),
         holds_keys=True,
     )
@@ -74,7 +74,7 @@ def test_every_step_says_what_it_waits_for(begin: Callable[[Step], Story], step:
 def test_a_handoff_somebody_asked_for_says_so() -> None:
     """Nobody looks for a limit that there was not."""
     assert bar(asked(Step.BEGUN).now).texts[0] == (
-        "relay: ann → bob · asked for · ann is ending · Esc holds it back"
+        "relay: ann → bob · asked for · ann is ending · Esc cancels"
     )
 
 
@@ -102,20 +102,21 @@ def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None
     found = bar(limited(Step.SPAWNED).says("asking").now)
     assert not found.holds_keys
     assert found.texts == (
-        "relay: ann → bob · ann hit its session limit (resets 22:20) · bob asks something: answer it here",
-        "ann → bob · limit until 22:20 · bob asks something: answer it here",
-        "ann → bob · bob asks something: answer it here",
-        "ann→bob asks",
+        "relay: ann → bob · ann hit its session limit (resets 22:20) · bob needs an answer: give it here",
+        "ann → bob · limit until 22:20 · bob needs an answer: give it here",
+        "ann → bob · bob needs an answer: give it here",
+        "ann→bob needs answer",
+        "→bob needs answer",
     )
 
 
 @pytest.mark.parametrize(
     ("stage", "clause", "holds_keys"),
     [
-        (DeliveryStage.NONE, "bob is given the packet", True),
-        (DeliveryStage.GIVING, "bob is given the packet", True),
+        (DeliveryStage.NONE, "giving bob the packet", True),
+        (DeliveryStage.GIVING, "giving bob the packet", True),
         (DeliveryStage.SUBMITTED, "bob reads the packet", True),
-        (DeliveryStage.WAITS_FOR_LINE, "text stands in bob's line: send it or clear it", False),
+        (DeliveryStage.WAITS_FOR_LINE, "bob's input line has text: send or clear it", False),
     ],
 )
 def test_a_delivery_says_how_far_it_has_come(stage: DeliveryStage, clause: str, *, holds_keys: bool) -> None:
@@ -124,7 +125,7 @@ def test_a_delivery_says_how_far_it_has_come(stage: DeliveryStage, clause: str, 
     found = bar(story.now, Delivery(story.leg, stage))
     assert f"ann → bob · {clause}" in found.texts
     assert found.holds_keys is holds_keys
-    assert "ann → bob · bob is given the packet" in bar(story.now, Delivery("another", stage)).texts
+    assert "ann → bob · giving bob the packet" in bar(story.now, Delivery("another", stage)).texts
 
 
 def test_a_wait_that_lasts_is_told_in_its_place() -> None:
@@ -132,7 +133,7 @@ def test_a_wait_that_lasts_is_told_in_its_place() -> None:
     story = limited(Step.SPAWNED).says("ready")
     note = "bob has not begun to work on its packet for 12 s"
     found = bar(story.now, Delivery(story.leg, DeliveryStage.SUBMITTED, note))
-    assert found.texts[2] == f"ann → bob · {note} · Esc holds it back"
+    assert found.texts[2] == f"ann → bob · {note} · Esc cancels"
     assert found.texts[3] == "ann → bob · bob reads the packet"
 
 
@@ -143,15 +144,15 @@ def test_an_agent_that_works_on_something_else_keeps_its_keys() -> None:
     assert handoff is not None
     story.happens(DeliverFailed(handoff.id, story.leg, "it did not begin")).says("busy")
     found = bar(story.happens(RetryAsked(handoff.id)).now)
-    assert "ann → bob · bob is busy and gets the packet after that" in found.texts
+    assert "ann → bob · bob is busy; it gets the packet next" in found.texts
     assert not found.holds_keys
 
 
-def test_what_was_called_off_says_what_is_still_to_be_done() -> None:
-    """And no more that it can be held back."""
+def test_what_was_cancelled_says_what_is_still_to_be_done() -> None:
+    """And no more that it can be cancelled."""
     story = limited()
     found = bar(story.happens(CancelAsked(story.now.handoff.id)).now)  # type: ignore[union-attr]
-    assert found.texts[1] == "ann → bob · limit until 22:20 · called off: ann is ending"
+    assert found.texts[1] == "ann → bob · limit until 22:20 · cancelled: ann is ending"
     assert found.holds_keys
 
 
@@ -166,17 +167,19 @@ def test_the_same_agent_is_named_by_what_is_other_about_it() -> None:
     full.start()
     full.turn(950).quiet()
     assert full.now.handoff is not None
-    assert "ann → a fresh ann · ann is ending" in bar(full.now).texts
-    assert bar(full.now).texts[1].startswith("ann → a fresh ann · context full · ")
+    assert "ann → ann (new conversation) · ann is ending" in bar(full.now).texts
+    assert bar(full.now).texts[1].startswith("ann → ann (new conversation) · context full · ")
 
 
 @pytest.mark.parametrize(
     ("source", "target", "shortest"),
     [
-        ("claude", "codex", "claude→codex asks"),
-        ("opencode", "gemini", "opencode→gemini"),
-        ("understudy", "opencode", "→opencode asks"),
-        ("a-long-agent-name", "another-long-agent", "asks"),
+        ("a", "b", "a→b needs answer"),
+        ("ann", "bob", "→bob needs answer"),
+        ("claude", "codex", "needs answer"),
+        ("opencode", "gemini", "needs answer"),
+        ("understudy", "opencode", "needs answer"),
+        ("a-long-agent-name", "another-long-agent", "needs answer"),
     ],
 )
 def test_the_shortest_text_fits_twenty_columns(source: str, target: str, shortest: str) -> None:

@@ -86,3 +86,11 @@ def test_a_long_hostile_line_is_rendered_in_the_time_of_its_length() -> None:
     """Reasons quote what programs printed."""
     text = "agent-relay " * 20_000 + "--a" * 50_000
     assert render_over_screen(text).endswith("--a")
+
+
+def test_where_slash_commands_are_typed_without_the_key_nobody_is_told_to_press_it() -> None:
+    """It would be pressed in vain there."""
+    text = "press the relay key and type /use ann to hand its work to a new ann"
+    bare = "type /use ann to hand its work to a new ann"
+    assert (render_at_key(text, ""), render_in_shell(text, "", ())) == (bare, bare)
+    assert render_over_screen(text) == text

@@ -31,14 +31,14 @@ def test_a_limit_nobody_has_taken_over_from_yet_is_told_at_once() -> None:
     assert list_history(story.events, ZONE)[1:] == ["Nov 21, 19:20  ann hit its session limit (resets 22:20)"]
 
 
-def test_what_was_called_off_failed_and_tried_again_is_told() -> None:
+def test_what_was_cancelled_failed_and_tried_again_is_told() -> None:
     """With who was to go on, and why they did not."""
     story = asked(Step.SPAWNED)
     story.happens(CancelAsked(of(story).id)).gone()
     story.happens(RetryAsked(of(story).id)).spawned().says("ready")
     story.happens(DeliverFailed(of(story).id, story.leg, "bob did not begin to work on its packet"))
     assert [line[15:] for line in list_history(story.events, ZONE)[1:]][:3] == [
-        "the handoff to bob was called off",
+        "the handoff to bob was cancelled",
         "session rests: the handoff to bob was cancelled",
         "the handoff to bob was tried again",
     ]

@@ -43,11 +43,11 @@ def _stand(session: Session, state: State | None) -> Session:
     [
         (
             (BEGUN, HandoffConfirmed("H", "L2")),
-            Notification("handover", "shop: bob goes on", "ann hit its usage limit."),
+            Notification("handover", "shop: bob took over", "ann hit its usage limit."),
         ),
         (
             (replace(BEGUN, why=""), HandoffConfirmed("H", "L2")),
-            Notification("handover", "shop: bob goes on", "ann gave way."),
+            Notification("handover", "shop: bob took over", "ann handed over."),
         ),
         (
             (SessionWoke(),),
@@ -55,7 +55,7 @@ def _stand(session: Session, state: State | None) -> Session:
         ),
         (
             (ReturnOffered("bob"),),
-            Notification("reset", "shop: bob is available again", "You can go back to it."),
+            Notification("reset", "shop: bob is available again", "To switch back, run: agent-relay bob"),
         ),
         (
             (ReturnOffered("bob", by_itself=True),),
@@ -73,12 +73,20 @@ def test_a_rest_is_told_with_its_first_reset() -> None:
     """Whoever is at dinner wants to know whether to come back at all today."""
     rested = SessionRested("ann hit its usage limit", "2026-11-21T21:00:00+00:00")
     assert tell(rested, state=State.RESTING) == Notification(
-        "resting", "shop: nobody can go on", "ann hit its usage limit. The first reset is at 21:00."
+        "resting", "shop: all agents are resting", "ann hit its usage limit. The first reset is at 21:00."
     )
     unknown = SessionRested("ann hit its credit limit")
     found = tell(unknown, state=State.RESTING)
     assert found is not None
     assert found.text == "ann hit its credit limit."
+    silent = tell(SessionRested(""), state=State.RESTING)
+    assert silent is not None
+    assert silent.text == "No reset time is known."
+
+
+def test_who_continues_the_work_on_the_resting_screen_is_not_told_of_it() -> None:
+    """Their own Enter is no news to them."""
+    assert tell(replace(BEGUN, why="asked for"), HandoffConfirmed("H", "L2")) is None
 
 
 def test_a_rest_that_somebody_ends_at_once_is_not_told() -> None:

@@ -153,7 +153,7 @@ def test_nobody_goes_on_before_any_reset() -> None:
 def test_an_agent_that_goes_on_by_itself_is_left_to_it() -> None:
     """Two that go on at once are two owners: where it may, the agent does, and relay looks later."""
     story = _rest().happens(ResumeWished()).happens(Continues("L1", RESET))
-    assert (story.now.continues_at, story.now.continues_left) == (RESET.isoformat(), True)
+    assert (story.now.continues_at, story.now.agent_may_continue) == (RESET.isoformat(), True)
     assert story.effects == [WakeAt(CHECK), Say("L1")]
     reset_window(story).happens(ResetPassed(), now=RESET)
     assert (story.now.state, story.effects) == (State.RESTING, [WakeAt(CHECK)])
@@ -182,7 +182,7 @@ def test_a_timer_is_decided_on_once() -> None:
 def test_a_timer_that_the_user_does_not_want_is_cancelled(wish: dict[str, object]) -> None:
     """Not while I am away is one setting: it holds for the agent's own timer as for relay."""
     story = _rest().happens(Continues("L1", RESET), **wish)
-    assert (story.now.continues_left, story.effects) == (False, [CancelContinue("L1", RESET), Say("L1")])
+    assert (story.now.agent_may_continue, story.effects) == (False, [CancelContinue("L1", RESET), Say("L1")])
     assert story.happens(Continues("L1", RESET), **wish).effects == [CancelContinue("L1", RESET)]
     story.happens(Continues("L1", None), **wish)
     assert (story.now.continues_at, story.effects) == ("", [WakeAt(RESET)])
@@ -192,7 +192,7 @@ def test_a_timer_whose_prompt_would_come_in_the_quiet_hours_is_cancelled() -> No
     """It sends its prompt a minute or two after its reset."""
     at = NOW.replace(hour=19, minute=59)
     story = _rest().happens(Continues("L1", at), quiet=NIGHT)
-    assert not story.now.continues_left
+    assert not story.now.agent_may_continue
 
 
 def test_a_countdown_that_ends_at_its_moment_was_not_given_up() -> None:
@@ -245,7 +245,10 @@ def test_a_limit_that_comes_again_is_waited_for_anew() -> None:
 def test_the_line_over_an_agents_screen_names_who_is_back_and_how_to_go_on() -> None:
     """Whoever looks at the agent's own screen at that moment is told there."""
     story = reset_window(_rest()).happens(ResetPassed(), now=RESET)
-    own = "→ ann is available again. Type to go on, or hand it its own work: /use ann behind the relay key"
+    own = (
+        "→ ann is available again. Type your next prompt to continue,"
+        " or press the relay key and type /use ann to hand its work to a new ann"
+    )
     assert render_message(story.now, UTC) == own
     rested = _rest(lives=False)
     assert render_message(rested.now, UTC).startswith("→ ann hit its usage limit (resets 21:20). Nobody can")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from agent_relay.app.delivery import Text, deliver_text
-from agent_relay.app.own_prompt import OwnPrompt
+from agent_relay.app.relay_prompt import RelayPrompt
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.session import Leg
 from agent_relay.logic.bar import DeliveryStage
@@ -29,7 +29,7 @@ class Agent:
         self.state = "ready"
         self.input = "empty"
         self.sees_input = True
-        self.own = OwnPrompt(tells_words=True)
+        self.own = RelayPrompt(tells_words=True)
         self.typed: list[bytes] = []
         self.note: str | None = ""
         self.hears_prompts = True

@@ -96,7 +96,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
         show,
         clock=SystemClock(),
         zone=zone,
-        find_open=partial(quiet.find_open, zone=zone),
+        find_open=partial(quiet.find_next_allowed, zone=zone),
     )
 
 

@@ -59,7 +59,7 @@ class Returning:
         if self.count_wait(moment) is None or not self.goes_on:
             return moment
         at = datetime.fromisoformat(moment)
-        opens = self._read_config().build_quiet_hours().find_open(at, LocalZone())
+        opens = self._read_config().build_quiet_hours().find_next_allowed(at, LocalZone())
         return moment if opens is None or opens == at else opens.isoformat()
 
     def look(self) -> str:

@@ -10,7 +10,7 @@ InputState = Literal["empty", "typed", "hidden"]
 
 
 def read_input(rules: Rules, screen: Screen) -> InputState:
-    """Whether the line people type into is empty or half typed; `hidden` where it is not on the screen."""
+    """Return whether the line people type into is empty or half typed; `hidden` where it is not shown."""
     line = rules.input
     if line is None:
         return "hidden"

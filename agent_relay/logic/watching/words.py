@@ -175,16 +175,19 @@ def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
         case SessionRested(why, until):
             ends = _render_until(until, event.at, zone)
             return f"session rests{f' until {ends}' if ends else ''}: {why}"
-        case SessionWoke():
-            return "session goes on"
+        case SessionWoke(offers=offers):
+            return "its limit has reset; waiting for you to continue" if offers else "session continues"
         case ReturnOffered(agent):
             return f"{agent} is available again"
         case ResumeAgreed(agreed):
-            return "it may go on by itself at the reset" if agreed else "it waits for somebody at the reset"
-        case LegContinues(leg, at, left) if at:
+            return "it may continue by itself at the reset" if agreed else "it waits for you at the reset"
+        case LegContinues(leg, at, allowed) if at:
             when = _render_until(at, event.at, zone)
-            told = "" if left else ": it is told not to"
-            return f"{_name_agent(session, leg)} goes on by itself{f' at {when}' if when else ''}{told}"
+            plan = f"continue by itself{f' at {when}' if when else ''}"
+            agent = _name_agent(session, leg)
+            return (
+                f"{agent} will {plan}" if allowed else f"{agent} planned to {plan}; relay is cancelling that"
+            )
         case _:
             return ""
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent_relay.app.own_prompt import OwnPrompt
+from agent_relay.app.relay_prompt import RelayPrompt
 
 OPENING = "Continue the work described in the handoff context above, beginning with its next step."
 
 
-def expecting(*texts: str, tells_words: bool = True) -> OwnPrompt:
-    own = OwnPrompt(tells_words=tells_words)
+def expecting(*texts: str, tells_words: bool = True) -> RelayPrompt:
+    own = RelayPrompt(tells_words=tells_words)
     own.expect(*texts)
     return own
 
@@ -46,7 +46,7 @@ def test_a_packet_is_known_by_its_beginning_too() -> None:
 
 def test_what_was_heard_before_it_was_asked_for_counts() -> None:
     """A new daemon reads the records before it knows how far the delivery had come."""
-    own = OwnPrompt(tells_words=True)
+    own = RelayPrompt(tells_words=True)
     own.hear_prompt(f"<handoff-context>{'y' * 90_000}</handoff-context> {OPENING}")
     own.expect(OPENING)
     assert own.is_heard

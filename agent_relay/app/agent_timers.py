@@ -20,7 +20,7 @@ _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 10.0
 
 
-class OwnTimers:
+class AgentTimers:
     """The timers of one session's agents that are to be cancelled."""
 
     def __init__(self, clock: Clock, live: Mapping[str, LiveLeg]) -> None:
@@ -29,7 +29,7 @@ class OwnTimers:
         self._under_way: set[str] = set()
 
     async def cancel(self, leg_id: str, at: datetime) -> None:
-        """The agent of the leg was told not to go on `at`, unless somebody types until then.
+        """Cancel the agent's timer before `at`, unless someone is typing.
 
         Its keys mean something else on any other screen: they are pressed only where the countdown was just
         seen. Raises RelayError where its adapter has no such keys.
@@ -39,7 +39,11 @@ class OwnTimers:
             return
         keys = live.watch.cancel_keys
         if not keys:
-            raise RelayError(f"{live.leg.agent} goes on by itself, and relay knows no key that stops it")
+            agent = live.leg.agent
+            raise RelayError(
+                f"{agent} will continue by itself and relay cannot cancel that;"
+                f" cancel it on {agent}'s own screen"
+            )
         self._under_way.add(leg_id)
         try:
             await self._cancel(live.watch, keys, at)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.own_timers import OwnTimers
+from agent_relay.app.agent_timers import AgentTimers
 from agent_relay.domain.errors import RelayError
 from agent_relay.system.holder_client import HolderError
 
@@ -66,7 +66,7 @@ class Scene:
     def cancel(self) -> None:
         clock = SimpleNamespace(now=lambda: self.now, monotonic=lambda: 0.0)
         live = cast("LiveLeg", SimpleNamespace(leg=self.watch.leg, watch=self.watch))
-        timers = OwnTimers(clock, {"L1": live})
+        timers = AgentTimers(clock, {"L1": live})
 
         async def main() -> None:
             async with asyncio.timeout(60):
@@ -141,5 +141,8 @@ def test_an_agent_without_such_a_key_is_told_of() -> None:
     """A wish that cannot be kept must be seen where the session's trouble is."""
     scene = Scene()
     scene.watch.cancel_keys = ""
-    with pytest.raises(RelayError, match="ann goes on by itself, and relay knows no key that stops it"):
+    with pytest.raises(
+        RelayError,
+        match="will continue by itself and relay cannot cancel that; cancel it on ann's own screen",
+    ):
         scene.cancel()

@@ -20,7 +20,7 @@ _KEPT = 32
 _KEPT_LENGTH = 2000
 
 
-class OwnPrompt:
+class RelayPrompt:
     """What relay gives one leg, and whether a record was heard that has it.
 
     A prompt of somebody else's is no sign that the agent took ours, and neither is work. `tells_words` is
@@ -57,7 +57,7 @@ class OwnPrompt:
         self.is_heard = self.is_heard or any(mark in text for mark in self._marks)
 
 
-def hear_record(own: OwnPrompt, signs: "Sequence[Progress]", record: Record, *, since: datetime) -> None:
+def hear_record(own: RelayPrompt, signs: "Sequence[Progress]", record: Record, *, since: datetime) -> None:
     """Have `own` hear a record of its leg, which began at `since`; `signs` tell which records are prompts.
 
     What an event stream says without a time it says now; another record without one may be of any time.
