@@ -50,7 +50,9 @@ def parse_quiet_hours(text: str) -> QuietHours:
         return QuietHours(always=bool(plain))
     found = _SPAN.fullmatch(plain)
     if found is None:
-        raise ValueError(f'{text[:40]!r} must read "22:00-07:00", or be "always", or empty for none')
+        raise ValueError(
+            f'{text[:40]!r} is not a time range; write it like "22:00-07:00", or "always", or leave it empty'
+        )
     hours = [int(part) for part in found.groups()]
     begin, end = time(hours[0], hours[1]), time(hours[2], hours[3])
     if begin == end:

@@ -59,7 +59,9 @@ def test_the_night_on_which_clocks_change_ends_when_the_clock_says_so() -> None:
 @pytest.mark.parametrize("text", ["22-7", "22:00-24:00", "25:00-07:00", "never", "22:00-07:60", "22:00"])
 def test_hours_that_cannot_be_read_are_named_in_a_plain_sentence(text: str) -> None:
     """A wish that is silently not kept costs a night's quota."""
-    with pytest.raises(ValidationError, match=f'{text}\' must read "22:00-07:00", or be "always"'):
+    with pytest.raises(
+        ValidationError, match=f'{text}\' is not a time range; write it like "22:00-07:00", or "always"'
+    ):
         UserConfig(quiet_hours=text)
 
 
