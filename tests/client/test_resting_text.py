@@ -24,6 +24,9 @@ RESTS = {
     "agreed": False,
     "can_agree": True,
 }
+KEYS = (
+    "w continue at reset   a always continue at reset   n use another agent now   v show its screen   l leave"
+)
 
 
 def _rest(*, has_leg: bool = True, **changes: object) -> Rest:
@@ -37,15 +40,7 @@ def test_who_rests_until_when_is_said_with_the_keys_that_choose() -> None:
         "ann rests until 21:00   bob rests until 22:10   cas not installed",
         "Nothing goes on by itself.",
         "",
-        "   ".join(
-            [
-                "w continue at reset",
-                "a always continue at reset",
-                "n use another agent now",
-                "v show its screen",
-                "l leave",
-            ]
-        ),
+        KEYS,
     ]
 
 
