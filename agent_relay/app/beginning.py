@@ -11,7 +11,7 @@ from agent_relay.domain.event import SessionCreated
 from agent_relay.domain.versions import is_newer
 from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.wording import render_left_out, render_newer, render_resting_note
-from agent_relay.system.agent_versions import claim_telling
+from agent_relay.system.agent_versions import claim_first_notice
 from agent_relay.system.journal import Journal
 from agent_relay.system.secrets import gather_secrets
 
@@ -53,7 +53,9 @@ def _find_newer(ground: Ground, wish: OpenWish) -> str:
     """Return that the agent is newer than what this release was tried with, once for each version."""
     loaded = ground.fit_installed(wish.agent, wish.environ)
     version, newest = loaded.version, loaded.adapter.newest_tested
-    if not is_newer(version, newest) or not claim_telling(wish.agent, version, ground.folders.agent_versions):
+    if not is_newer(version, newest) or not claim_first_notice(
+        wish.agent, version, ground.folders.agent_versions
+    ):
         return ""
     return f"→ {render_newer(wish.agent, version, newest)}"
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.last_seen import LastSeen
 from agent_relay.app.last_windows import LastWindows
-from agent_relay.app.messengers import Messengers
+from agent_relay.app.messengers import OutsideNotifiers
 from agent_relay.app.threads import HomeThreads
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
@@ -66,7 +66,7 @@ class Ground:
     booted_at: datetime = _LONG_AGO
     counting: HomeThreads = field(default_factory=partial(HomeThreads, "counting"))
     holders: HolderProgram = field(default_factory=HolderProgram)
-    messengers: Messengers = field(default_factory=Messengers)
+    messengers: OutsideNotifiers = field(default_factory=OutsideNotifiers)
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 _STARTING_HOLDER_S = 5.0
 
 
-class _Face(TypedDict, total=False):
+class _ScreenFields(TypedDict, total=False):
     """Those fields of a holder's spec that make what people see."""
 
     rows: int
@@ -153,7 +153,7 @@ async def _start(
             lock_fd=lock,
             luggage=render_luggage(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
-            **_build_face(leg, luggage, bar, streams),
+            **_build_screen_fields(leg, luggage, bar, streams),
         )
         started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)
@@ -173,7 +173,7 @@ async def _start(
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
 
 
-def _build_face(leg: Leg, luggage: Luggage, bar: Bar, streams: list[str]) -> _Face:
+def _build_screen_fields(leg: Leg, luggage: Luggage, bar: Bar, streams: list[str]) -> _ScreenFields:
     """What a leg has to do with people: a screen with its size and bar, or files where there is none."""
     if leg.headless:
         return {"rows": luggage.rows, "cols": luggage.cols, "streams": streams}

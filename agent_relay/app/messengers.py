@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _RECEIVER = Receiver("webhook", "The webhook of `notify`", "notification", "notifications")
 
 
-class Messengers:
+class OutsideNotifiers:
     """One instance for all sessions. Nobody waits for any of it; what fails is a line in the log."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from agent_relay.client.attach_signals import Signals
 from agent_relay.client.prompt_input import ESCAPE, PromptInput
 from agent_relay.client.resting_text import Rest, fit, list_lines
-from agent_relay.client.session_loop import LEFT, LOOK, ON
+from agent_relay.client.session_loop import CONTINUE, LEFT, SHOW_SCREEN
 from agent_relay.client.terminal import Terminal
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
             """The notices that are here."""
 
 
-DEAF_S = 0.7
+IGNORE_KEYS_S = 0.7
 """Who is typing to an agent when this comes must not choose by that: keys count once none came this long."""
 _LOOK_S = 30.0
 """How often the daemon is asked without a reason: a ledger may be changed from another terminal."""
@@ -48,7 +48,9 @@ _LEAVE = frozenset((b"l", b"q", b"\x03"))
 def show_rest(
     place: "Place", *, reconnect: "Callable[[], Daemon]", agree_always: "Callable[[], None]"
 ) -> tuple[str, str]:
-    """How it ended, with a line to say: `LEFT`, `LOOK` at the agent's screen, or `ON` where the rest is over.
+    """Show the resting screen; return how it ended and a line to print.
+
+    It ended with `LEFT`, `SHOW_SCREEN` for the agent's own, or `CONTINUE` where the rest is over.
 
     `agree_always` writes into the user's configuration that work goes on by itself at every reset. The
     terminal is restored on every way out. Raises SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and
@@ -83,7 +85,7 @@ class _RestScreen:
         self._chooses = False
         self._notice = ""
         self._painted: tuple[object, ...] = ()
-        self._deaf_until = time.monotonic() + DEAF_S
+        self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
         self._ask_at = 0.0
         self._how = ""
 
@@ -91,7 +93,7 @@ class _RestScreen:
     def parting(self) -> str:
         """What is still to be known by who left."""
         plan = f" {self._rest.plan}" if self._rest.plan else ""
-        return f"Left; the session rests.{plan} Back: agent-relay attach {self._session}"
+        return f"Detached; the session is resting.{plan} To return: agent-relay attach {self._session}"
 
     def run(self) -> str:
         self._terminal.write(_ENTER)
@@ -119,14 +121,14 @@ class _RestScreen:
             self._miss()
         except WrongUseError:
             # It is not at work any more: what became of it, its journal says.
-            self._how = ON
+            self._how = CONTINUE
         except RelayError as error:
             self._notice, self._ask_at = error.sentence, time.monotonic() + _AGAIN_S
         else:
             leg = answer.get("leg")
             found = leg if isinstance(leg, str) else ""
             if not isinstance(answer.get("rest"), dict) or (found and found != self._leg):
-                self._how = ON
+                self._how = CONTINUE
             self._rest = Rest(answer, has_leg=bool(found))
 
     def _miss(self) -> None:
@@ -223,8 +225,8 @@ class _RestScreen:
         units = []
         while (unit := self._input.take()) is not None:
             units.append(unit)
-        if now < self._deaf_until:
-            self._deaf_until = now + DEAF_S
+        if now < self._ignore_keys_until:
+            self._ignore_keys_until = now + IGNORE_KEYS_S
         elif len(units) == 1 and len(units[0]) == 1 and not self._input.in_paste:
             return self._obey(units[0].lower())
         if any(len(unit) == 1 for unit in units):
@@ -238,7 +240,7 @@ class _RestScreen:
         elif key in _LEAVE:
             self._how = LEFT
         elif key in _RETURN and rest.back:
-            self._how = ON if self._request("rest.go") else ""
+            self._how = CONTINUE if self._request("rest.go") else ""
         elif key == b"w" and (rest.agreed or rest.can_agree):
             self._request("rest.agree", agreed=not rest.agreed)
         elif key == b"a" and rest.can_agree:
@@ -246,7 +248,7 @@ class _RestScreen:
         elif key == b"n" and rest.others:
             self._chooses = True
         elif key in (b"v", ESCAPE) and rest.has_leg:
-            self._how = LOOK
+            self._how = SHOW_SCREEN
         else:
             self._terminal.write(_BELL)
 
@@ -256,7 +258,7 @@ class _RestScreen:
         at = int(key) - 1 if key.isdigit() else -1
         if 0 <= at < len(others):
             self._chooses = False
-            self._how = ON if self._request("use", agent=others[at][0], yes=True) else ""
+            self._how = CONTINUE if self._request("use", agent=others[at][0], yes=True) else ""
         elif key in (ESCAPE, b"\x03", b"n"):
             self._chooses = False
         else:
@@ -269,7 +271,7 @@ class _RestScreen:
             self._notice = f"{error.sentence}. {error.hint}" if error.hint else error.sentence
             return
         if self._request("rest.agree", agreed=True):
-            self._notice = "From now on always: config.toml says resume_at_reset = true."
+            self._notice = "Saved resume_at_reset = true in config.toml: work will continue at every reset."
 
 
 def _read_nothing(*, wait: bool, limit_s: float = 0.0) -> bytes | None:

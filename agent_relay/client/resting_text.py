@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _APART = "   "
+_CHOICE = "Continue with which agent? Press its number; a resting agent is started anyway."
 _DAY_S = 86400
 _HOUR_S = 3600
 
@@ -55,7 +56,7 @@ def list_lines(rest: Rest, now: "datetime", *, chooses: bool = False, notice: st
     """What is said, a paragraph each: the most important first, the keys last."""
     if chooses:
         named = [f"{at} {name}{f' ({why})' if why else ''}" for at, (name, why) in enumerate(rest.others, 1)]
-        return [notice, "Which agent goes on now?", *named, "Esc  back"]
+        return [notice, _CHOICE, *named, "Esc  back"]
     agents = _APART.join(f"{name} {why}" for name, why, _ in rest.agents if why)
     return [_tell_reset(rest, now), agents, rest.plan if not rest.back else "", notice, _list_keys(rest)]
 
@@ -95,15 +96,15 @@ def _tell_reset(rest: Rest, now: "datetime") -> str:
 
 
 def _list_keys(rest: Rest) -> str:
-    keys = ["Enter go on"] if rest.back else []
+    keys = ["Enter continue"] if rest.back else []
     if rest.agreed:
-        keys.append("w do not go on by itself")
+        keys.append("w cancel automatic continue")
     elif rest.can_agree:
-        keys.append("w wait, go on then")
+        keys.append("w continue at reset")
     if rest.can_agree:
-        keys.append("a always go on then")
-    keys += ["n another agent now"] if rest.others else []
-    keys += ["v its screen"] if rest.has_leg else []
+        keys.append("a always continue at reset")
+    keys += ["n use another agent now"] if rest.others else []
+    keys += ["v show its screen"] if rest.has_leg else []
     return _APART.join([*keys, "l leave"])
 
 

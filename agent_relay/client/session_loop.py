@@ -63,7 +63,7 @@ STUCK_S = 15.0
 FAILURES = 3
 """How often a leg the daemon believes in may refuse to be attached."""
 NOBODY = 3
-LEFT, LOOK, ON = "left", "look", "on"
+LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
 """What came of showing a person that every agent rests: they left, want the agent's screen, or it is over."""
 _BY_A_PERSON = frozenset({130, 143})
 """How an agent leaves whose person, or whose terminal's end, had it leave."""
@@ -179,7 +179,7 @@ class SessionLoop:
                     self._say(line)
                     self._give_back()
                     return NOBODY
-                looked = place.leg if how == LOOK else None
+                looked = place.leg if how == SHOW_SCREEN else None
                 seen, place = "", self._ask_again(place.session)
                 continue
             if place.is_over or place.is_stuck:

@@ -87,7 +87,7 @@ class WaitingTurn:
             "session": last["session"],
             "resets_at": last.get("resets_at", ""),
             "until": at.isoformat(),
-            "message": f"{last.get('message', '')} Waiting until {when}; Ctrl-C leaves.".strip(),
+            "message": f"{last.get('message', '')} Waiting until {when}; Ctrl-C stops waiting.".strip(),
         }
         with Heeding() as signals:
             self._show(waiting)

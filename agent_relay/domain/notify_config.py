@@ -19,11 +19,11 @@ def check_wishes(wishes: tuple[str, ...]) -> tuple[str, ...]:
             check_address(wish.removeprefix(_WEBHOOK))
         elif wish not in _PLAIN:
             known = ", ".join(f'"{one}"' for one in _PLAIN)
-            raise ValueError(f'{wish[:40]!r} is none of {known} and "{_WEBHOOK}https://…"')
+            raise ValueError(f'unknown value {wish[:40]!r}; use {known} or "{_WEBHOOK}https://…"')
     if len(set(wishes)) < len(wishes):
-        raise ValueError("one of them is there twice")
+        raise ValueError("a value is listed twice")
     if not wishes or (OFF in wishes and len(wishes) > 1):
-        raise ValueError('it is "off" alone, or at least one way to be told')
+        raise ValueError('use "off" alone, or list at least one method')
     return wishes
 
 

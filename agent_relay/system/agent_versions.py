@@ -61,7 +61,7 @@ def note_answer(program: str, answer: str, known: str) -> None:
     _update(known, change)
 
 
-def claim_telling(agent: str, version: str, known: str) -> bool:
+def claim_first_notice(agent: str, version: str, known: str) -> bool:
     """Return whether nobody was told of this version of `agent` yet; whoever asks first tells.
 
     Nobody is where that cannot be remembered: it would be said at every start.

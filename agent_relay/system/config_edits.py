@@ -50,7 +50,9 @@ def write_resume(folder: str) -> None:
         if not found:
             after = f"{line}\n{before}"
         if parse_toml(after, path) != wanted:
-            raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
+            raise ConfigurationError(
+                f"cannot edit {path} safely", hint=f"Add this line above the first [table]: {line}"
+            )
         parse_user_config(wanted, path)
         write_config(path, after, before=before)
 

@@ -24,6 +24,9 @@ RESTS = {
     "agreed": False,
     "can_agree": True,
 }
+KEYS = (
+    "w continue at reset   a always continue at reset   n use another agent now   v show its screen   l leave"
+)
 
 
 def _rest(*, has_leg: bool = True, **changes: object) -> Rest:
@@ -37,7 +40,7 @@ def test_who_rests_until_when_is_said_with_the_keys_that_choose() -> None:
         "ann rests until 21:00   bob rests until 22:10   cas not installed",
         "Nothing goes on by itself.",
         "",
-        "w wait, go on then   a always go on then   n another agent now   v its screen   l leave",
+        KEYS,
     ]
 
 
@@ -47,22 +50,22 @@ def test_only_keys_that_do_something_are_named() -> None:
     unknown = _rest(has_leg=False, agents=alone, until="", first="", when="", can_agree=False)
     assert list_lines(unknown, NOW)[0] == "Every agent rests, and no reset is known."
     assert list_lines(unknown, NOW)[-1] == "l leave"
-    assert list_lines(_rest(agreed=True), NOW)[-1].startswith("w do not go on by itself   a always")
+    assert list_lines(_rest(agreed=True), NOW)[-1].startswith("w cancel automatic continue   a always")
     always = list_lines(_rest(agreed=True, can_agree=False), NOW)
-    assert always[-1].startswith("w do not go on by itself   n another")
+    assert always[-1].startswith("w cancel automatic continue   n use another")
 
 
 def test_who_is_back_is_offered_with_enter() -> None:
     """The countdown is over; the name and one key are left."""
     lines = list_lines(_rest(back="ann"), NOW)
     assert lines[0] == "ann is available again: Enter goes on."
-    assert (lines[2], lines[-1].split("   ")[0]) == ("", "Enter go on")
+    assert (lines[2], lines[-1].split("   ")[0]) == ("", "Enter continue")
 
 
 def test_the_other_agents_are_numbered() -> None:
     """Choosing one is as good as --yes: why it would not be chosen stands beside it."""
     assert list_lines(_rest(), NOW, chooses=True)[1:] == [
-        "Which agent goes on now?",
+        "Continue with which agent? Press its number; a resting agent is started anyway.",
         "1 bob (rests until 22:10)",
         "Esc  back",
     ]
@@ -75,10 +78,12 @@ def test_in_a_small_window_what_matters_least_goes_first() -> None:
         "Every agent rests.",
         "First reset: ann at",
         "21:00, in 2:40:00",
-        "w wait, go on then",
-        "a always go on then",
-        "n another agent now",
-        "v its screen",
+        "w continue at reset",
+        "a always continue",
+        "at reset",
+        "n use another agent",
+        "now",
+        "v show its screen",
         "l leave",
     ]
 

@@ -30,10 +30,13 @@ def test_without_a_word_terminals_and_the_desktop_are_used() -> None:
 @pytest.mark.parametrize(
     ("written", "sentence"),
     [
-        ("loud", """'loud' is none of "auto", "off", "bell", "osc", "desktop" and "webhook:https://…\""""),
-        (["off", "bell"], 'it is "off" alone, or at least one way to be told'),
-        ([], 'it is "off" alone, or at least one way to be told'),
-        (["bell", "bell"], "one of them is there twice"),
+        (
+            "loud",
+            """unknown value 'loud'; use "auto", "off", "bell", "osc", "desktop" or "webhook:https://…\"""",
+        ),
+        (["off", "bell"], 'use "off" alone, or list at least one method'),
+        ([], 'use "off" alone, or list at least one method'),
+        (["bell", "bell"], "a value is listed twice"),
         (
             "webhook:http://hooks.example/",
             "is neither https nor http to this machine, or has a password in it",

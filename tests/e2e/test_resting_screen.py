@@ -85,7 +85,7 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
             lambda: (now := FIRST.search(person.text())) is not None and now[1] != found[1], "the countdown"
         )
         rows = person.text().splitlines()
-        assert rows[-1] == "w wait, go on then   a always go on then   v its screen   l leave"
+        assert rows[-1] == "w continue at reset   a always continue at reset   v show its screen   l leave"
         assert "Work will not continue automatically." in rows
         leave(person)
         # Whoever comes back sees the same, and the agent's own screen behind it.
@@ -95,7 +95,7 @@ def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
             again.wait_for("ready | demo")
             again.type(b"/quit\r")
             again.wait_for("l leave")
-            assert "v its screen" not in again.text()
+            assert "v show its screen" not in again.text()
             leave(again)
 
 
@@ -130,7 +130,12 @@ def test_another_agent_is_one_number_away_although_it_rests() -> None:
         person.wait_for("ready | understudy")
         person.type(b"limit\r")
         person.wait_for("l leave")
-        press(person, b"n", shows(person, "Which agent goes on now? 1 demo (rests until"), "the choice")
+        press(
+            person,
+            b"n",
+            shows(person, "a resting agent is started anyway. 1 demo (rests until"),
+            "the choice",
+        )
         press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
         person.wait_for("demo goes on")
         assert world.session(find_session(world)).agent == "demo"

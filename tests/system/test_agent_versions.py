@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.agent_versions import claim_telling, find_installed_version, note_answer
+from agent_relay.system.agent_versions import claim_first_notice, find_installed_version, note_answer
 
 PACKAGE = "@anthropic-ai/claude-code"
 
@@ -82,15 +82,15 @@ def test_a_damaged_memory_is_an_empty_one(tmp_path: Path, damage: str) -> None:
     program, known = make_program(tmp_path / "claude"), tmp_path / "known.json"
     known.write_text(damage)
     assert find_installed_version(program, PACKAGE, str(known)) == ""
-    assert claim_telling("claude", "2.1.340", str(known))
-    assert not claim_telling("claude", "2.1.340", str(known))
+    assert claim_first_notice("claude", "2.1.340", str(known))
+    assert not claim_first_notice("claude", "2.1.340", str(known))
 
 
 def test_each_version_is_told_once_of_each_agent(tmp_path: Path) -> None:
     """A line at every start is a line nobody reads."""
     known = str(tmp_path / "known.json")
     claims = [
-        claim_telling(agent, version, known)
+        claim_first_notice(agent, version, known)
         for agent, version in [
             ("claude", "2"),
             ("claude", "2"),
@@ -105,4 +105,4 @@ def test_each_version_is_told_once_of_each_agent(tmp_path: Path) -> None:
 def test_nobody_is_told_where_that_cannot_be_remembered(tmp_path: Path) -> None:
     """Else it would be said at every start."""
     (tmp_path / "file").write_text("")
-    assert not claim_telling("claude", "3", str(tmp_path / "file/known.json"))
+    assert not claim_first_notice("claude", "3", str(tmp_path / "file/known.json"))

@@ -75,4 +75,4 @@ def test_consent_that_cannot_be_written_safely_names_the_line(tmp_path: os.PathL
         stream.write('redaction.allow = ["""\nresume_at_reset = false\n"""]\n')
     with pytest.raises(ConfigurationError, match="safely") as refused:
         write_resume(f"{tmp_path}/config")
-    assert refused.value.hint == "Write this line into it: resume_at_reset = true"
+    assert refused.value.hint == "Add this line above the first [table]: resume_at_reset = true"

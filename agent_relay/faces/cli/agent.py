@@ -32,7 +32,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it
   --no-launch     build the packet, start nobody
-  --yes           do not ask; also choose an agent that rests, and end the program --from still runs in
+  --yes           do not ask; also use a resting agent, and end the --from agent's program if it
+                  is still running
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
 

@@ -105,7 +105,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
     from agent_relay.client.lent_terminal import read_modes
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
-    from agent_relay.faces.cli.relay_prompt import Seat, obey
+    from agent_relay.faces.cli.relay_prompt import PromptContext, obey
 
     relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")
@@ -125,8 +125,8 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "Place") -> "AttachOutcome":
         def command(text: str) -> "Sequence[str] | Waiting":
-            seat = Seat(place.session, place.folder, reconnect, size=measure(), modes=modes)
-            return obey(text, seat)
+            context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
+            return obey(text, context)
 
         line = _render_note(notes.pop(), place.session) if notes else ""
         return held.attach(place.socket, on_relay_key=command, line=line)

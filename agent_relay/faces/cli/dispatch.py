@@ -35,10 +35,10 @@ def _find_place() -> None:
     if session:
         from functools import partial
 
-        from agent_relay.faces.rendering.place import Place
+        from agent_relay.faces.rendering.hint_style import HintStyle
         from agent_relay.logic.hint_places import render_at_key
 
-        Place.render = partial(render_at_key, session=session)
+        HintStyle.render = partial(render_at_key, session=session)
 
 
 def leave(words: list[str], status: int) -> int:

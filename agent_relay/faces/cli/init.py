@@ -25,15 +25,15 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
-# How you are called while you look elsewhere: "auto" (by the terminal's bell and notifications, or by the
+# How to alert you when you are not watching: "auto" (by the terminal's bell and notifications, or by the
 # desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
 # notify = "auto"
 
-# When everybody rests: "ask" whether to continue at the first reset, or continue by itself (true) or not.
+# Continue at the first reset once all agents rest? "ask", true or false.
 # Where the daemon was killed meanwhile and no terminal is attached, that is when the next command starts one.
 # resume_at_reset = "ask"
 
-# When nothing continues by itself, neither relay nor an agent's own timer: "22:00-07:00" or "always".
+# No automatic work during these hours, by relay or by an agent's own timer: "22:00-07:00" or "always".
 # quiet_hours = ""
 
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.

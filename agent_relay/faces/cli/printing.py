@@ -3,7 +3,7 @@
 import os
 import sys
 
-from agent_relay.faces.rendering.place import Place
+from agent_relay.faces.rendering.hint_style import HintStyle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,26 +26,26 @@ def print_json(view: "Mapping[str, object]") -> None:
 
 def print_lines(*lines: str) -> None:
     """Lines on standard output, control characters shown instead of obeyed, commands as typed here."""
-    print_contents(*map(Place.render, lines))
+    print_contents(*map(HintStyle.render, lines))
 
 
 def print_contents(*lines: str) -> None:
-    """The same of lines that are not relay's own words: what they name is left as it is."""
+    """Print lines that are not relay's own text, leaving commands in them unchanged."""
     sys.stdout.write("".join(f"{plain(line)}\n" for line in lines))
 
 
 def print_error(error: "RelayError") -> int:
     """The exit status of `error`, its sentence and its hint on standard error, a line each."""
-    sys.stderr.write(f"agent-relay: {plain(Place.render(error.sentence))}\n")
+    sys.stderr.write(f"agent-relay: {plain(HintStyle.render(error.sentence))}\n")
     if error.hint:
-        sys.stderr.write(f"  {plain(Place.render(error.hint))}\n")
+        sys.stderr.write(f"  {plain(HintStyle.render(error.hint))}\n")
     return int(error.code)
 
 
 def warn(line: str) -> None:
     """`line` is on standard error, at once, whoever reads it; nothing where nobody can any more."""
     try:
-        sys.stderr.write(f"agent-relay: {plain(Place.render(line))}\n")
+        sys.stderr.write(f"agent-relay: {plain(HintStyle.render(line))}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         return

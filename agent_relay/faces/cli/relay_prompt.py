@@ -61,7 +61,7 @@ _OF_SESSION = frozenset(
 _ELSEWHERE = frozenset(("--new", "--session", "--from", "--json", "--help", "-h"))
 
 
-class Seat:
+class PromptContext:
     """Who types behind the relay key: the session on their terminal, its folder, and the way to the daemon.
 
     `size` is the terminal's rows and columns, `modes` are its line discipline's for other programs.
@@ -85,7 +85,7 @@ class Seat:
         self.modes = modes
 
 
-def obey(line: str, seat: Seat) -> "Answer":
+def obey(line: str, context: PromptContext) -> "Answer":
     """The lines to show for one line typed behind the relay key, or what they will come of.
 
     None where the agent's screen says it all. Raises RelayError where it cannot be done.
@@ -96,20 +96,20 @@ def obey(line: str, seat: Seat) -> "Answer":
     # Loaded where a line was typed: an attaching client must not pay for it.
     from agent_relay.faces.cli.at_key import answer_at_key
 
-    return answer_at_key(lambda: _answer(word, rest.strip(), seat), seat.session)
+    return answer_at_key(lambda: _answer(word, rest.strip(), context), context.session)
 
 
-def _answer(word: str, rest: str, seat: Seat) -> "Answer":
+def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
     own = _OWN.get(word)
-    found = own(rest, seat) if own is not None else None
+    found = own(rest, context) if own is not None else None
     if found is not None:
         return found
-    words = find_plain(word, rest, seat.session)
+    words = find_plain(word, rest, context.session)
     if not words:
         raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
     from agent_relay.client.plain_command import PlainCommand
 
-    return PlainCommand(words, folder=_find_root(seat.folder), session=seat.session)
+    return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
@@ -148,13 +148,13 @@ def split_words(text: str) -> list[str]:
         raise WrongUseError(f"a quote has no end in {text[:40]!r}", hint="Close it") from None
 
 
-def _use(rest: str, seat: Seat) -> "Answer":
+def _use(rest: str, context: PromptContext) -> "Answer":
     agent, _, focus = rest.partition(" ")
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [FOCUS]")
     focus = focus.strip()
     if not focus.startswith("--"):
-        return _request(seat, "use", agent=agent, focus=focus)
+        return _request(context, "use", agent=agent, focus=focus)
     from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S, parse_words
 
     words = split_words(focus)
@@ -163,52 +163,54 @@ def _use(rest: str, seat: Seat) -> "Answer":
         if word.partition("=")[0] in _ELSEWHERE:
             raise WrongUseError(f"/use does not take {word[:40]!r}", hint="In another terminal: agent-relay")
     wish = parse_words(words)
-    view = _read(seat.session, seat.folder)
+    view = _read(context.session, context.folder)
     if view["agent"] == agent and not wish.get("no_launch"):
         raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
-    rows, cols = seat.size
-    fields = {"cwd": _find_root(seat.folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
-    with seat.connect() as connection:
-        answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=seat.session, **fields)
+    rows, cols = context.size
+    fields = {"cwd": _find_root(context.folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    with context.connect() as connection:
+        answer = connection.request(
+            "open", limit_s=OPEN_LIMIT_S, agent=agent, session=context.session, **fields
+        )
     return (str(answer.get("message") or ""),) if wish.get("no_launch") else ()
 
 
-def _relay(rest: str, seat: Seat) -> "Answer":
-    return _request(seat, "use", agent="", focus=rest)
+def _relay(rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "use", agent="", focus=rest)
 
 
-def _hand_off(rest: str, seat: Seat) -> "Answer | None":
+def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
     if rest.partition(" ")[0] in RECORDS:
         return None
     from agent_relay.client.narration import Narration
 
-    return Narration(seat.connect, session=seat.session, focus=rest)
+    return Narration(context.connect, session=context.session, focus=rest)
 
 
-def _show_status(rest: str, seat: Seat) -> "Answer | None":
-    return None if rest else describe(seat.session, seat.folder)
+def _show_status(rest: str, context: PromptContext) -> "Answer | None":
+    return None if rest else describe(context.session, context.folder)
 
 
-def _stop(_rest: str, seat: Seat) -> "Answer":
-    return _request(seat, "session.stop")
+def _stop(_rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "session.stop")
 
 
-def _list_log(_rest: str, seat: Seat) -> "Answer":
+def _list_log(_rest: str, context: PromptContext) -> "Answer":
     """What happened, oldest first; as a watcher is told it where the daemon is older than this command."""
     try:
-        with seat.connect() as connection:
-            answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=seat.session)
+        with context.connect() as connection:
+            answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
     except WrongUseError:
         from agent_relay.client.plain_command import PlainCommand
 
-        words = ("watch", seat.session, "--no-follow")
-        return PlainCommand(words, folder=_find_root(seat.folder), session=seat.session)
+        words = ("watch", context.session, "--no-follow")
+        return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
     lines = answer.get("lines")
     told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
     return told or ("Nothing has happened in this session yet.",)
 
 
-def _edit_packet(rest: str, seat: Seat) -> "Answer | None":
+def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
     """What became of an edit of the session's newest packet; the editor has the terminal meanwhile."""
     words = split_words(rest)
     if words[:1] != ["edit"]:
@@ -223,19 +225,22 @@ def _edit_packet(rest: str, seat: Seat) -> "Answer | None":
         from agent_relay.faces.cli.packet.edit import edit_found, render_edit
         from agent_relay.faces.cli.packet.find import find_packet
     except ImportError as error:
-        raise RelayError(f"no packet can be edited: agent-relay lacks a part of itself ({error})") from error
-    found = find_packet(seat.session, 0)
-    done = edit_found(found, document="--document" in words, lent=LentTerminal([*seat.modes]))
+        raise RelayError(
+            f"cannot edit packets: the agent-relay installation is incomplete ({error})",
+            hint="Reinstall agent-relay",
+        ) from error
+    found = find_packet(context.session, 0)
+    done = edit_found(found, document="--document" in words, lent=LentTerminal([*context.modes]))
     return tuple(render_edit(found, done))
 
 
-def _request(seat: Seat, op: str, **fields: str) -> tuple[str, ...]:
-    with seat.connect() as connection:
-        connection.request(op, limit_s=ASK_LIMIT_S, session=seat.session, **fields)
+def _request(context: PromptContext, op: str, **fields: str) -> tuple[str, ...]:
+    with context.connect() as connection:
+        connection.request(op, limit_s=ASK_LIMIT_S, session=context.session, **fields)
     return ()
 
 
-_OWN: "Mapping[str, Callable[[str, Seat], Answer | None]]" = {
+_OWN: "Mapping[str, Callable[[str, PromptContext], Answer | None]]" = {
     "/handoff": _hand_off,
     "/log": _list_log,
     "/packet": _edit_packet,

@@ -11,7 +11,7 @@ from agent_relay.faces.cli.printing import (
     render_table,
 )
 from agent_relay.faces.cli.session_word import list_strangers
-from agent_relay.faces.rendering.place import Place
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.limit_names import name_rest
 from agent_relay.logic.titles import NO_TITLE
@@ -98,7 +98,7 @@ def list_columns(view: dict[str, object]) -> list[str]:
         render_day(view["since"]),
         str(view["session"]),
         str(view["title"] or ("-" if view["state"] in {"gone", "unreadable"} else NO_TITLE)),
-        Place.render(_tell_about(view)),
+        HintStyle.render(_tell_about(view)),
     ]
 
 

@@ -34,6 +34,7 @@ from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import watch_usage
 from agent_relay.faces.shell.welcome import greet
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.followed_config import FollowedConfig
@@ -59,7 +60,7 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     shell.say(*greet(own, shell.conversation.agent))
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:
-        shell.say(f"{left} typed in an earlier shell and not sent: Enter sends, Up edits.")
+        shell.say(f"{render_count(left, 'unsent message')} from an earlier shell: Enter sends, Up edits.")
         shell.turns.held.hold("left over")
     under_way = find_under_way(root, folders.sessions)
     if under_way and not first:

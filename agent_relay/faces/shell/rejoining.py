@@ -44,9 +44,9 @@ def find_last(root: str, index: str, company: Company) -> Mapping[str, object] |
 
 
 def render_offer(view: Mapping[str, object]) -> str:
-    """`Enter: go on with 'fix the cents' (claude, yesterday 18:20)`."""
+    """`Press Enter to continue 'fix the cents' (claude, yesterday 18:20)`."""
     what = f"'{view['title']}'" if view["title"] else f"session {str(view['session'])[-6:]}"
-    return f"Enter: go on with {what} ({view['agent']}, {render_day(view['updated_at'])})"
+    return f"Press Enter to continue {what} ({view['agent']}, {render_day(view['updated_at'])})"
 
 
 def find_resting(root: str, session: str) -> tuple[str, str] | None:

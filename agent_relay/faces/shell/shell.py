@@ -12,7 +12,7 @@ from prompt_toolkit.application import run_in_terminal
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
-from agent_relay.faces.rendering.place import Place
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.faces.shell.commands.face import Act
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from agent_relay.faces.shell.conversation import Conversation
@@ -24,6 +24,7 @@ from agent_relay.faces.shell.status_line import render_status
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import Windows
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.hint_places import render_in_shell
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_ledger_trouble, read_resting
@@ -82,7 +83,7 @@ class Shell:
     async def run(self, first: str = "") -> int:
         """The exit status once the person left or the terminal is gone; the line `first` is done first."""
         self._resting = self._read_resting()
-        Place.render = self._render_hints
+        HintStyle.render = self._render_hints
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
@@ -94,7 +95,7 @@ class Shell:
                     await self._read_line()
         finally:
             # What is read from here on is read at the prompt of the user's own shell.
-            Place.render = str
+            HintStyle.render = str
             self._say_farewell()
             worker.cancel()
             # A terminal that is gone is no mistake of ours; anything else is, and is raised.
@@ -119,8 +120,8 @@ class Shell:
         elif left := self.conversation.find_at_screen():
             back = f"Back: agent-relay attach {session}. To end it: agent-relay stop {session}"
             lines.append(f"→ {left} goes on in its own screen. {back}")
-        if self.list_waiting():
-            lines.append(f"→ {len(self.list_waiting())} not sent; the next shell here has it.")
+        if waiting := len(self.list_waiting()):
+            lines.append(f"→ {render_count(waiting, 'message')} not sent; kept for the next shell here.")
         with suppress(OSError):
             self.say(*lines)
 
@@ -171,7 +172,7 @@ class Shell:
         """The lines are on the terminal."""
         # A terminal that is gone ends the shell in its own way.
         with suppress(OSError):
-            self._paper.paint("".join(f"{plain(Place.render(line))}\n" for line in lines))
+            self._paper.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
         """The exit status of a plain command on this terminal."""

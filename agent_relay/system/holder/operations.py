@@ -308,7 +308,7 @@ def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, obje
     bell, osc = message.get("bell") is True, message.get("osc") is True
     for terminal in tuple(leg.terminals.all):
         form = terminal.form if osc else ""
-        leg.terminals.call_for_person(terminal, render_notification(form, title, text, bell=bell))
+        leg.terminals.send_alert(terminal, render_notification(form, title, text, bell=bell))
     return {"told": len(leg.terminals.all)}
 
 

@@ -273,7 +273,7 @@ class Terminals:
         if (answers := terminal.drop()) and self.typing is not None:
             self.typing.put(self, answers, in_paste=False)
 
-    def call_for_person(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
+    def send_alert(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
         """Show what changes nothing on the screen, where the child is not in the middle of a sequence.
 
         A terminal that its client uses shows it at once: the client writes whole sequences only. Where no
@@ -284,7 +284,7 @@ class Terminals:
         # Below the bar, the terminal gets whole pictures only.
         is_within = terminal.frame is None and self._output.is_within()
         if not terminal.covered and (terminal.lagging or is_within):
-            again = partial(self.call_for_person, terminal, data, tries=tries - 1)
+            again = partial(self.send_alert, terminal, data, tries=tries - 1)
             self._loop.after((terminal, data), _CALL_S, again)
         elif terminal.out and not terminal.covered:
             terminal.out += data

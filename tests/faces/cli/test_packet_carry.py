@@ -193,7 +193,7 @@ def test_names_in_a_file_are_names(world: World) -> None:
     done = world.run("packet", "import", "in.json")
     assert (done.status, done.err.splitlines()[0]) == (
         65,
-        "agent-relay: in.json names an agent with a name no agent can have",
+        "agent-relay: in.json contains an invalid agent name",
     )
 
 

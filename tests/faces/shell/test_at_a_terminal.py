@@ -134,7 +134,7 @@ def test_a_killed_shell_loses_neither_the_turn_nor_what_waits(world: RelayWorld)
     assert turn is not None
     assert turn.outcome == "done"
     second = ShellPerson(world)
-    second.wait_for("1 typed in an earlier shell and not sent")
+    second.wait_for("1 unsent message from an earlier shell")
     second.terminal.send("\r")
     second.wait_for(r"demo > my second thought\s+demo heard you")
     second.terminal.close()

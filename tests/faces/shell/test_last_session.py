@@ -85,8 +85,8 @@ def test_the_offer_names_the_work_its_agent_and_the_day() -> None:
         "updated_at": "2020-11-21T12:00:00+00:00",
         "session": OLD,
     }
-    assert render_offer(view) == "Enter: go on with 'fix the cents' (ada, Nov 21, 2020)"
-    assert render_offer(view | {"title": ""}) == "Enter: go on with session 00000A (ada, Nov 21, 2020)"
+    assert render_offer(view) == "Press Enter to continue 'fix the cents' (ada, Nov 21, 2020)"
+    assert render_offer(view | {"title": ""}) == "Press Enter to continue session 00000A (ada, Nov 21, 2020)"
 
 
 def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPerson) -> None:
@@ -98,7 +98,7 @@ def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPers
     person.terminal.wait_exit()
     again = ShellPerson(person.world)
     try:
-        again.wait_for(r"Enter: go on with 'fix the cents' \(demo, today \d\d:\d\d\)")
+        again.wait_for(r"Press Enter to continue 'fix the cents' \(demo, today \d\d:\d\d\)")
         again.type("")
         again.wait_for(f"Session {person.session()}, demo has the next message.")
         again.type("and the euros")
@@ -124,7 +124,7 @@ def test_anything_else_that_is_typed_ends_the_offer(person: ShellPerson) -> None
     person.terminal.wait_exit()
     again = ShellPerson(person.world)
     try:
-        again.wait_for("Enter: go on with 'fix the cents'")
+        again.wait_for("Press Enter to continue 'fix the cents'")
         again.type("something else")
         again.wait_for(r"demo > something else\s+demo heard you")
         again.wait_idle()

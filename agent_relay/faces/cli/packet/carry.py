@@ -164,7 +164,7 @@ def _check_names(packet: ResumePacket, name: str) -> None:
     names = [packet.previous_agent, *(leg.agent for leg in packet.lineage)]
     if not all(_AGENT.fullmatch(one) for one in names):
         raise UntrustedDataError(
-            f"{name} names an agent with a name no agent can have", hint="Was it written by hand?"
+            f"{name} contains an invalid agent name", hint="Export it again: agent-relay packet export"
         )
 
 

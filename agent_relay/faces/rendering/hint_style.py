@@ -5,7 +5,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Place:
+class HintStyle:
     """The place of this process: `render` has texts name commands as they are typed there.
 
     A plain terminal, where they are typed as they stand, unless somebody who knows better sets it.
