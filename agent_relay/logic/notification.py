@@ -21,7 +21,7 @@ _ASKED_FOR = "asked for"
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """`kind` is `handover`, `resting`, `reset` or `asking`; both texts are one line without secrets."""
+    """`kind` is `handoff`, `resting`, `reset` or `asking`; both texts are one line without secrets."""
 
     kind: str
     title: str
@@ -42,7 +42,7 @@ def find_notification(
             if begun is None or begun.reason == _BY_HAND or begun.why == _ASKED_FOR:
                 return None
             said = (
-                "handover",
+                "handoff",
                 f"{begun.to_agent} took over",
                 f"{begun.why or begun.from_agent + ' handed over'}.",
             )

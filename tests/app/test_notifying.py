@@ -121,7 +121,7 @@ def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: 
     assert str(rest["text"]).startswith("understudy hit its usage limit. The first reset is at ")
     told = hook.heard[0]
     assert (told["schema"], told["version"], told["session"]) == ("agent-relay/notification", 1, session)
-    assert (told["kind"], [told["title"], told["text"]]) == ("handover", HANDOVER)
+    assert (told["kind"], [told["title"], told["text"]]) == ("handoff", HANDOVER)
     assert datetime.fromisoformat(str(told["at"])).tzinfo is not None
 
 

@@ -43,11 +43,11 @@ def _stand(session: Session, state: State | None) -> Session:
     [
         (
             (BEGUN, HandoffConfirmed("H", "L2")),
-            Notification("handover", "shop: bob took over", "ann hit its usage limit."),
+            Notification("handoff", "shop: bob took over", "ann hit its usage limit."),
         ),
         (
             (replace(BEGUN, why=""), HandoffConfirmed("H", "L2")),
-            Notification("handover", "shop: bob took over", "ann handed over."),
+            Notification("handoff", "shop: bob took over", "ann handed over."),
         ),
         (
             (SessionWoke(),),
