@@ -16,7 +16,7 @@ def test_who_waits_between_two_agents_is_given_the_bar() -> None:
             "demo → understudy · understudy is starting · Esc cancels",
             "demo → understudy · understudy is starting",
             "demo→understudy starts",
-            "demo→understudy",
+            "→understudy starts",
         ]
         set_mute(world, mute=False)
 
