@@ -72,7 +72,7 @@ def shows(person: Person, text: str) -> Callable[[], bool]:
 def leave(person: Person) -> None:
     press(person, b"l", lambda: "l leave" not in person.text(), "the end")
     assert person.wait_for_end() == 3
-    assert "Back: agent-relay attach" in "".join(person.text().splitlines())
+    assert "Toreturn:agent-relayattach" in "".join(person.text().split())
     assert_given_back(person)
 
 
@@ -116,7 +116,7 @@ def test_without_a_choice_who_is_back_is_offered_by_name() -> None:
     with resting_world(SOON) as world, resting_person(world) as person:
         person.wait_for("demo is available again: Enter goes on.")
         assert len(world.session(find_session(world)).legs) == 1
-        press(person, b"\r", lambda: "Enter go on" not in person.text(), "Enter")
+        press(person, b"\r", lambda: "Enter continue" not in person.text(), "Enter")
         person.wait_for("demo goes on")
         person.wait_for("ready | demo")
 
@@ -162,7 +162,7 @@ def test_the_screen_survives_its_daemon_odd_keys_and_a_window_of_twenty_columns(
         wait_for_daemon(world, other_than=daemon)
         person.resize(24, 80)
         os.kill(person.pid, signal.SIGWINCH)
-        press(person, b"a", shows(person, "config.toml says resume_at_reset = true."), "the wish")
+        press(person, b"a", shows(person, "Saved resume_at_reset = true in config.toml"), "the wish")
         with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
             assert file.read() == 'resume_at_reset = true\norder = ["demo"]\n'
         person.wait_until(shows(person, "Work will continue automatically at"), "the plan")
