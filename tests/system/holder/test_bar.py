@@ -11,7 +11,7 @@ from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.person import at_terminal, client
 
 TEXTS = [
-    "relay  ada → bob · session limit (resets 21:00) · bob is starting · Esc cancels",
+    "relay  ada → bob · session limit (resets 21:00) · bob is starting · Esc holds it back",
     "relay  ada → bob · session limit · bob is starting",
     "relay  ada → bob",
 ]
