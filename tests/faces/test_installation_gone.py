@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pexpect
 import pytest
@@ -110,7 +109,7 @@ def test_the_end_of_an_agent_and_of_its_limit_are_told(
     assert "Traceback" not in str(child.before)
 
 
-def press(child: Any, key: str, seen: object) -> None:
+def press(child: "pexpect.spawn[bytes]", key: str, seen: object) -> None:
     """Press `key` until it counts: one that comes right after the resting screen does is not meant for it."""
     for _ in range(20):
         child.send(key)
