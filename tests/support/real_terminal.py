@@ -114,6 +114,17 @@ class Terminal:
         found = re.compile(pattern)
         self.wait_until(lambda: found.search(self.screen) is not None, f"/{pattern}/", limit_s=limit_s)
 
+    def press_until(self, key: str, pattern: str, *, again_s: float = 5, times: int = 20) -> None:
+        """Press `key` until the screen matches `pattern`: right after the resting screen came none counts."""
+        for left in reversed(range(times)):
+            self.send(key)
+            try:
+                return self.wait_for(pattern, limit_s=again_s)
+            except WaitedError:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
+
     def wait_painted(self, pattern: str) -> None:
         """Return as soon as something that matches `pattern` was painted, wherever: it may be gone again."""
         found = re.compile(pattern.encode())

@@ -101,7 +101,7 @@ def test_in_the_table_of_several_sessions_no_number_is_cut() -> None:
     lines = draw_lines(24, 80, "S", "T")
     assert lines[1].endswith(" 1024M  61%  At least $1,034.56 of yo…")
     assert lines[2] == lines[1].replace("▶", " ")
-    assert draw_lines(24, 66, "S", "T")[1].endswith(" 1024M  61%  At least…")
+    assert draw_lines(24, 66, "S", "T")[1].endswith(" 1024M  61%  At least …")
 
 
 def test_beside_the_screen_a_budget_is_whole_too() -> None:
