@@ -195,8 +195,8 @@ class Ended(Line):
     """The last line: how the turn ended.
 
     With `resting` nobody is available; `resets_at` is the earliest reset, empty where none is known, and
-    `skipped` says why everybody else was passed over. `hint` is what the user can do about a failure, or
-    about tools that were `refused`: those the agent asked for and was not allowed to use.
+    `skipped` says why everybody else was passed over. `hint` is what the user can do about a failure.
+    `refused` are the tools the agent asked for and was not allowed to use.
     """
 
     type: Literal["end"] = "end"

@@ -51,6 +51,5 @@ def _describe_refused(event: Mapping[str, object]) -> str:
     if not isinstance(refused, list | tuple) or not refused:
         return ""
     names = ", ".join(str(name) for name in refused)
-    return (
-        f"→ {event.get('agent')} was not allowed to use: {names}. Its own options, behind --, can allow more"
-    )
+    agent = event.get("agent")
+    return f"→ {agent} was not allowed to use: {names}. To allow more, pass {agent}'s own options after --"
