@@ -15,7 +15,7 @@ AT_ONCE := -n $(shell expr 2 '*' "$$(getconf _NPROCESSORS_ONLN)") --dist workste
 # The real agents compute more while they start; what they wait for leaves room for one more on two cores.
 REAL_AT_ONCE := -n $(shell expr 3 '*' "$$(getconf _NPROCESSORS_ONLN)" / 2)
 
-.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real coverage fuzz bench demo wheel docs clean
+.PHONY: help check format lint types floors fast test agents-installed nothing-wrong real newest coverage fuzz bench demo wheel docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /make \1\t/' | expand -t 16
@@ -68,6 +68,9 @@ nothing-wrong: $(VENV)/.dev
 real: $(VENV)/.dev agents-installed ## the tests that drive the four real CLIs
 	$(PYTEST) $(REAL_AT_ONCE) -m real
 
+newest: $(VENV)/.dev ## play each agent's newest version through the scenes; WRITE=yes puts the table into docs/agents.md
+	$(BIN)/python -m tests.support.newest $(if $(WRITE),--write) $(WITH)
+
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench and not timed' --cov --cov-report=
 	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/logic/*' --fail-under=100 --skip-covered
@@ -89,6 +92,7 @@ wheel: $(VENV)/.dev ## build the wheel, install it on the oldest and newest Pyth
 docs: $(VENV)/.dev ## write the generated pages and the example folder again
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/example_folder.py
+	$(BIN)/python docs/failover_picture.py
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .benchmarks .coverage

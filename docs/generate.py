@@ -28,7 +28,8 @@ STATES = """\
 
 {note}
 A session is in one state; a line of its journal leads from one to the next. What is not in the table
-cannot happen: an event in a state it does not know is a bug, and loud.
+cannot happen: an event in a state it does not know is a bug, and loud. Of an agent that is ready and still
+waits for its packet, `status` and all else that shows the state say `starting`.
 
 ```mermaid
 stateDiagram-v2
@@ -84,6 +85,8 @@ an agent goes on in its own conversation.
   has it. A limit, a failed turn, a daemon that dies or a shell that is killed loses none of it: after a
   turn that did not end well it stays above the prompt until you send it on, and the next shell in this
   folder finds what a killed one left.
+* Where there is a session here that nobody is at work in, Enter on the empty first line goes on with the
+  last one, as `/resume` does; a line says which one that is. Anything else you type begins another.
 * A line that begins with `/` is a command, one with `!` is run by your own shell, and `@` completes a
   path.
 * What you typed before is kept for later shells, readable only by you and without secrets.

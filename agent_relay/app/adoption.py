@@ -6,6 +6,9 @@ from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
+from agent_relay.logic.hints import agent_command
+from agent_relay.system.adapters import find_program
+from agent_relay.system.native_programs import end_programs, find_holding, find_running
 from agent_relay.system.native_sessions import Found, find_native_sessions
 
 _LOOKED_AT = 500
@@ -45,6 +48,33 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
             hint="See: agent-relay sessions --native",
         )
     return named[0]
+
+
+def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
+    """Raise WrongUseError if the agent's own program still runs; end it if the user said yes.
+
+    Some agents go on by themselves at a limit's reset: its own program beside a successor would be a second
+    owner. Reads processes.
+    """
+    loaded = ground.get_adapter(wish.source)
+    spec, program = loaded.adapter.transcript, find_program(loaded, wish.environ)
+    if spec is not None and spec.held_open:
+        found = find_holding(native.path)
+    elif program is not None:
+        found = find_running(program, wish.cwd, by=native.changed_at, now=ground.clock.now())
+    else:
+        found = []
+    if not found:
+        return
+    if wish.force:
+        end_programs(found)
+        return
+    pids = ", ".join(str(pid) for pid, _ in found)
+    take_over = agent_command(wish.agent, "--from", wish.source, "--yes")
+    raise WrongUseError(
+        f"{wish.source} still runs in {wish.cwd} (process {pids}) and may go on with that session itself",
+        hint=f"Quit {wish.source} first, or let relay end it: {take_over}",
+    )
 
 
 def was_adopted(session: Session, wish: OpenWish) -> bool:

@@ -59,6 +59,7 @@ class Application:
         await self._racing.close()
         await self._sessions.stop()
         await self._ground.evidence.close()
+        self._ground.messengers.close()
         await asyncio.to_thread(end_server)
 
     def handlers(self) -> Mapping[str, Handler]:

@@ -2,14 +2,16 @@
 
 import asyncio
 
-from agent_relay.app.adoption import build_history, find_adoptable
+from agent_relay.app.adoption import build_history, check_left, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import create_journal
 from agent_relay.app.redaction import redact_wish
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.versions import is_newer
 from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.wording import render_left_out, render_resting_note
+from agent_relay.logic.wording import render_left_out, render_newer, render_resting_note
+from agent_relay.system.agent_versions import claim_first_notice
 from agent_relay.system.journal import Journal
 from agent_relay.system.secrets import gather_secrets
 
@@ -23,6 +25,8 @@ async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Jou
     native = None
     if wish.source:
         native = await asyncio.to_thread(find_adoptable, ground, wish)
+        if wish.launch:
+            await asyncio.to_thread(check_left, ground, wish, native)
     roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
     known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
     task = await redact_wish(wish.task, known=known)
@@ -33,15 +37,27 @@ async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Jou
 
 
 async def find_note(ground: Ground, wish: OpenWish) -> str:
-    """Return what to know of a new session: adapters left out, an agent that rests; empty for nothing.
+    """Return what to know of a new session: adapters left out, an agent that rests or is newer than known.
 
-    The agent's rest is what the ledger says.
+    Empty for nothing. The agent's rest is what the ledger says.
     """
     state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
     now = ground.clock.now()
     rests = render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
     left_out = [(one.name, one.sentence) for one in ground.catalog.broken]
-    return " ".join(note for note in (render_left_out(left_out), rests) if note)
+    newer = await asyncio.to_thread(_find_newer, ground, wish)
+    return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)
+
+
+def _find_newer(ground: Ground, wish: OpenWish) -> str:
+    """Return that the agent is newer than what this release was tried with, once for each version."""
+    loaded = ground.fit_installed(wish.agent, wish.environ)
+    version, newest = loaded.version, loaded.adapter.newest_tested
+    if not is_newer(version, newest) or not claim_first_notice(
+        wish.agent, version, ground.folders.agent_versions
+    ):
+        return ""
+    return f"→ {render_newer(wish.agent, version, newest)}"
 
 
 def find_config_note(ground: Ground) -> str:

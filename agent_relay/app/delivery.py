@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from agent_relay.app.patience import Tell, describe_wait, wait_aloud
+from agent_relay.app.patience import Announce, Tell, announce_nothing, describe_wait, wait_aloud
 from agent_relay.app.submission import Submission
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.bar import DeliveryStage
 from agent_relay.system.holder_client import HolderError
 from agent_relay.system.pause import pause_at
 
@@ -24,6 +25,7 @@ measured on two agents whose first prompt had just been painted."""
 _READ_S = 25.0
 """How much longer an agent may take that shows neither the paste nor anything that took it along."""
 _TYPING_S = 0.5
+_PAINTED_S = 1.0
 _REFUSALS = 3
 _TOLD_REFUSALS = 20
 _PASTES = 3
@@ -43,17 +45,20 @@ class Text:
     prompt: str
 
 
-async def deliver_text(watch: LegWatch, deliver: Deliver, text: Text, *, tell: Tell) -> None:
-    """`text` was submitted, once, and the agent works on it; `tell` hears what keeps it waiting.
+async def deliver_text(
+    watch: LegWatch, deliver: Deliver, text: Text, *, tell: Tell, announce: Announce = announce_nothing
+) -> None:
+    """`text` was seen to be submitted, once; `tell` hears what keeps it waiting, `announce` what is done.
 
-    The holder knows how far a daemon that was killed had come with it: from there it goes on. A leg whose
-    holder cannot know that is left alone where it was given a prompt before. Raises RelayError where the
-    agent never becomes ready, somebody keeps typing, or it shows no sign of work.
+    The holder knows how far a daemon that was killed had come with it: from there it goes on. Raises
+    RelayError where the agent never becomes ready, somebody keeps typing, or nothing tells that the agent
+    took it.
     """
+    watch.own.expect(text.prompt, text.packet)
     await watch.settle_evidence()
     note = await watch.holder.read_note()
-    if note is not None or not watch.prompted:
-        await _Delivery(watch, deliver, text, tell).run(note or "")
+    if not watch.own.is_heard:
+        await _Delivery(watch, deliver, text, tell, announce).run(note or "")
     watch.say_working()
     if note != "":
         # What was submitted before may have been worked on to its end.
@@ -79,22 +84,21 @@ async def type_line(watch: LegWatch, deliver: Deliver, line: str) -> None:
 class _Delivery:
     """One text on its way into one leg, from wherever a daemon before this one left it."""
 
-    def __init__(self, watch: LegWatch, deliver: Deliver, text: Text, tell: Tell) -> None:
+    def __init__(self, watch: LegWatch, deliver: Deliver, text: Text, tell: Tell, announce: Announce) -> None:
         packet = _escape(text.packet, deliver.packet_escapes)
         self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
         self._watch = watch
         self._deliver = deliver
         self._tell = tell
+        self._announce = announce
         self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
-        self._was_prompted = False
-        """Whether the agent took somebody else's prompt before: then its records cannot tell of ours."""
 
     async def run(self, note: str) -> None:
         """The text was submitted; `note` is what the holder knows of it. Raises RelayError."""
         watch, is_counted = self._watch, True
         shown: _Shown = "shown" if note == self._submitted else "lost"
         if note == self._pasted:
-            self._was_prompted = watch.prompted and watch.input == "typed"
+            await self._announce(DeliveryStage.GIVING)
             shown = await self._find_shown()
         for _ in range(_PASTES):
             if shown != "lost":
@@ -104,38 +108,35 @@ class _Delivery:
             if shown == "lost":
                 _log.warning("paste-again leg=%s", watch.leg.id)
         await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
-        submission = Submission(watch, self._deliver.submit, note=self._submitted, tell=self._tell)
+        submission = Submission(
+            watch, self._deliver.submit, note=self._submitted, tell=self._tell, announce=self._announce
+        )
         submission.is_counted = is_counted and shown != "asked"
         submission.was_pressed = note == self._submitted
-        submission.was_prompted = self._was_prompted
         await submission.run()
 
     async def _paste(self) -> bool:
         """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
 
-        `False` where keys are counted as typed all the same, of which nothing is seen.
+        `False` where keys are counted as typed all the same, of which nothing is seen, or keys wait.
         """
         watch = self._watch
-
-        def has_room() -> bool:
-            return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
-
         deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
         while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
-            if not await wait_aloud(watch, has_room, limit_s=left_s, tell=self._tell):
+            if not await self._wait_for_room(left_s):
                 break
-            await _see_prompt(watch)
-            if not has_room():
-                continue
+            is_held = await self._hold_keys()
             if watch.gone.is_set():
                 raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+            if not self._has_room():
+                continue
             try:
                 # A key that answered a question without a return is counted as typed for ever: after a while
                 # an input line that is seen to be empty is believed.
                 seen_empty = refusals >= _REFUSALS and watch.input == "empty"
-                self._was_prompted = watch.prompted
                 data = _PASTE_BEGIN + self._data + _PASTE_END
-                await watch.holder.type(data, unless_typed=not seen_empty, note=self._pasted)
+                is_counted = not (is_held or seen_empty)
+                await watch.holder.type(data, unless_typed=is_counted, note=self._pasted)
             except HolderError as error:
                 if error.why != "typed":
                     raise
@@ -146,8 +147,43 @@ class _Delivery:
                 await watch.settle_evidence()
             else:
                 pause_at("after paste")
-                return not seen_empty
+                return is_counted
         raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+
+    def _has_room(self) -> bool:
+        """Whether the agent waits for a prompt with nothing in its line, or is gone."""
+        watch = self._watch
+        return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
+
+    def _is_theirs(self) -> bool:
+        """Whether the agent waits for a prompt, and something stands in its line."""
+        watch = self._watch
+        return not watch.gone.is_set() and watch.state == "ready" and watch.input == "typed"
+
+    async def _wait_for_room(self, limit_s: float) -> bool:
+        """Whether the agent is worth a look within `limit_s` seconds; who typed there has their keys."""
+        watch = self._watch
+        if not await wait_aloud(
+            watch, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
+        ):
+            return False
+        # A line is painted in pieces: only one that stays typed is somebody's.
+        if self._is_theirs() and not await watch.wait_until(
+            lambda: not self._is_theirs(), limit_s=_PAINTED_S
+        ):
+            await self._announce(DeliveryStage.WAITS_FOR_LINE)
+            await wait_aloud(watch, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
+            await self._announce(DeliveryStage.NONE)
+        return True
+
+    async def _hold_keys(self) -> bool:
+        """Whether keys wait now for the packet, and what was typed before was looked at."""
+        await _see_prompt(self._watch)
+        if not self._has_room() or not await self._announce(DeliveryStage.GIVING):
+            return False
+        # What was typed before keys had to wait may be on the screen only now.
+        await self._watch.settle_evidence()
+        return True
 
     async def _find_shown(self) -> _Shown:
         """What became of the paste, as far as that can be seen.
@@ -158,8 +194,7 @@ class _Delivery:
         watch = self._watch
 
         def is_shown() -> bool:
-            is_heard = watch.prompted and not self._was_prompted
-            return watch.gone.is_set() or is_heard or watch.input == "typed"
+            return watch.gone.is_set() or watch.own.is_heard or watch.input == "typed"
 
         def is_lost() -> bool:
             return not is_shown() and watch.input == "empty" and watch.state == "ready"

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from agent_relay.app.counting import Counting, build_counter
-from agent_relay.app.ended_rests import EndedRests
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
 from agent_relay.app.own_records import find_native
+from agent_relay.app.session_rests import EndedRests
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
 from agent_relay.app.telling import read_words
@@ -59,9 +59,14 @@ class Following:
     """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
 
     def __init__(
-        self, ground: Ground, environ: Callable[[], Mapping[str, str]], stirred: Callable[[], None]
+        self,
+        ground: Ground,
+        environ: Callable[[], Mapping[str, str]],
+        stirred: Callable[[], None],
+        has_bar: Callable[[str], bool],
     ) -> None:
         self._stirred = stirred
+        self._has_bar = has_bar
         self.trouble = ""
         self.live: dict[str, LiveLeg] = {}
         self._ground = ground
@@ -83,7 +88,7 @@ class Following:
         live.watch.asked = lambda seen: told.tell(Outcome((seen,)))
         self._run(self._watch(live, told))
         self._run(self._count(live, told))
-        self._run(tell_slow_start(live.watch, told.session))
+        self._run(tell_slow_start(live.watch, told.session, has_bar=self._has_bar))
         self.release(told.session)
 
     def release(self, session: Session) -> None:

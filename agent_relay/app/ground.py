@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.last_seen import LastSeen
 from agent_relay.app.last_windows import LastWindows
+from agent_relay.app.messengers import OutsideNotifiers
 from agent_relay.app.threads import HomeThreads
 from agent_relay.domain.config import UserConfig, build_roster
 from agent_relay.domain.effect import NoteRest
@@ -25,7 +26,13 @@ from agent_relay.logic.ledger import add_rest, end_rests, find_rest
 from agent_relay.logic.policy import Availability
 from agent_relay.logic.succession import HEADLESS
 from agent_relay.system.adapter_catalog import AdapterCatalog
-from agent_relay.system.adapters import LoadedAdapter, find_program, is_signed_in, list_default_roster
+from agent_relay.system.adapters import (
+    LoadedAdapter,
+    find_program,
+    fit_installed,
+    is_signed_in,
+    list_default_roster,
+)
 from agent_relay.system.clock import Clock, create_ulid
 from agent_relay.system.config import read_project_config
 from agent_relay.system.folders import Folders
@@ -59,6 +66,7 @@ class Ground:
     booted_at: datetime = _LONG_AGO
     counting: HomeThreads = field(default_factory=partial(HomeThreads, "counting"))
     holders: HolderProgram = field(default_factory=HolderProgram)
+    messengers: OutsideNotifiers = field(default_factory=OutsideNotifiers)
 
     @property
     def adapters(self) -> Mapping[AgentName, LoadedAdapter]:
@@ -88,6 +96,10 @@ class Ground:
             # Adapters are read once: the file may be right by now.
             hint = "Once it is mended: agent-relay daemon restart"
             raise ConfigurationError(error.sentence, hint=hint) from error
+
+    def fit_installed(self, agent: str, environ: Mapping[str, str]) -> LoadedAdapter:
+        """The agent's adapter as it is for the version installed. Reads disk; raises as `get_adapter`."""
+        return fit_installed(self.get_adapter(agent), environ, self.folders.agent_versions)
 
     def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
         """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""

@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from agent_relay.app.bar_sender import BarSender
 from agent_relay.app.delivery import Text, deliver_text, forget_text
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
@@ -13,6 +14,7 @@ from agent_relay.app.publishing import read_packet_text
 from agent_relay.domain.effect import Delivered, DeliverFailed, Happened, TaskGiven
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Handoff, Session
+from agent_relay.logic.bar import Delivery, DeliveryStage
 from agent_relay.system.holder_client import HolderError
 from agent_relay.system.shortages import find_passing
 
@@ -22,9 +24,10 @@ _log = logging.getLogger(__name__)
 class Handing:
     """The deliveries of one session. An agent that asked something meanwhile is ready a second time."""
 
-    def __init__(self, ground: Ground, live: Mapping[str, LiveLeg]) -> None:
+    def __init__(self, ground: Ground, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
         self._ground = ground
         self._live = live
+        self._bar = bar
         self._under_way: dict[str, str] = {}
 
     @property
@@ -43,9 +46,9 @@ class Handing:
             packet = ""
             if deliver.packet_by == "paste":
                 packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
-            tell = partial(self._tell, live)
             text = Text(handoff.id, packet, deliver.opening)
-            await deliver_text(live.watch, deliver, text, tell=tell)
+            progress = _Progress(self._bar, live, partial(self._tell, live))
+            await deliver_text(live.watch, deliver, text, tell=progress.tell, announce=progress.announce)
         except RelayError as error:
             with contextlib.suppress(HolderError):
                 await forget_text(live.watch)
@@ -71,9 +74,34 @@ class Handing:
             self._under_way.pop(leg_id, None)
         return TaskGiven(leg_id)
 
-    async def _tell(self, live: LiveLeg, why: str) -> None:
-        """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg."""
+    async def _tell(self, live: LiveLeg, why: str, *, is_shown: bool = False) -> None:
+        """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg.
+
+        With `is_shown` they have read it already.
+        """
         self._under_way[live.leg.id] = why
         _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.watch.state, live.watch.input)
+        if is_shown:
+            return
         with contextlib.suppress(HolderError):
             await live.watch.holder.request("say", text=f"→ {why}")
+
+
+class _Progress:
+    """How far one packet has come, as the bar of its leg says it."""
+
+    def __init__(self, bar: BarSender, live: LiveLeg, tell: Callable[..., Awaitable[None]]) -> None:
+        self._bar = bar
+        self._leg = live.leg.id
+        self._tell = tell
+        self._stage = DeliveryStage.NONE
+
+    async def announce(self, stage: DeliveryStage) -> bool:
+        """Whether the keys of the leg's terminals wait now."""
+        self._stage = stage
+        return await self._bar.show(Delivery(self._leg, stage))
+
+    async def tell(self, why: str) -> None:
+        """People read what keeps the packet waiting."""
+        await self._bar.show(Delivery(self._leg, self._stage, why))
+        await self._tell(why, is_shown=self._bar.can_show(self._leg))

@@ -5,15 +5,20 @@ from collections.abc import Mapping
 
 from agent_relay.app.handoffs import build_handoff_handlers, parse_terms
 from agent_relay.app.legs import Luggage
+from agent_relay.app.rest_handlers import build_rest_handlers, describe_rest
 from agent_relay.app.sessions import Sessions
 from agent_relay.app.wishes import OpenWish, find_wished_root
+from agent_relay.domain.effect import CancelAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.serving import Handler, Peer, Request
 from agent_relay.domain.session import Session, State
+from agent_relay.logic.history_lines import list_history
+from agent_relay.logic.spending import capitalize
 from agent_relay.logic.usage_windows import render_windows
-from agent_relay.logic.wording import render_message, render_saved, session_folder
+from agent_relay.logic.wording import render_intervention, render_message, render_saved, session_folder
 
 _SIDE_LIMIT = 4096
+_CANCELLED_WHY = "cancelled while it was under way"
 
 
 def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
@@ -26,8 +31,11 @@ def build_handlers(sessions: Sessions) -> Mapping[str, Handler]:
         "session.stop": handlers.stop,
         "session.list": handlers.list,
         "session.environment": handlers.bring,
+        "session.hold_back": handlers.hold_back,
+        "session.history": handlers.tell_history,
         "tree.take": handlers.take_tree,
         **build_handoff_handlers(sessions),
+        **build_rest_handlers(sessions),
     }
 
 
@@ -58,7 +66,8 @@ class _Handlers:
         )
         if wish.launch:
             opened, note = await self._sessions.open(wish)
-            return {**self._where(opened), "note": note}
+            rest = await describe_rest(self._sessions.get(opened.id))
+            return {**self._where(opened), "note": note, **rest}
         session, path = await self._sessions.save_packet(wish)
         return {**self._where(session), "message": render_saved(session, wish.agent, path)}
 
@@ -67,7 +76,8 @@ class _Handlers:
         await self._follow_move(request)
         room = await self._sessions.find(request.text("session"))
         note = await self._sessions.find_config_note()
-        return {**self._where(await room.host.look()), "note": note}
+        session = await room.host.look()
+        return {**self._where(session), "note": note, **await describe_rest(room)}
 
     async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
@@ -93,6 +103,30 @@ class _Handlers:
         await self._follow_move(request)
         session, note = await self._sessions.stop_session(request.text("session"))
         return {**self._where(session), "note": note}
+
+    async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Whether the handoff under way was cancelled, and what follows from that or speaks against it."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        handoff = (await room.host.look()).handoff
+        if handoff is None:
+            return {"held_back": False, "message": "→ No handoff is under way any more."}
+        try:
+            session = await room.host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
+        except WrongUseError as error:
+            hint = f". {error.hint}" if error.hint else ""
+            return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
+        return {"held_back": True, "message": render_intervention(session, handoff.id)}
+
+    async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """What has become of the session until now, a line for each event that mattered."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        session = await room.host.look()
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
+        return {"session": session.id, "lines": lines}
 
     async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
         """The session's next agent gets `env`, where daemon and holder died with what it began with."""
@@ -125,7 +159,7 @@ class _Handlers:
         attachable = has_screen and session.state is not State.HANDING_OFF
         return {
             "session": session.id,
-            "state": session.state.value,
+            "state": session.shown_state.value,
             "agent": session.agent,
             "leg": leg.id if leg is not None and attachable else "",
             "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
@@ -138,15 +172,16 @@ class _Handlers:
             "status": session.leg.status if session.leg is not None else -1,
             "refused": session.refusal.text if session.refusal is not None else "",
             "owed": _find_owed(session),
-            "trouble": self._find_trouble(session.id),
+            **self._tell_live(session.id),
         }
 
-    def _find_trouble(self, session_id: str) -> str:
-        """What keeps the session from going on; empty for one that was just given up."""
+    def _tell_live(self, session_id: str) -> dict[str, object]:
+        """What keeps the session from going on, and its bar; empty for one that was just given up."""
         try:
-            return self._sessions.get(session_id).trouble
+            room = self._sessions.get(session_id)
         except WrongUseError:
-            return ""
+            return {"trouble": "", "bar": []}
+        return {"trouble": room.trouble, "bar": list(room.stage.bar.texts)}
 
 
 def _find_owed(session: Session) -> str:

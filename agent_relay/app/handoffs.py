@@ -102,7 +102,7 @@ def _tell(session: Session, handoff: str) -> Mapping[str, object]:
     return {
         "session": session.id,
         "handoff": handoff,
-        "state": session.state.value,
+        "state": session.shown_state.value,
         "agent": session.agent,
         "under_way": current.id if current is not None else "",
         "message": render_intervention(session, handoff),

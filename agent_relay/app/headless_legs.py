@@ -1,6 +1,7 @@
 """What a headless leg is started with and how its end is judged: files where a screen would be."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 
 from agent_relay.app.ground import Ground
@@ -21,9 +22,12 @@ _PACKET_BYTES = 4 << 20
 _ERROR_BYTES = 1 << 14
 
 
-def load_for(ground: Ground, leg: Leg) -> LoadedAdapter:
-    """The adapter of the leg's agent, as this kind of leg has it. Raises WrongUseError where it has none."""
-    loaded = ground.get_adapter(leg.agent)
+def load_for(ground: Ground, leg: Leg, environ: Mapping[str, str] | None = None) -> LoadedAdapter:
+    """The adapter of the leg's agent, as this kind of leg has it. Raises WrongUseError where it has none.
+
+    It is fitted to the version installed in `environ`, which reads disk; without, nobody knows the version.
+    """
+    loaded = ground.get_adapter(leg.agent) if environ is None else ground.fit_installed(leg.agent, environ)
     if not leg.headless:
         return loaded
     adapter = build_headless(loaded.adapter)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypedDict
 
 from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
@@ -23,6 +24,7 @@ from agent_relay.domain.event import Event, SignalSeen
 from agent_relay.domain.ids import LegId
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.variables import LEG_VARIABLE
+from agent_relay.logic.bar import NO_BAR, Bar
 from agent_relay.system import legs
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.emulator_library import find_library
@@ -37,6 +39,17 @@ from agent_relay.system.tree_owner import close_claim, hold_tree
 
 _log = logging.getLogger(__name__)
 _STARTING_HOLDER_S = 5.0
+
+
+class _ScreenFields(TypedDict, total=False):
+    """Those fields of a holder's spec that make what people see."""
+
+    rows: int
+    cols: int
+    library: str
+    bar: list[str]
+    holds_keys: bool
+    streams: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +102,12 @@ class LiveLeg:
 
 
 async def start_leg(
-    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str = ""
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str = "", bar: Bar = NO_BAR
 ) -> LiveLeg:
     """The leg runs: its holder was started, or found running from before a crash.
 
-    `prompt` is the user's, for a headless leg; another one is given it when it is ready.
+    `prompt` is the user's, for a headless leg; another one is given it when it is ready. Its terminals
+    show `bar` from their first moment on.
     Raises RelayError where it cannot be started; nothing of it is left then.
     """
     folder = f"{ground.folders.legs}/{leg.id}"
@@ -104,7 +118,7 @@ async def start_leg(
             return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
-    return await _start(ground, session, leg, luggage, prompt)
+    return await _start(ground, session, leg, luggage, prompt=prompt, bar=bar)
 
 
 async def read_luggage(holder: HolderConnection) -> Luggage:
@@ -112,12 +126,14 @@ async def read_luggage(holder: HolderConnection) -> Luggage:
     return parse_luggage(await holder.luggage())
 
 
-async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, prompt: str) -> LiveLeg:
+async def _start(
+    ground: Ground, session: Session, leg: Leg, luggage: Luggage, *, prompt: str, bar: Bar
+) -> LiveLeg:
     """The leg in a new folder. Raises RelayError; nothing of it is left then."""
     made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
     started: Started | None = None
     try:
-        loaded = load_for(ground, leg)
+        loaded = await asyncio.to_thread(load_for, ground, leg, luggage.environ)
         packet = await asyncio.to_thread(_write_files, ground, session, leg, made.folder)
         start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
         values = build_values(loaded, leg, start)
@@ -127,19 +143,17 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
         place = LegPlace(leg.id, leg.starting_at, values, plan.env)
         ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
         given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
+        streams = await asyncio.to_thread(given) if leg.headless else []
         spec = partial(
             HolderSpec,
             argv=list(plan.argv),
             env={**plan.env, LEG_VARIABLE: leg.id},
             cwd=session.cwd,
             leg_folder=made.folder,
-            rows=luggage.rows,
-            cols=luggage.cols,
             lock_fd=lock,
-            library="" if leg.headless else find_library() or "",
-            streams=await asyncio.to_thread(given) if leg.headless else [],
             luggage=render_luggage(luggage, values),
             again_status=loaded.adapter.launch.relaunch_status,
+            **_build_screen_fields(leg, luggage, bar, streams),
         )
         started = await finish(_start_holder, spec, session.root)
         watch.holder = await HolderConnection.open(made.folder)
@@ -157,6 +171,19 @@ async def _start(ground: Ground, session: Session, leg: Leg, luggage: Luggage, p
     ground.evidence.update(leg.id, pid=str(started.child_pid))
     pids = (started.holder_pid, started.child_pid, started.child_born)
     return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _build_screen_fields(leg: Leg, luggage: Luggage, bar: Bar, streams: list[str]) -> _ScreenFields:
+    """What a leg has to do with people: a screen with its size and bar, or files where there is none."""
+    if leg.headless:
+        return {"rows": luggage.rows, "cols": luggage.cols, "streams": streams}
+    return {
+        "rows": luggage.rows,
+        "cols": luggage.cols,
+        "library": find_library() or "",
+        "bar": list(bar.texts),
+        "holds_keys": bar.holds_keys,
+    }
 
 
 def _start_holder(spec: Callable[..., HolderSpec], root: str) -> Started:

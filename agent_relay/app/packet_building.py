@@ -168,7 +168,7 @@ def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> Resum
         if order.extent is Extent.WHOLE
         else Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
     )
-    doubt = find_doubt(facts, agent=leg.agent, version=loaded.adapter.tested_version, leg=leg)
+    doubt = find_doubt(facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg)
     seen = order.seen if doubt.is_wordless else NOTHING_SEEN
     facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
     packet = build_packet(

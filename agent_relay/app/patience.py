@@ -3,8 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 from agent_relay.app.watch import LegWatch
+from agent_relay.logic.bar import DeliveryStage
 
 Tell = Callable[[str], Awaitable[None]]
+Announce = Callable[[DeliveryStage], Awaitable[bool]]
+"""Says what a delivery does from now on; whether the keys of the leg's terminals wait meanwhile."""
 SILENT_S = 10.0
 """How long nothing is told: what lasts shorter is over before anybody could have read of it."""
 
@@ -15,6 +18,11 @@ async def wait_aloud(watch: LegWatch, is_so: Callable[[], bool], *, limit_s: flo
         return True
     await tell(describe_wait(watch))
     return await watch.wait_until(is_so, limit_s=limit_s - SILENT_S)
+
+
+async def announce_nothing(_stage: DeliveryStage) -> bool:
+    """Nobody is told, and nobody's keys wait."""
+    return False
 
 
 def describe_wait(watch: LegWatch) -> str:

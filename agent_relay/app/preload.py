@@ -21,9 +21,11 @@ AFTER_S = 2.0
 
 MODULES = (
     "agent_relay.logic.answers",
+    "agent_relay.logic.columns",
     "agent_relay.logic.fold",
     "agent_relay.logic.metrics.chain",
     "agent_relay.logic.metrics.work",
+    "agent_relay.logic.plain",
     "agent_relay.logic.rest_rules",
     "agent_relay.logic.transcripts.shape",
     "agent_relay.system.adapters",
@@ -34,6 +36,7 @@ MODULES = (
     "agent_relay.system.templates",
     "agent_relay.system.usage_index",
     "agent_relay.system.usage_reading",
+    "agent_relay.system.webhook",
     "ctypes",
     "datetime",
     "encodings.unicode_escape",

@@ -8,6 +8,7 @@ from agent_relay.app.host import Host
 from agent_relay.app.keeping import KeptJournal
 from agent_relay.app.legs import Luggage
 from agent_relay.app.narrating import Narrating
+from agent_relay.app.notifying import Notifying
 from agent_relay.app.pulse import Pulse
 from agent_relay.app.stage import Stage
 from agent_relay.app.trees import Trees
@@ -57,6 +58,7 @@ class Room:
     host: Host
     stage: Stage
     pulse: Pulse
+    notifying: Notifying
     reading: Reading = field(default_factory=Reading)
     patience_s: float = _ENDS_S
 
@@ -122,6 +124,7 @@ class Room:
 
     async def close(self) -> None:
         """Nothing of it runs in this process any more; its agent and holder are left as they are."""
+        await self.notifying.close()
         await self.stage.close()
         await self.host.close()
 
@@ -141,15 +144,18 @@ def open_room(
     """
     pulse = Pulse(above)
     stage = Stage(ground, narrating, trees, pulse.beat)
+    kept = KeptJournal(journal)
+    notifying = Notifying(ground, len(kept.events), stage)
 
     def see(session: Session) -> None:
         stage.see(session)
+        notifying.see(session, kept.events)
         pulse.beat()
         changed(session)
 
     try:
         host = Host(
-            KeptJournal(journal),
+            kept,
             ground.clock,
             build_world=stage.build_world,
             perform=stage.perform,
@@ -163,4 +169,4 @@ def open_room(
     stage.host = host
     host.start()
     pulse.beat()
-    return Room(host, stage, pulse)
+    return Room(host, stage, pulse, notifying)

@@ -4,7 +4,7 @@ import contextlib
 from datetime import tzinfo
 
 from agent_relay.app.legs import LiveLeg
-from agent_relay.domain.session import Session
+from agent_relay.domain.session import Session, State
 from agent_relay.logic.wording import render_message
 from agent_relay.system.holder_client import HolderError
 
@@ -20,4 +20,5 @@ async def say_message(live: LiveLeg | None, session: Session, zone: tzinfo) -> N
     if live is None or not message:
         return
     with contextlib.suppress(HolderError):
-        await live.watch.holder.request("say", text=message[:_LENGTH])
+        kind = "rest" if session.state is State.RESTING and not session.is_held else ""
+        await live.watch.holder.request("say", text=message[:_LENGTH], kind=kind)

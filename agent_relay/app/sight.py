@@ -5,8 +5,9 @@ from datetime import datetime
 from agent_relay.app.senses import Senses
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
+from agent_relay.logic.detector.input_line import InputState, read_input
 from agent_relay.logic.elapsed import Jump, start_at
-from agent_relay.logic.readiness import AgentState, InputState, believe_state, read_input, read_state
+from agent_relay.logic.readiness import AgentState, believe_state, read_state
 from agent_relay.logic.screen import Screen
 
 _NEW_S = 10.0

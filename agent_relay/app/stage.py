@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent_relay.app.agent_timers import AgentTimers
+from agent_relay.app.bar_sender import BarSender
 from agent_relay.app.following import Following
 from agent_relay.app.ground import Ground
 from agent_relay.app.handing import Handing
@@ -22,6 +24,7 @@ from agent_relay.app.publishing import publish
 from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
+from agent_relay.app.session_rests import note_rest
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
 from agent_relay.app.trees import Trees
@@ -47,8 +50,10 @@ from agent_relay.domain.effect import (
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
 from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.rest_effect import CancelContinue
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
+from agent_relay.logic.bar import Bar
 from agent_relay.logic.outcome import World
 from agent_relay.logic.redact import collect_known
 from agent_relay.logic.wording import session_folder
@@ -63,7 +68,6 @@ if TYPE_CHECKING:
 _UPGRADE_S = 8.0
 """How long files of ours may be on their way back: package managers remove before they write."""
 _UPGRADE_LOOK_S = 0.25
-_LEDGER_WAITS_S = (0, 2, 5, 10, 15, 30)
 _BROUGHT_S = 4.0
 """How long a terminal that was attached may take to find the next daemon and bring its environment."""
 
@@ -77,7 +81,9 @@ class Stage:
         self._ground = ground
         self._trees = trees
         self._host: Host | None = None
-        self._following = Following(ground, lambda: self._luggage.environ, stirred)
+        self._stirred = stirred
+        self._following = Following(ground, lambda: self._luggage.environ, self._stir, self._has_bar)
+        self._bar = BarSender(ground, self._following.live, lambda: self.host.session)
         # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
         self._luggage = Luggage(dict(os.environ))
         self._brought = asyncio.Event()
@@ -91,14 +97,20 @@ class Stage:
         self._deciding = OwnThread("deciding")
         building = LimitedProcess()
         self._packets = Packets(partial(publish, ground, building), end=building.end)
-        self._handing = Handing(ground, self._following.live)
+        self._handing = Handing(ground, self._following.live, self._bar)
         self._relief = Relief(narrating, self._following.live)
+        self._agent_timers = AgentTimers(ground.clock, self._following.live)
 
     @property
     def trouble(self) -> str:
         """What keeps an effect from being performed; empty for nothing."""
         waits = self._following.trouble or self._handing.trouble
         return waits or next(iter(self._troubles.values()), "")
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of the user's last terminal."""
+        return self._luggage.environ
 
     @property
     def host(self) -> "Host":
@@ -110,6 +122,11 @@ class Stage:
     @host.setter
     def host(self, host: "Host") -> None:
         self._host = host
+
+    @property
+    def bar(self) -> Bar:
+        """What the bottom line of the session's terminals should say now."""
+        return self._bar.bar
 
     def take(self, luggage: Luggage, task: str = "") -> None:
         """Legs started from now on get this environment, size, arguments and model.
@@ -169,7 +186,9 @@ class Stage:
             ground.create_id(),
             ground.create_id(),
             ground.fresh_native_ids(luggage.agent, luggage.args),
-            resume_at_reset=ground.config.resume_at_reset,
+            resume_at_reset=ground.config.resume_at_reset is True,
+            agent_may_continue=ground.config.resume_at_reset is not False,
+            quiet=ground.config.build_quiet_hours(),
             return_mode=ground.config.return_,
             zone=ground.zone,
             fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
@@ -215,7 +234,7 @@ class Stage:
                 task = self._task or self.host.session.task
                 return await self._try("task", self._handing.deliver_task(task, leg))
             case NoteRest():
-                await self._note_rest(effect)
+                await note_rest(self._ground, effect, self._troubles)
                 return None
             case Say(leg):
                 await say_message(self._following.live.get(leg), self.host.session, self._ground.zone)
@@ -228,6 +247,8 @@ class Stage:
                 return None
             case AwaitQuiet(leg):
                 return await self._relief.await_quiet(leg)
+            case CancelContinue(leg, at):
+                return await self._try("timer", self._agent_timers.cancel(leg, at))
             case Compact(leg):
                 return await self._try("compact", self._relief.compact(leg))
 
@@ -253,6 +274,7 @@ class Stage:
     def see(self, session: Session) -> None:
         """The session has changed; nothing is kept for one that has ended."""
         self._relief.see(session)
+        self._bar.update()
         if session.state is State.ENDED:
             self._following.release(session)
 
@@ -276,8 +298,17 @@ class Stage:
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
+        await self._bar.close()
         await self._following.close()
         self._deciding.close()
+
+    def _stir(self) -> None:
+        """A leg said or showed something; one whose holder was not there before may lack its bar."""
+        self._stirred()
+        self._bar.update()
+
+    def _has_bar(self, leg_id: str) -> bool:
+        return bool(self._bar.bar.texts) and self._bar.can_show(leg_id)
 
     def _take_over(self, live: LiveLeg) -> None:
         self.take(live.luggage, live.luggage.task)
@@ -300,7 +331,9 @@ class Stage:
                     prompt = self._task or (session.turn.prompt if session.turn is not None else "")
                     luggage = replace(self._luggage, task=self._task)
                     async with self._trees.enter(session.root):
-                        live = await start_leg(self._ground, session, leg, luggage, prompt=prompt)
+                        live = await start_leg(
+                            self._ground, session, leg, luggage, prompt=prompt, bar=self.bar
+                        )
                 except RelayError as error:
                     if find_passing(error):
                         raise
@@ -320,6 +353,8 @@ class Stage:
             await self._following.end_by_force(leg)
             await end_lost_leg(self._ground, leg)
             return LegGone(leg_id, "stopped")
+        # Keys pressed from now on are for the successor.
+        await self._bar.show()
         if self.host.session.state is State.STOPPING:
             # No leg follows that would need what it carries.
             await dismiss_holder(live.watch)
@@ -332,18 +367,6 @@ class Stage:
             pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
             await self._following.end_by_force(pids)
         return None
-
-    async def _note_rest(self, note: NoteRest) -> None:
-        """The ledger knows of the limit; a disk that refuses is asked again for a minute."""
-        for wait_s in _LEDGER_WAITS_S:
-            await asyncio.sleep(wait_s)
-            try:
-                await asyncio.to_thread(self._ground.note_rest, note)
-            except (RelayError, OSError) as error:
-                self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
-            else:
-                self._troubles.pop("ledger", None)
-                return
 
     async def _publish(self, handoff_id: str) -> Happened | None:
         handoff = self._get_handoff(handoff_id)

@@ -2,9 +2,17 @@
 
 import logging
 
-from agent_relay.app.patience import SILENT_S, Tell, describe_wait, wait_aloud
+from agent_relay.app.patience import (
+    SILENT_S,
+    Announce,
+    Tell,
+    announce_nothing,
+    describe_wait,
+    wait_aloud,
+)
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.bar import DeliveryStage
 from agent_relay.system.holder_client import HolderError
 from agent_relay.system.pause import pause_at
 
@@ -20,29 +28,31 @@ class Submission:
     """One text on its way from an agent's input line into its work.
 
     An agent says that it is busy for reasons of its own too: while it starts its tool servers, for one.
-    Only the record of a prompt, or work above a line that is clear of the text, says that it was submitted.
+    Only its record of this very text says that it was submitted; where an agent keeps no record of prompts,
+    work above a line that was seen to hold the text and is clear of it.
     """
 
-    def __init__(self, watch: LegWatch, keys: str, *, note: str, tell: Tell) -> None:
+    def __init__(
+        self, watch: LegWatch, keys: str, *, note: str, tell: Tell, announce: Announce = announce_nothing
+    ) -> None:
         self._watch = watch
         self._keys = keys.encode()
         self.is_counted = True
         """Whether a key counted as typed is one of a line under way, and no answer to a question."""
         self.was_pressed = False
         """Whether a daemon that was killed pressed the first return."""
-        self.was_prompted = False
-        """Whether the agent took another prompt before this text: its records cannot tell of this one."""
         self._note = note
         self._tell = tell
+        self._announce = announce
         self._stood = False
         self._presses = 0
 
     async def run(self) -> None:
-        """The agent works on the text.
+        """The agent was seen to take the text.
 
         A return is pressed while the agent waits for a prompt, and again only while the text is seen to
         stand there still and nobody has typed since: anywhere else it could say yes to a question. Raises
-        RelayError where the agent ends, or shows no sign of work.
+        RelayError where the agent ends, or nothing tells that it took the text.
         """
         watch, waited_s = self._watch, 0.0
         self._presses = int(self.was_pressed)
@@ -72,11 +82,16 @@ class Submission:
         """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
         watch = self._watch
         self._stood = self._stood or watch.input == "typed"
-        if watch.gone.is_set() or (watch.prompted and not self.was_prompted):
+        if watch.gone.is_set() or watch.own.is_heard:
             return True
-        is_clear = watch.input != "typed" if self._presses else self._stood and watch.input == "empty"
-        worked = self.was_pressed and watch.leg.was_busy and not watch.hears_prompts
-        return (watch.state == "busy" or worked) and is_clear
+        if self.was_pressed and not watch.hears_old_prompts:
+            # What a daemon of before did is told by nothing else.
+            return (watch.state == "busy" or watch.leg.was_busy) and watch.input != "typed"
+        if watch.hears_prompts and watch.own.is_comparable:
+            return False
+        is_clear = watch.input != "typed" if self._presses else watch.input == "empty"
+        has_stood = self._stood or not watch.sees_input
+        return watch.state == "busy" and is_clear and has_stood and (self._presses > 0 or self._stood)
 
     async def _wait_for_turn(self) -> None:
         """The agent waits for a prompt, or took this one."""
@@ -94,7 +109,8 @@ class Submission:
         """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
         watch = self._watch
         try:
-            is_theirs = self.is_counted or self._presses > 0
+            is_held = await self._announce(DeliveryStage.SUBMITTED)
+            is_theirs = not is_held and (self.is_counted or self._presses > 0)
             await watch.holder.type(self._keys, unless_typed=is_theirs, note=self._note)
         except HolderError as error:
             if error.why != "typed":

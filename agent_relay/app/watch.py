@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from agent_relay.app.fullness import Fullness
 from agent_relay.app.last_seen import Seen
 from agent_relay.app.newest_prompt import NewestPrompt
+from agent_relay.app.relay_prompt import RelayPrompt, hear_record
 from agent_relay.app.senses import Senses
 from agent_relay.app.sight import Sight
 from agent_relay.app.unheard import stir_nobody, tell_nobody, tell_nobody_the_name, tell_nobody_the_prompt
 from agent_relay.domain.effect import Answered, ClockSetBack, Happened, Heard, LegGone, Prompted, ScreenSays
 from agent_relay.domain.ids import AgentName
+from agent_relay.domain.rest_effect import Continues
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
 from agent_relay.logic.detector.detector import Detector
@@ -30,8 +32,9 @@ from agent_relay.system.holder_client import HolderConnection, HolderError
 if TYPE_CHECKING:
     from agent_relay.domain.context import Reading
     from agent_relay.domain.event import PromptSeen
+    from agent_relay.logic.detector.input_line import InputState
     from agent_relay.logic.detector.windows import Reading as Window
-    from agent_relay.logic.readiness import AgentState, InputState
+    from agent_relay.logic.readiness import AgentState
     from agent_relay.logic.screen import Screen
 
 _log = logging.getLogger("agent_relay.app.watch")
@@ -49,9 +52,9 @@ _LONGEST_TICK_S = 30.0
 class LegWatch:
     """Reads one leg and tells what it finds.
 
-    `gone` is set when the agent is; `prompted` is whether the leg took a prompt; `heard` counts records,
-    `verdict` is how a headless turn goes, `seen` what was last shown. `stirred` is called when records were
-    heard or the screen changed, `asked` with each prompt a record tells.
+    `gone` is set when the agent is; `prompted` is whether the leg took a prompt, `own` whether that was
+    relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
+    `stirred` is called when records were heard or the screen changed, `asked` with each prompt of a record.
     """
 
     def __init__(
@@ -86,7 +89,13 @@ class LegWatch:
         )
         self._fullness = Fullness(leg, senses)
         self._prompt = NewestPrompt(leg, senses.rules.progress)
+        told_by = {spec.role for spec in senses.sources}
+        self._prompt_signs = [
+            sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
+        ]
+        self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
         self._ticker: asyncio.TimerHandle | None = None
+        self._told_continues: datetime | None = None
 
     @property
     def state(self) -> "AgentState":
@@ -121,12 +130,32 @@ class LegWatch:
     @property
     def hears_prompts(self) -> bool:
         """Whether this agent's records tell of the prompts it takes."""
-        return any(sign.means == "prompt" for sign in self._senses.rules.progress)
+        return bool(self._prompt_signs)
+
+    @property
+    def hears_old_prompts(self) -> bool:
+        """Whether they tell of those it took while no daemon listened: an event stream does not."""
+        return any(sign.source is not Source.EVENT for sign in self._prompt_signs)
 
     @property
     def windows(self) -> "tuple[Window, ...]":
         """What the agent last said of its usage windows."""
         return self._detector.windows
+
+    @property
+    def cancel_keys(self) -> str:
+        """The keys that keep the agent from going on by itself; empty where it has none."""
+        return self._senses.rules.continues.cancel
+
+    @property
+    def continues_at(self) -> datetime | None:
+        """The reset after which the agent says that it will go on by itself."""
+        return self._detector.continues_at
+
+    @property
+    def continued_at(self) -> datetime | None:
+        """When the agent last went on by itself."""
+        return self._detector.continued_at
 
     @property
     def holder(self) -> HolderConnection:
@@ -172,6 +201,7 @@ class LegWatch:
             self._sight.hear(record)
             if record.source is Source.STREAM:
                 self.verdict.hear(record.data)
+            hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
             self._note_progress(record)
             self._rename(record)
             self._note_prompt(record, now)
@@ -262,6 +292,9 @@ class LegWatch:
         state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
         if state is not None:
             self.tell(ScreenSays(self.leg.id, state))
+        if self.continues_at != self._told_continues:
+            self._told_continues = self.continues_at
+            self.tell(Continues(self.leg.id, self.continues_at))
         await self._wake()
 
     async def _read_later(self) -> None:

@@ -54,7 +54,7 @@ def check_adoption(wish: OpenWish) -> None:
     """Raises WrongUseError for a task that would be ignored: into a session that goes on nothing is typed."""
     if wish.task and wish.source == wish.agent:
         raise WrongUseError(
-            f"{wish.agent}'s own session goes on where it was left, so --task would not be used",
+            f"{wish.agent}'s own session goes on where it was left, so the task would not be used",
             hint="Leave it out and type it there",
         )
 
@@ -91,7 +91,7 @@ async def check_use(wish: OpenWish, session: Session, running: Luggage) -> None:
     """
     if session.agent != wish.agent:
         return
-    task = "--task" if wish.task and await redact_wish(wish.task) != session.task else ""
+    task = "the task" if wish.task and await redact_wish(wish.task) != session.task else ""
     if session.living_leg is None:
         if task:
             raise WrongUseError(

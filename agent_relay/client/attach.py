@@ -13,6 +13,7 @@ from agent_relay.client.attach_signals import Signals
 from agent_relay.client.attach_stream import READ_BYTES, Stream
 from agent_relay.client.terminal import Terminal
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.notification_bytes import find_form
 from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
 from agent_relay.system.sockets import connect
 
@@ -33,14 +34,18 @@ class AttachOutcome:
     """How it ended.
 
     `why` is `ended` (the agent did, with `status` as a shell reports it), `detached` (the person or the
-    daemon let go; the agent goes on) or `lost` (the holder is gone without a word; `status` is -1).
+    daemon let go; the agent goes on), `resting` (every agent rests: that is shown in its place) or
+    `lost` (the holder is gone without a word; `status` is -1). `held` is what was typed and the agent was not
+    given, `bar` the texts of the bar that the terminal shows, if any.
     """
 
-    __slots__ = ("status", "why")
+    __slots__ = ("bar", "held", "status", "why")
 
     def __init__(self, why: str, status: int = -1) -> None:
         self.why = why
         self.status = status
+        self.held = b""
+        self.bar: list[str] = []
 
 
 def attach(
@@ -50,12 +55,17 @@ def attach(
     on_relay_key: "Command",
     terminal: Terminal | None = None,
     line: str = "",
+    held: bytes = b"",
+    keep: bool = False,
+    hold_back: "Callable[[], str] | None" = None,
 ) -> AttachOutcome:
     """Standard input and output are the leg's until the outcome; the terminal is restored on every way out.
 
     `relay_key` is a control byte. `on_relay_key` gets each line typed behind it, except `/detach`, and
     returns lines to show, none to go back at once, or what they come of; a RelayError is shown. `terminal`
     is given by callers who hold it over several legs; `line` is shown over the agent's screen for a while.
+    `held` is what was typed before, and comes first; with `keep`, what stands on the terminal stays until the
+    agent paints. `hold_back` is called where the person presses Escape below a bar; it says what to show.
     Raises RelayError when no holder listens or it refuses, SystemExit with 128 + number on SIGTERM, SIGHUP,
     SIGINT and SIGQUIT, or when the terminal is gone.
     """
@@ -63,15 +73,26 @@ def attach(
         sock = connect(socket_path, timeout_s=_ANSWER_S)
     except OSError as error:
         raise RelayError(f"the agent cannot be reached: {error}", hint="See: agent-relay status") from error
+    fields: dict[str, object] = {"held": held.decode("latin-1"), "keep": keep}
     with Signals() as signals:
         if terminal is not None:
-            return _Attachment(sock, terminal, signals, relay_key).run(on_relay_key, line)
+            found = _Attachment(sock, terminal, signals, relay_key, hold_back)
+            return found.run(on_relay_key, line, fields)
         with Terminal() as own:
-            return _Attachment(sock, own, signals, relay_key).run(on_relay_key, line)
+            found = _Attachment(sock, own, signals, relay_key, hold_back)
+            return found.run(on_relay_key, line, fields)
 
 
 class _Attachment:
-    def __init__(self, sock: _socket.socket, terminal: Terminal, signals: Signals, relay_key: int) -> None:
+    def __init__(
+        self,
+        sock: _socket.socket,
+        terminal: Terminal,
+        signals: Signals,
+        relay_key: int,
+        hold_back: "Callable[[], str] | None",
+    ) -> None:
+        self._hold_back = hold_back
         self._sock = sock
         self._terminal = terminal
         self._signals = signals
@@ -85,9 +106,9 @@ class _Attachment:
         self._typed = False
         self._lost = False
 
-    def run(self, on_relay_key: "Command", line: str) -> AttachOutcome:
+    def run(self, on_relay_key: "Command", line: str, fields: dict[str, object]) -> AttachOutcome:
         try:
-            self._begin()
+            self._begin(fields)
             if line:
                 self._tell(line)
             while self._outcome is None:
@@ -98,29 +119,40 @@ class _Attachment:
         finally:
             # Only when the holder has let go does nothing come after the terminal's restoration.
             self._ask("detach")
+            self._take_held()
             if self._stream is not None:
                 self._stream.finish()
             self._sock.close()
 
-    def _begin(self) -> None:
+    def _take_held(self) -> None:
+        """The outcome has what was typed and not given to the agent: first what the holder had of it."""
+        for event in self._events:
+            if self._outcome is not None and event["event"] == "detached":
+                _fill(self._outcome, event)
+        if self._outcome is not None and self._stream is not None and self._outcome.bar:
+            self._outcome.held += self._stream.take_waiting()
+
+    def _begin(self, fields: dict[str, object]) -> None:
         if self._terminal.is_single:
-            answer = self._request_attach(self._terminal.source)
+            answer = self._request_attach(self._terminal.source, fields)
             if answer.get("ok"):
                 return
             if answer.get("code") != "tty-refused":
                 raise RelayError(f"the agent cannot be attached: {answer.get('error')}")
         self._stream = Stream(self._terminal.source, self._terminal.target)
-        answer = self._request_attach(self._stream.passed.fileno())
+        answer = self._request_attach(self._stream.passed.fileno(), fields)
         self._stream.passed.close()
         if not answer.get("ok"):
             raise RelayError(f"the agent cannot be attached: {answer.get('error')}")
 
-    def _request_attach(self, fd: int) -> dict[str, object]:
+    def _request_attach(self, fd: int, fields: dict[str, object]) -> dict[str, object]:
         request = {
             "op": "attach",
             "relay_key": self._key,
             "modes": self._terminal.line_modes(),
+            "form": find_form(os.environ) if self._terminal.is_tty else "",
             **self._size(),
+            **fields,
         }
         rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, struct.pack("i", fd))
         deadline = time.monotonic() + _ANSWER_S
@@ -223,14 +255,24 @@ class _Attachment:
         if kind == "exit":
             status = event.get("status")
             self._outcome = AttachOutcome("ended", status if isinstance(status, int) else -1)
+            _fill(self._outcome, event)
         elif kind in ("detached", "lost"):
             self._outcome = self._outcome or AttachOutcome(str(kind))
+            _fill(self._outcome, event)
         elif kind == "terminal-gone":
             if self._stream is None or self._terminal.is_tty:
                 raise SystemExit(128 + signal.SIGHUP)
             self._outcome = self._outcome or AttachOutcome("lost")
+        elif kind == "say" and event.get("kind") == "rest" and self._terminal.is_tty:
+            self._outcome = AttachOutcome("resting")
         elif kind == "say":
-            self._tell(str(event.get("text", "")))
+            # Loaded where something is said: attaching must not pay for it.
+            from agent_relay.logic.hint_places import render_over_screen
+
+            self._tell(render_over_screen(str(event.get("text", ""))))
+        elif kind == "hold-back" and self._hold_back is not None:
+            if text := self._hold_back():
+                self._tell(text)
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 
@@ -297,3 +339,12 @@ class _Attachment:
             if not wait:
                 break
         return None
+
+
+def _fill(outcome: AttachOutcome, event: dict[str, object]) -> None:
+    """What the holder says of a terminal it let go belongs to the outcome; an older one says nothing."""
+    held, bar = event.get("held"), event.get("bar")
+    if isinstance(held, str) and held:
+        outcome.held = held.encode("latin-1", "replace")
+    if isinstance(bar, list):
+        outcome.bar = [text for text in bar if isinstance(text, str)]

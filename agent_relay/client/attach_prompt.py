@@ -18,7 +18,7 @@ _PLAIN = (
     b"\x1b[?1004l\x1b[?2004h\x1b[4l\x1b[0 q\x1b[?25h"
 )
 DETACH = "/detach"
-_HELP = "/use AGENT  /handoff  /status  /help  /detach   Esc leaves"
+_HELP = "/use AGENT  /handoff  /log  /status  /help  /detach   Esc leaves"
 _LONGEST = 4096
 _ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
 _ERASE = b"\x08\x7f"

@@ -39,10 +39,15 @@ class Stream:
         self.held = False
         self._waiting = waiting
 
+    def take_waiting(self) -> bytes:
+        """Return what was read and nobody was given."""
+        waiting, self._waiting = self._waiting, b""
+        return waiting
+
     def register(self, poll: "select.poll") -> None:
         """Say what is to be waited for now: input only while its last read has been taken."""
         if self._pair.fileno() >= 0:
-            writable = select.POLLOUT if self._waiting else 0
+            writable = select.POLLOUT if self._waiting and not self._ended else 0
             poll.register(self._pair.fileno(), select.POLLIN | writable)
         if not self._ended and not self._waiting and not self.held:
             poll.register(self._source, select.POLLIN)
@@ -81,7 +86,8 @@ class Stream:
         except BlockingIOError:
             return
         except OSError:
-            self._waiting, self._ended = b"", True
+            # The agent has ended: what it did not get is for the next one.
+            self._ended = True
 
     def show(self) -> bool:
         """Write what the agent said; whether more may come."""

@@ -174,7 +174,7 @@ def stop_daemon(folders: "Folders", *, limit_s: float = STOP_LIMIT_S, only: int 
 def build_daemon_command() -> list[str]:
     """Isolated Python runs our own package by its path: no PYTHON* variable and no folder can change it."""
     if not sys.executable:
-        raise DaemonUnreachableError("this Python does not know where it is, so no daemon can be started")
+        raise DaemonUnreachableError("the path of this Python is unknown, so no daemon can be started")
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     program = os.path.join(package, "daemon", "__main__.py")
     if not os.path.exists(program):

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.watcher import Watcher
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.watch_event import EventTold
@@ -13,6 +12,7 @@ from agent_relay.logic.exporting.delivering import build_delivery_figures
 from agent_relay.logic.exporting.figures import Figure
 from agent_relay.logic.watching.figures_text import render_unknown_rests
 from agent_relay.logic.watching.view import View, list_changes
+from agent_relay.system.deliveries import Deliveries
 from agent_relay.system.export_figures import ExportReader
 
 _SHARE = 20

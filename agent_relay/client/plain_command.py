@@ -7,6 +7,7 @@ import threading
 
 from agent_relay.client.attach_prompt import Waiting
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.variables import KEY_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +26,14 @@ _RUN = (
 class PlainCommand(Waiting):
     """`agent-relay` with `words`, run in `folder`, with no terminal and nothing on its standard input.
 
+    It is read behind the relay key of whoever has `session` on their terminal.
+
     Escape ends it. Where only the terminal is wanted, it does what it was asked for by itself.
     """
 
     __slots__ = ("_is_cut", "_is_unwanted", "_output", "_process", "_thread")
 
-    def __init__(self, words: "Sequence[str]", *, folder: str) -> None:
+    def __init__(self, words: "Sequence[str]", *, folder: str, session: str = "") -> None:
         """The command has begun. Raises RelayError where it cannot be started."""
         super().__init__(f"agent-relay {words[0]}")
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -40,6 +43,7 @@ class PlainCommand(Waiting):
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _RUN, root, *words],
                 cwd=folder,
+                env=os.environ | ({KEY_VARIABLE: session} if session else {}),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -29,5 +29,5 @@ def read_relay_key(config_folder: str) -> int:
         raise ConfigurationError(f"{path}: relay_key: {error}") from None
     except RecursionError:
         raise ConfigurationError(
-            f"{path} cannot be read: its lists or tables stand too deep within one another"
+            f"{path} cannot be read: its lists or tables are nested too deeply"
         ) from None

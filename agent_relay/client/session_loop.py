@@ -23,16 +23,36 @@ if TYPE_CHECKING:
         def notices(self, *, limit_s: float | None = ...) -> Iterator[dict[str, object]]:
             """Notices as they come, until `limit_s` passes without one."""
 
+        def fileno(self) -> int:
+            """What is ready when there are notices."""
+
         def close(self) -> None:
             """The connection is given up."""
 
+    class Held(Protocol):
+        """The person's terminal while no agent has it."""
+
+        @property
+        def is_held(self) -> bool:
+            """Whether it shows the bar, and nothing may be printed on it."""
+
+        def show(self, texts: list[str]) -> None:
+            """It shows this bar and holds keys, or with none is the person's again."""
+
+        def wait(self, fd: int, limit_s: float) -> None:
+            """Returns when the descriptor is ready, or later; KeyboardInterrupt where the person leaves."""
+
+        def settle(self) -> str:
+            """It is the person's again; what they typed and nobody was given, as a line, or nothing."""
+
     class End(Protocol):
-        """How it ended: `why` is `ended`, `detached` or `lost`; `status` is the agent's, -1 unknown."""
+        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 unknown."""
 
         why: str
         status: int
 
     Attach = Callable[["Place"], End]
+    ShowRest = Callable[["Place"], tuple[str, str]]
 
 NEXT_LIMIT_S = 900.0
 """How long the next agent may take; a trust question of its own may have to be answered first."""
@@ -43,6 +63,8 @@ STUCK_S = 15.0
 FAILURES = 3
 """How often a leg the daemon believes in may refuse to be attached."""
 NOBODY = 3
+LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
+"""What came of showing a person that every agent rests: they left, want the agent's screen, or it is over."""
 _BY_A_PERSON = frozenset({130, 143})
 """How an agent leaves whose person, or whose terminal's end, had it leave."""
 
@@ -52,11 +74,13 @@ class Place:
 
     __slots__ = (
         "agent",
+        "bar",
         "folder",
         "is_refused",
         "leg",
         "message",
         "owed",
+        "rests",
         "session",
         "socket",
         "state",
@@ -74,6 +98,9 @@ class Place:
         self.trouble = _text(answer, "trouble")
         self.folder = _text(answer, "folder")
         self.owed = _text(answer, "owed")
+        self.rests = self.state == "resting" and isinstance(answer.get("rest"), dict)
+        bar = answer.get("bar")
+        self.bar = [text for text in bar if isinstance(text, str)] if isinstance(bar, list) else []
         self.is_refused = bool(answer.get("refused"))
         status = answer.get("status")
         self.status = status if isinstance(status, int) else -1
@@ -93,7 +120,9 @@ class SessionLoop:
     """One terminal on one session.
 
     `attach` shows a leg until it ends, `say` prints a line to the person, `reconnect` finds or starts a
-    daemon where the one behind `connection` went away.
+    daemon where the one behind `connection` went away. Where the terminal is `held` between two agents, it
+    shows the bar, and what that says is not printed. `rest` shows a person that every agent rests and says
+    what came of it, with a line to print; without it such a session is over for this terminal.
     """
 
     def __init__(
@@ -103,11 +132,15 @@ class SessionLoop:
         reconnect: "Callable[[], Asking]",
         attach: "Attach",
         say: "Callable[[str], None]",
+        held: "Held | None" = None,
+        rest: "ShowRest | None" = None,
     ) -> None:
         self._connection = connection
         self._reconnect = reconnect
         self._attach = attach
         self._say = say
+        self._held = held
+        self._rest = rest
         self._said = ""
         self._folder = ""
 
@@ -115,17 +148,40 @@ class SessionLoop:
         """The exit status once the person detached (0) or no agent will come: the last agent's, or 3.
 
         `answer` is what the daemon said to `open` or `where`. Raises RelayError where the next agent
-        does not come in time or the daemon cannot be started again.
+        does not come in time or the daemon cannot be started again, KeyboardInterrupt where the person would
+        not wait.
         """
+        try:
+            return self._run(answer)
+        except (RelayError, KeyboardInterrupt):
+            self._give_back()
+            raise
+
+    def _give_back(self) -> None:
+        """The terminal is the person's, who learns what was typed and reached nobody."""
+        if self._held is not None and (line := self._held.settle()):
+            self._say(line)
+
+    def _run(self, answer: "dict[str, object]") -> int:
         place = Place(answer)
         self._folder = place.folder
         # What happened before this terminal came is told by `status`; here only what it lives through.
         self._said = place.message if place.leg else ""
         seen, status, failures, lost = "", -1, 0, False
+        looked: str | None = None
         while True:
             if not place.leg or place.leg == seen:
                 place = self._wait(place, seen, again=lost)
             self._tell(place)
+            if self._rest is not None and place.rests and place.leg != looked:
+                how, line = self._rest(place)
+                if how == LEFT:
+                    self._say(line)
+                    self._give_back()
+                    return NOBODY
+                looked = place.leg if how == SHOW_SCREEN else None
+                seen, place = "", self._ask_again(place.session)
+                continue
             if place.is_over or place.is_stuck:
                 return self._settle(place, status)
             # A daemon should not have to keep what nobody reads while an agent is on the screen.
@@ -140,8 +196,11 @@ class SessionLoop:
                 continue
             if end.why == "detached":
                 self._say(f"Detached; {place.agent} goes on. Back: agent-relay attach {place.session}")
+                self._give_back()
                 return 0
             seen, status, lost = place.leg, end.status, end.why == "lost"
+            if end.why == "resting":
+                seen, looked, place = "", None, self._ask_again(place.session)
 
     def _wait(self, place: Place, seen: str, *, again: bool) -> Place:
         """The session once another leg than `seen` can be attached, or none will come.
@@ -156,19 +215,38 @@ class SessionLoop:
                 place = self._ask(session)
                 if place.is_over or (place.leg and place.leg != seen):
                     return place
-                for _ in self._connection.notices(limit_s=PATIENCE_S):
-                    break
+                if self._held is not None:
+                    self._held.show(place.bar)
+                self._wait_for_notice()
             except DaemonUnreachableError:
                 self._follow()
             waited_s = time.monotonic() - began
             if (place.is_stuck and waited_s > STUCK_S) or (again and place.leg and waited_s > PATIENCE_S):
                 return place
-            if not spoken and waited_s > PATIENCE_S:
+            if not spoken and waited_s > PATIENCE_S and not self._is_held():
                 self._say(f"Waiting: the session is {place.state} ({place.trouble or place.agent}) …")
                 spoken = True
         raise RelayError(
             f"session {session} has had no agent for {NEXT_LIMIT_S:.0f} s", hint="See: agent-relay status"
         )
+
+    def _ask_again(self, session: str) -> Place:
+        """Where the session is, asked of whichever daemon there is by now."""
+        self._follow()
+        return self._ask(session)
+
+    def _wait_for_notice(self) -> None:
+        """Wait until something has changed, at most for a while."""
+        if not self._is_held() or self._held is None:
+            for _ in self._connection.notices(limit_s=PATIENCE_S):
+                return
+            return
+        for _ in self._connection.notices(limit_s=0.0):
+            return
+        self._held.wait(self._connection.fileno(), PATIENCE_S)
+
+    def _is_held(self) -> bool:
+        return self._held is not None and self._held.is_held
 
     def _ask(self, session: str) -> Place:
         """Where the session is; from its journal where a new daemon does not have it at work any more."""
@@ -185,6 +263,15 @@ class SessionLoop:
         self._connection.subscribe()
 
     def _tell(self, place: Place) -> None:
+        if self._rest is not None and place.rests:
+            # What was typed is for whoever goes on after the rest.
+            if self._held is not None:
+                self._held.show([])
+        elif place.is_over or place.is_stuck:
+            self._give_back()
+        elif self._is_held():
+            # The bar said it.
+            self._said = place.message
         if place.message and place.message != self._said:
             self._said = place.message
             self._say(place.message)

@@ -20,12 +20,13 @@ _PIECE_BYTES = 512
 class Terminal:
     """Standard input and output of this process; use as a context manager around everything that may raise.
 
+    With `over` what stands on the screen is not scrolled away: something is shown over it.
     `is_tty` is whether keys come from a terminal, `is_single` whether input and output are one and the same.
     """
 
-    __slots__ = ("_entered", "_saved", "is_single", "is_tty", "source", "target")
+    __slots__ = ("_entered", "_over", "_saved", "is_single", "is_tty", "source", "target")
 
-    def __init__(self, source: int = 0, target: int = 1) -> None:
+    def __init__(self, source: int = 0, target: int = 1, *, over: bool = False) -> None:
         self.source = source
         self.target = target
         self.is_tty = os.isatty(source)
@@ -34,6 +35,7 @@ class Terminal:
         )
         self._saved: list[int | list[bytes | int]] | None = None
         self._entered = False
+        self._over = over
 
     def __enter__(self) -> "Self":
         if self.is_tty:
@@ -51,12 +53,26 @@ class Terminal:
         if os.isatty(self.target):
             # What the person had on the screen moves into the scrollback instead of being painted over.
             rows, cols, _, _ = self.size() or (24, 80, 0, 0)
-            self.write(REMEMBER + b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H")
+            away = b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H"
+            self.write(REMEMBER if self._over else REMEMBER + away)
 
     def __exit__(self, *_: object) -> None:
         self.leave()
         if self._saved is not None and os.isatty(self.target):
             self.write(GIVE_BACK)
+
+    def hold(self) -> None:
+        """Take the terminal as it stands: nothing moves but to make a free row at the bottom."""
+        if not self.is_tty:
+            return
+        self._saved = termios.tcgetattr(self.source)
+        try:
+            self.enter()
+            rows, _, _, _ = self.size() or (24, 80, 0, 0)
+            self.write(REMEMBER + b"\x1b[%d;1H\n" % rows)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def enter(self) -> None:
         """Keys arrive one by one and unchanged; nothing is echoed."""

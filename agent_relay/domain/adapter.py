@@ -2,11 +2,13 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agent_relay.domain.document import Strict
 from agent_relay.domain.rules import Where
 from agent_relay.domain.saying import Saying
+from agent_relay.domain.version_range import VersionRange
+from agent_relay.domain.versions import find_newest
 
 
 class FileTemplate(Strict):
@@ -201,8 +203,34 @@ class Headless(Strict):
     quit: tuple[QuitStep, ...]
 
 
+class LaunchChange(Strict):
+    """Keys of `Launch` that are others for some versions; those left out are the same."""
+
+    args: tuple[str, ...] | None = None
+    fresh_args: tuple[str, ...] | None = None
+    resume_args: tuple[str, ...] | None = None
+    model_args: tuple[str, ...] | None = None
+    packet_args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    unset: tuple[str, ...] | None = None
+    files: tuple[FileTemplate, ...] | None = None
+    session_flags: tuple[str, ...] | None = None
+
+
+class VersionChange(VersionRange):
+    """What is different for a range of versions: keys of `launch`, and `quit` as a whole."""
+
+    launch: LaunchChange = LaunchChange()
+    quit: tuple[QuitStep, ...] | None = None
+
+
 class Adapter(Strict):
-    """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that."""
+    """One agent. `sign_in` is what a person types to sign in; empty where its own screen asks for that.
+
+    `tested_versions` are those of the program it was tried with; `package` is the name of the npm package the
+    program comes in, whose own file tells the installed version. `versions` are what is different for some of
+    them, later ones over earlier ones.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")
     letter: str = Field(min_length=1, max_length=1)
@@ -221,5 +249,36 @@ class Adapter(Strict):
     budget_tokens: int = Field(default=6000, ge=500)
     template: str = "resume.md.j2"
     version_args: tuple[str, ...] = ("--version",)
-    tested_version: str = ""
+    tested_versions: tuple[str, ...] = ()
+    package: str = ""
+    versions: tuple[VersionChange, ...] = ()
     capabilities: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_one_version(cls, tables: object) -> object:
+        """Take the key that named one version only, as adapters of earlier releases have it."""
+        if not isinstance(tables, dict) or "tested_version" not in tables:
+            return tables
+        rest = {key: value for key, value in tables.items() if key != "tested_version"}
+        return {"tested_versions": (tables["tested_version"],), **rest}
+
+    @property
+    def newest_tested(self) -> str:
+        """The newest version it was tried with; empty for none."""
+        return find_newest(self.tested_versions)
+
+    def fit(self, version: str) -> "Adapter":
+        """Return the adapter as it is for this version; unchanged where that is not known."""
+        fitted = self
+        for one in self.versions:
+            if version and one.contains(version):
+                fitted = _change(fitted, one)
+        return fitted
+
+
+def _change(adapter: Adapter, change: VersionChange) -> Adapter:
+    named = {name: getattr(change.launch, name) for name in LaunchChange.model_fields}
+    launch = {name: value for name, value in named.items() if value is not None}
+    steps = adapter.quit if change.quit is None else change.quit
+    return adapter.model_copy(update={"launch": adapter.launch.model_copy(update=launch), "quit": steps})

@@ -11,6 +11,8 @@ from agent_relay.domain.context import ContextWishes
 from agent_relay.domain.document import Strict
 from agent_relay.domain.export_config import ExportConfig
 from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.domain.notify_config import AUTO, check_wishes, list_wishes
+from agent_relay.domain.quiet_hours import QuietHours, parse_quiet_hours
 from agent_relay.domain.spending import Budget
 
 _LEAST_ALLOWED = 4
@@ -142,14 +144,18 @@ class UserConfig(Strict):
 
     `order` is the roster, preferred first; empty means every agent we have an adapter for, except the
     scripted ones. `patience_s` is how long an agent may plan to wait before that counts as a limit.
-    `return` is what happens when a preferred agent's window resets; `model_remedy` what a limit of one
-    model leads to: the next agent, or the same one with its `fallback_model`, where it has one.
+    `return` is what happens when a preferred agent's window resets; `notify` how a person who looks
+    elsewhere is told of what happens; `resume_at_reset` whether work goes on by itself when everybody rested,
+    `quiet_hours` when nothing does; `model_remedy` what a limit of one model leads to: the next agent, or the
+    same one with its `fallback_model`, where it has one.
     """
 
     order: tuple[str, ...] = ()
     patience_s: float = Field(default=300, gt=0, le=86400)
     return_: Literal["offer", "auto", "off"] = Field(default="offer", alias="return")
-    resume_at_reset: bool = False
+    notify: tuple[str, ...] = (AUTO,)
+    resume_at_reset: Literal["ask"] | bool = "ask"
+    quiet_hours: str = ""
     relay_key: str = DEFAULT_RELAY_KEY
     model_remedy: Literal["handoff", "model"] = "handoff"
     agents: dict[str, AgentConfig] = Field(default_factory=dict)
@@ -168,16 +174,43 @@ class UserConfig(Strict):
             raise ValueError(f"{twice[0]} is there twice")
         return budgets
 
+    @field_validator("notify", mode="before")
+    @classmethod
+    def _notify_may_be_one_word(cls, value: object) -> object:
+        return list_wishes(value)
+
+    @field_validator("notify")
+    @classmethod
+    def _notify_can_be_meant(cls, wishes: tuple[str, ...]) -> tuple[str, ...]:
+        return check_wishes(wishes)
+
     @field_validator("relay_key")
     @classmethod
     def _relay_key_is_a_key(cls, text: str) -> str:
         parse_relay_key(text)
         return text
 
+    @field_validator("resume_at_reset", mode="before")
+    @classmethod
+    def _resume_is_said_plainly(cls, wish: object) -> object:
+        if wish != "ask" and not isinstance(wish, bool):
+            raise ValueError('it must be "ask", true or false')
+        return wish
+
+    @field_validator("quiet_hours")
+    @classmethod
+    def _quiet_hours_are_hours(cls, text: str) -> str:
+        parse_quiet_hours(text)
+        return text
+
     @field_validator("order")
     @classmethod
     def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
         return _check_order(order)
+
+    def build_quiet_hours(self) -> QuietHours:
+        """The hours in which nothing goes on by itself."""
+        return parse_quiet_hours(self.quiet_hours)
 
     def list_names(self) -> dict[str, str]:
         """Every agent that is named, with the first place in the file that names it."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Filled, Quiet, Spared
+from agent_relay.domain.rest_effect import CancelContinue, Continues, GoOnAsked, ResumeWished
 from agent_relay.domain.signal import Signal
 from agent_relay.domain.spending_effect import Counted
 from agent_relay.domain.terms import NO_TERMS, Terms
@@ -82,6 +83,7 @@ Effect = (
     | Draft
     | AwaitQuiet
     | Compact
+    | CancelContinue
 )
 
 
@@ -296,6 +298,9 @@ Happened = (
     | DeliverFailed
     | TaskGiven
     | ResetPassed
+    | Continues
+    | ResumeWished
+    | GoOnAsked
     | StopAsked
     | TurnAsked
     | Restarted

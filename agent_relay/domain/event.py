@@ -21,6 +21,7 @@ from agent_relay.domain.handoff_event import (
 from agent_relay.domain.owner import Owner
 from agent_relay.domain.place_event import SessionMoved
 from agent_relay.domain.prompt_event import PromptSeen
+from agent_relay.domain.rest_event import LegContinues, ResumeAgreed
 from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
 from agent_relay.domain.task_event import TaskDelivered
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
@@ -46,6 +47,7 @@ __all__ = [
     "LegAnswered",
     "LegAsking",
     "LegBusy",
+    "LegContinues",
     "LegEnded",
     "LegNamed",
     "LegPrompted",
@@ -57,6 +59,7 @@ __all__ = [
     "PacketSaved",
     "PredecessorStopped",
     "PromptSeen",
+    "ResumeAgreed",
     "ReturnOffered",
     "SessionCreated",
     "SessionEnded",
@@ -224,10 +227,11 @@ class SessionRested:
 
 @dataclass(frozen=True, slots=True)
 class SessionWoke:
-    """The reset a resting session waited for has passed, and its leg still lives."""
+    """A rest is over and the session's leg still lives; with `offers` its agent waits to be told to go on."""
 
     name: ClassVar[str] = "session.woke"
     why: str = ""
+    offers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +296,8 @@ Body = (
     | SessionRested
     | SessionWoke
     | ReturnOffered
+    | ResumeAgreed
+    | LegContinues
     | ContextNoted
     | ContextCompacting
     | ContextSpared

@@ -1,12 +1,14 @@
 """What an agent's screens and records mean, as data: the model of an adapter's `rules.toml`."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
 from agent_relay.domain.document import Strict
 from agent_relay.domain.signal import Kind, Scope, Source
+from agent_relay.domain.version_range import VersionRange
 
 ScreenState = Literal["starting", "ready", "busy", "asking"]
 ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "seconds", "milliseconds", "iso"]
@@ -15,6 +17,7 @@ ResetForm = Literal["clock", "date-clock", "epoch", "epoch-ms", "duration", "sec
 A span: in words with units, or as a bare number of seconds or milliseconds.
 """
 Plain = str | int | bool
+_Ranged = TypeVar("_Ranged", bound=VersionRange)
 
 
 def _check_pattern(pattern: str) -> str:
@@ -70,7 +73,7 @@ class ScreenPlace(Strict):
     under: Near | None = None
 
 
-class Feed(Strict):
+class Feed(VersionRange):
     """A stream of an agent's own words that limit rules read.
 
     Structured feeds take the value at `text` of records that satisfy `where` (the whole record, as
@@ -98,7 +101,7 @@ class Amount(Strict):
     field: str = ""
 
 
-class LimitRule(Strict):
+class LimitRule(VersionRange):
     """One pattern over the texts of its feeds, with what it means.
 
     Rules are tried in order and the first that matches a text speaks for it. A group named `model`
@@ -129,16 +132,43 @@ class LimitRule(Strict):
     rejects: tuple[str, ...] = Field(min_length=1)
 
 
-class Progress(Strict):
+class Progress(VersionRange):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
-    `text` is where the words of a prompt stand, as a path of `Where`; empty where the record has none.
+    A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
+    where the words of a prompt stand, as a path of `Where`; empty where the record has none.
     """
 
     source: Source
     where: Where
-    means: Literal["prompt", "answer", "healed"]
+    means: Literal["prompt", "answer", "healed", "continuation"]
     text: str = ""
+
+
+class ContinueRule(VersionRange):
+    """Words by which an agent says that it will go on by itself at a limit's reset, or will not.
+
+    The one `means` `waits`, the other `over`; `reset` is the moment, where the words name it.
+    """
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    feeds: tuple[str, ...] = Field(min_length=1)
+    pattern: Pattern
+    means: Literal["waits", "over"]
+    reset: tuple[Amount, ...] = ()
+    accepts: tuple[str, ...] = Field(min_length=1)
+    rejects: tuple[str, ...] = Field(min_length=1)
+
+
+class Continues(Strict):
+    """How an agent that goes on by itself at a limit's reset says so.
+
+    It does within `late_s` seconds of the reset. `cancel` are the keys that keep it from doing so.
+    """
+
+    cancel: str = ""
+    late_s: float = Field(default=0, ge=0, le=3600)
+    rules: tuple[ContinueRule, ...] = ()
 
 
 class UsageWindow(Strict):
@@ -221,7 +251,7 @@ class ContextRules(Strict):
     reserve_tokens: int = Field(default=0, ge=0)
 
 
-class StateRule(Strict):
+class StateRule(VersionRange):
     """One sign of what the agent is doing; the first that matches wins.
 
     `source` is where the pattern is searched: the screen (its last `rows` rows with text, 0 for all),
@@ -258,7 +288,10 @@ class InputLine(Strict):
 
 
 class Rules(Strict):
-    """All rules of one agent."""
+    """All rules of one agent.
+
+    Feeds, rules, states and progress may have a range of versions they hold for (`from`, `before`).
+    """
 
     states: tuple[StateRule, ...] = ()
     input: InputLine | None = None
@@ -267,23 +300,44 @@ class Rules(Strict):
     progress: tuple[Progress, ...] = ()
     windows: tuple[UsageWindow, ...] = ()
     context: ContextRules = ContextRules()
+    continues: Continues = Continues()
 
     @model_validator(mode="after")
     def _names_are_known(self) -> "Rules":
-        feeds = {feed.name for feed in self.feeds}
-        for rule in self.limits:
-            unknown = sorted(set(rule.feeds) - feeds)
-            if unknown:
-                raise ValueError(f"limit {rule.id}: no feed is named {', '.join(unknown)}")
+        self._check_feeds("limit", self.limits)
+        self._check_feeds("continues", self.continues.rules)
         for kind, names in (
             ("feed", [feed.name for feed in self.feeds]),
             ("limit", [rule.id for rule in self.limits]),
             ("state", [rule.id for rule in self.states]),
+            ("continues", [rule.id for rule in self.continues.rules]),
         ):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"{kind} {', '.join(twice)} is there twice")
         return self
+
+    def _check_feeds(self, kind: str, rules: Sequence[LimitRule | ContinueRule]) -> None:
+        feeds = {feed.name for feed in self.feeds}
+        for rule in rules:
+            unknown = sorted(set(rule.feeds) - feeds)
+            if unknown:
+                raise ValueError(f"{kind} {rule.id}: no feed is named {', '.join(unknown)}")
+
+    def fit(self, version: str) -> "Rules":
+        """Return the rules that hold for this version of the agent; all of them where it is not known."""
+
+        def keep(rules: Sequence[_Ranged]) -> tuple[_Ranged, ...]:
+            return tuple(rule for rule in rules if rule.may_contain(version))
+
+        continues = self.continues.model_copy(update={"rules": keep(self.continues.rules)})
+        kept = {
+            "states": keep(self.states),
+            "feeds": keep(self.feeds),
+            "limits": keep(self.limits),
+            "progress": keep(self.progress),
+        }
+        return self.model_copy(update={**kept, "continues": continues})
 
     def is_structured(self) -> bool:
         """Whether any limit can be read from something other than the screen."""

@@ -191,6 +191,16 @@ class LegOver(Line):
     at: str
 
 
+class Waiting(Line):
+    """With `--wait`: everybody rests until `resets_at`, and the turn is asked again at `until`."""
+
+    type: Literal["waiting"] = "waiting"
+    session: str
+    resets_at: str
+    until: str
+    message: str
+
+
 class Ended(Line):
     """The last line: how the turn ended.
 
@@ -229,6 +239,7 @@ RunEvent = Annotated[
     | HandedOver
     | HandoffBroke
     | LegOver
+    | Waiting
     | Ended,
     Field(discriminator="type"),
 ]

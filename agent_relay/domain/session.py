@@ -156,7 +156,9 @@ class Session:
     `generation` is the newest leg's and the lease of every write. `tried` are the agents a failing
     handoff has been through since the last success. `failure` is the last failed handoff's reason.
     `offered` is the preferred agent that was last offered back, `offer` the same until another leg begins,
-    `returns` whether it comes by itself at the turn's end. `refused` are the agents that were signed out or
+    `returns` whether it comes by itself at the turn's end. `agreed` is whether a person said that work may
+    go on by itself after this rest, `continues_at` when the agent at work does so by itself (ISO 8601), and
+    `agent_may_continue` whether that is left to it. `refused` are the agents that were signed out or
     had their key refused when last heard of, with what they said. `packets` is the highest packet number,
     `saved` are those no handoff is for. `near` is the running leg's warning that a limit is close,
     `warned` those of each window the user was told of.
@@ -191,6 +193,9 @@ class Session:
     offered: str = ""
     offer: str = ""
     returns: bool = False
+    agreed: bool = False
+    continues_at: str = ""
+    agent_may_continue: bool = False
     refused: tuple[Limit, ...] = ()
     retriable: Handoff | None = None
     closed: tuple[str, ...] = ()
@@ -214,6 +219,12 @@ class Session:
         """The newest leg while it is not known to be over."""
         leg = self.leg
         return None if leg is None or leg.is_over else leg
+
+    @property
+    def shown_state(self) -> State:
+        """The state as people are told it: an agent that waits for its packet is not ready for them."""
+        is_owed = self.handoff is not None and self.state is State.READY
+        return State.STARTING if is_owed else self.state
 
     @property
     def agent(self) -> str:

@@ -60,6 +60,7 @@ class SessionTold(_Part):
     session: str
     root: str
     task: str
+    title: str = Field(description="one line: the task, or the first prompt; empty while there is none")
     state: str
     since: str = Field(description="when it came into this state")
     agent: str

@@ -15,6 +15,7 @@ CELL_HEIGHT_PX = 16
 _CONTINUATION_MAX_BYTES = 1 << 20
 _SCROLLED_MAX_ROWS = 1000
 _MODES = (1, 5, 6, 7, 9, 12, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004, 2026, 2027, 2031)
+_INPUT_MODES = (1, 66, 9, 1000, 1002, 1003, 1005, 1006, 1015, 1016, 1004, 2004)
 _ANSI = 0x8000
 _DEFAULT_SHAPE = 2
 _TEST_COLS = 4  # what the test of the library takes up
@@ -219,7 +220,7 @@ class Emulator:
         known = {str(number): int(self.mode(number)) for number in _MODES}
         known["insert"] = int(self.mode(4, ansi=True))
         known["alternate"] = int(self.alternate())
-        known["cursor_visible"] = self._number(ghostty.DATA_CURSOR_VISIBLE)
+        known["cursor_visible"] = int(self.shows_cursor())
         known["kitty"] = self._number(ghostty.DATA_KITTY_KEYBOARD_FLAGS)
         known["cursor_shape"] = self._cursor_shape()
         return known
@@ -242,6 +243,27 @@ class Emulator:
     def _paint(self) -> bytes:
         return repaint.paint(self._lib, self._handle, cols=self.cols, rows=self.rows)
 
+    def paint_row(self, y: int, cols: int) -> bytes:
+        """The first `cols` cells of row `y` with their colors, for a terminal whose pen was reset."""
+        return repaint.paint_row(self._lib, self._handle, y, cols=min(cols, self.cols))
+
+    def look(self) -> bytes:
+        """What brings a terminal's colors and the cursor's shape to this one's, whatever they are."""
+        reverse = b"\x1b[?5h" if self.mode(5) else b"\x1b[?5l"
+        shown = b"\x1b[%d q" % self._cursor_shape() + reverse + repaint.DEFAULT_COLORS
+        return shown + repaint.colors(self._lib, self._handle, FOREGROUND, BACKGROUND) + self._paint_palette()
+
+    def input_modes(self) -> bytes:
+        """What has a terminal in its defaults send keys, pastes and mouse as the program asked for."""
+        said = b"".join(b"\x1b[?%dh" % number for number in _INPUT_MODES if self.mode(number))
+        flags = self._number(ghostty.DATA_KITTY_KEYBOARD_FLAGS)
+        said += repaint.read_keyboard(self._lib, self._handle)
+        return said + b"\x1b[=%d;1u" % flags if flags else said
+
+    def shows_cursor(self) -> bool:
+        """Whether the program shows the cursor."""
+        return self._number(ghostty.DATA_CURSOR_VISIBLE) != 0
+
     def repaint(self) -> bytes:
         """Bytes after which any terminal of this size shows what this one shows and goes on as it would.
 
@@ -259,7 +281,11 @@ class Emulator:
             painted += b"\x1b]2;" + title.encode() + b"\x1b\\"
         if not self.mode(2026):
             painted += repaint.END_SYNC
-        return painted + repaint.continuation(self._lib, self._handle) + self._held
+        return painted + self.unfinished()
+
+    def unfinished(self) -> bytes:
+        """What the program has begun of a sequence that is not ended."""
+        return repaint.continuation(self._lib, self._handle) + self._held
 
     def _paint_palette(self) -> bytes:
         colors = self.see_colors()

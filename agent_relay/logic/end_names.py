@@ -20,6 +20,8 @@ def name_end(how: str) -> str:
 
 def name_step(step: str) -> str:
     """Return when a handoff failed that had come as far as `step`: `while its packet was built`."""
+    if step == "deliver":
+        return _STEPS[Step.SPAWNED]
     try:
         return _STEPS[Step(step)]
     except ValueError:

@@ -15,6 +15,7 @@ from agent_relay.domain.event import (
     Event,
     LegAnswered,
     LegBusy,
+    LegContinues,
     LegEnded,
     LegNamed,
     LegPrompted,
@@ -22,12 +23,14 @@ from agent_relay.domain.event import (
     LegStarted,
     LegStarting,
     PromptSeen,
+    ResumeAgreed,
     ReturnOffered,
     SessionCreated,
     SessionEnded,
     SessionMoved,
     SessionRested,
     SessionStopping,
+    SessionWoke,
     SignalSeen,
     TaskDelivered,
     Unknown,
@@ -124,7 +127,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case LegBusy(leg) | LegPrompted(leg):
             # Whoever works without its packet has taken over; one that still waits for it may yet fail.
             tried = session.tried if session.handoff is not None else ()
-            return replace(_with_leg(session, leg, {"was_busy": True}), due=None, tried=tried)
+            known = _end_own_offer(session) if isinstance(body, LegBusy) else session
+            return replace(_with_leg(known, leg, {"was_busy": True}), due=None, tried=tried)
         case TaskDelivered(leg):
             return _with_leg(session, leg, {"was_given": True})
         case LegAnswered(leg) if session.leg is not None and session.leg.id == leg:
@@ -145,6 +149,8 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
             return fold_spending(session, body, event)
         case ReturnOffered(agent, by_itself):
             return replace(session, offered=agent, offer=agent, returns=by_itself)
+        case ResumeAgreed() | LegContinues() | SessionWoke():
+            return _note_rest(session, body)
         case HandoffBegun():
             begun = _begin_handoff(body, event)
             fresh = replace(session, why="", failure="", skipped=body.skipped, retriable=None, due=None)
@@ -184,7 +190,9 @@ def _apply(session: Session, body: Body, event: Event) -> Session:  # noqa: C901
         case LegEnded(leg, how, status):
             return _with_leg(session, leg, {"how": how, "status": status, "ended_at": event.at})
         case SessionRested():
-            rested = replace(session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=())
+            rested = replace(
+                session, rested_until=body.until, skipped=body.skipped, why=body.why, tried=(), offer=""
+            )
             return replace(rested, handoff=None, retriable=session.handoff or session.retriable)
         case SessionEnded(why) | SessionStopping(why):
             left = session.handoff or session.retriable
@@ -208,6 +216,26 @@ def _note_turn(session: Session, body: LegReady | PromptSeen) -> Session:
     before = next((known.asked for known in session.legs if known.id == body.leg), None)
     over = replace(before, is_over=True) if before is not None else None
     return _with_leg(session, body.leg, {"was_ready": True, "asked": over})
+
+
+def _note_rest(session: Session, body: ResumeAgreed | LegContinues | SessionWoke) -> Session:
+    """The session after one more line about what goes on by itself when its rest is over."""
+    match body:
+        case ResumeAgreed(agreed):
+            return replace(session, agreed=agreed)
+        case LegContinues(leg, at, allowed):
+            is_own = session.leg is not None and session.leg.id == leg
+            return replace(session, continues_at=at, agent_may_continue=allowed) if is_own else session
+        case SessionWoke(offers=offers):
+            name = session.agent if offers else ""
+            return replace(session, agreed=False, continues_at="", offer=name, rested_until="")
+
+
+def _end_own_offer(session: Session) -> Session:
+    """An agent that works again after its rest is not offered any more; its own model still is."""
+    leg = session.leg
+    is_own = leg is not None and session.offer == leg.agent and not leg.model
+    return replace(session, offer="") if is_own else session
 
 
 def _fail_handoff(session: Session, body: HandoffFailed) -> Session:
@@ -268,6 +296,8 @@ def _begin_leg(session: Session, body: LegStarting, event: Event) -> Session:
         context=begin_context(session.context, is_relief=_is_relief(session, body)),
         rested_until="",
         offer="",
+        agreed=False,
+        continues_at="",
         refused=_leave_out(session.refused, body.agent),
         retriable=None,
         due=None,

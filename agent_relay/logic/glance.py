@@ -1,8 +1,10 @@
 """What `status` shows of a session, read off its journal's lines without building the whole session.
 
 `logic.fold` is the truth; this is its short form for commands that must start as fast as Python does, so
-it imports nothing. A test walks both through the same histories.
+it imports next to nothing. A test walks both through the same histories.
 """
+
+from agent_relay.logic.titles import find_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +31,17 @@ _FALLS_TO = {
     "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
     "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
 }
+_HANDOFFS = {
+    **{(before, "handoff.begun"): "under-way" for before in ("none", "under-way", "left")},
+    **{
+        ("under-way", over): "left"
+        for over in ("handoff.failed", "session.rested", "session.stopping", "session.ended")
+    },
+    ("under-way", "handoff.confirmed"): "none",
+    ("left", "leg.starting"): "none",
+    ("left", "handoff.retried"): "under-way",
+}
+"""What becomes of a handoff that is under way, or that was left and can be gone on with."""
 _MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
 """How much of a budget is used, rising."""
 _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
@@ -37,16 +50,17 @@ _LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
 def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None":
     """One session in short; `None` where the rows do not begin with one.
 
-    Keys: session, root, cwd, task, state, agent, leg, since and updated_at (ISO 8601), handoffs, packet
-    (relative path of the newest packet's text), lacks (what that does not tell), why, limit (`None`, or
-    agent, scope, until, text), near (the same without scope: the running agent's warning that a limit is
-    close), refused (`None`, or agent and text: it is signed out or its key refused), offered (the preferred
-    agent that can be had back), context (`None`, or used, room, level and at: the running agent's when it
-    last passed a mark), budgets (by name, those that passed a mark: mark, text, agent, until), headless
-    (whether it works without a screen, or last did) and owed (the agent of a handoff that has not been
-    worked on).
+    Keys: session, root, cwd, task, title (one line, empty while nothing was asked), state, agent, leg, since
+    and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
+    does not tell), why, limit (`None`, or agent, scope, until, text), near (the same without scope: the
+    running agent's warning that a limit is close), refused (`None`, or agent and text: it is signed out or
+    its key refused), offered (the preferred agent that can be had back), context (`None`, or used, room,
+    level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
+    mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
+    agent of a handoff that has not been worked on).
     """
     view: dict[str, object] | None = None
+    handoff, offers, titled = "none", _Offers(), ("", "")
     for row in rows:
         name, data, at = row.get("event"), row.get("data"), row.get("at")
         if not isinstance(name, str) or not isinstance(data, dict):
@@ -55,23 +69,32 @@ def glance(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None"
             if name != "session.created":
                 continue
             view = begin_view({key: data.get(key, "") for key in ("session", "root", "cwd", "task")}, at)
+        if not titled[0]:
+            titled = find_title(titled, name, data)
+            view["title"] = titled[0]
         _note_state(view, name, data, at)
+        handoff = _HANDOFFS.get((handoff, name), handoff)
         _note_rest(view, name, data)
+        view["offered"] = offers.note(str(view["agent"]), name, data)
         _note_context(view, name, data)
         _note_owed(view, name, data)
         _note_budget(view, name, data)
         if name == "session.moved":
             view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
         view["updated_at"] = at
+    if view is not None and view["state"] == "ready" and handoff == "under-way":
+        # An agent that waits for its packet is not ready for people.
+        view["state"] = "starting"
     return view
 
 
 def begin_view(known: "Mapping[str, object]", at: object) -> "dict[str, object]":
     """A session of which only what is `known` is, in short, with every key of `glance`."""
     return {
-        "session": "", "root": "", "cwd": "", "task": "", "state": "", "agent": "", "leg": "", "since": at,
-        "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None, "near": None,
-        "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False, "owed": "",
+        "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
+        "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
+        "near": None, "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False,
+        "owed": "",
         **known,
     }  # fmt: skip
 
@@ -82,7 +105,6 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         target, sources = _FALLS_TO[name]
         state = target if view["state"] in sources else None
     if name == "signal.seen" and _is_limit(data):
-        view["offered"] = "" if view["offered"] == data.get("agent") else view["offered"]
         view["limit"] = {key: data.get(key, "") for key in ("agent", "scope", "until", "text")}
         state = "limited" if view["state"] in LIVE else None
     if state is not None and state != view["state"]:
@@ -93,14 +115,37 @@ def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object
         view["headless"] = data.get("headless") is True
 
 
+class _Offers:
+    """Who can be had again: the preferred agent that was offered back, or one that is back after a rest."""
+
+    __slots__ = ("_given", "_model", "_offer")
+
+    def __init__(self) -> None:
+        self._given = self._offer = self._model = ""
+
+    def note(self, agent: str, name: str, data: "Mapping[str, object]") -> str:
+        """Return who is offered after one more line; `agent` is the one at work."""
+        if name == "leg.starting":
+            self._model, self._offer = str(data.get("model") or ""), ""
+        elif name == "return.offered":
+            self._given = self._offer = str(data.get("agent") or "")
+        elif name == "session.rested":
+            self._offer = ""
+        elif name == "session.woke":
+            self._offer = agent if data.get("offers") is True else ""
+        elif name == "leg.busy" and self._offer == agent and not self._model:
+            self._offer = ""
+        elif name == "signal.seen" and _is_limit(data) and self._given == data.get("agent"):
+            self._given = self._offer = ""
+        return self._offer
+
+
 def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
     if name == "leg.starting":
         view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
-        view["near"], view["refused"], view["offered"] = None, None, ""
+        view["near"], view["refused"] = None, None
     elif name == "leg.answered" and data.get("leg") == view["leg"]:
         view["refused"] = None
-    elif name == "return.offered":
-        view["offered"] = data.get("agent", "")
     elif name == "signal.seen" and data.get("scope") == "auth":
         if data.get("decides") and data.get("agent") == view["agent"]:
             view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}

@@ -1,4 +1,4 @@
-"""What a person does to a handoff: calls it off, has it tried again, says what came of it."""
+"""What a person does to a handoff: cancels it, has it tried again, says what came of it."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -39,10 +39,10 @@ def intervene(session: Session, asked: CancelAsked | RetryAsked | CloseAsked, wo
 
 
 def _cancel(session: Session, asked: CancelAsked) -> Outcome:
-    """The handoff under way is called off: what it has begun is finished or undone, then the session rests.
+    """The handoff under way is cancelled: what it has begun is finished or undone, then the session rests.
 
     Its predecessor is on its way out already, so the packet is made all the same; a successor that has not
-    been given it yet is stopped. Raises WrongUseError where there is nothing to call off any more.
+    been given it yet is stopped. Raises WrongUseError where there is nothing to cancel any more.
     """
     handoff = session.handoff
     if handoff is None or handoff.id != asked.handoff:
@@ -52,7 +52,7 @@ def _cancel(session: Session, asked: CancelAsked) -> Outcome:
     if handoff.step is Step.DELIVERED:
         back = continue_command(handoff.from_agent, session.id)
         raise WrongUseError(
-            f"{handoff.to_agent} has been given its packet already, so handoff {handoff.id} is made",
+            f"too late to cancel: {handoff.to_agent} already has the packet",
             hint=f"Take it back: {back}, or agent-relay handoff fail {handoff.id}",
         )
     cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
@@ -78,7 +78,8 @@ def _retry(session: Session, asked: RetryAsked, world: World) -> Outcome:
         raise _refuse_over(session, asked.handoff, "retried")
     if not _can_retry(session):
         raise WrongUseError(
-            f"session {session.id} is {session.state} under {session.agent}, so there is nothing to retry",
+            f"session {session.id} is {session.shown_state} under {session.agent},"
+            " so there is nothing to retry",
             hint=f"Hand over anew: {continue_command(handoff.to_agent, session.id)}",
         )
     if living is not None:

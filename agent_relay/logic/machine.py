@@ -61,6 +61,7 @@ from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
 from agent_relay.logic.policy import choose
 from agent_relay.logic.recovery import restarted
+from agent_relay.logic.resting import at_rest, seen_while_resting
 from agent_relay.logic.returning import answered, reset_passed
 from agent_relay.logic.spending_acts import note_spent
 from agent_relay.logic.succession import (
@@ -126,7 +127,7 @@ def step(session: Session, happened: Happened, world: World) -> Outcome:  # noqa
         case Restarted():
             return restarted(session, world, happened)
         case _:
-            return NOTHING
+            return at_rest(session, happened, world)
 
 
 def _asked(session: Session, asked: Asked, world: World) -> Outcome:
@@ -262,7 +263,7 @@ def _note_limit(signal: Signal, world: World) -> World:
 def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:
     living = session.living_leg
     if living is None or living.id != leg or session.state not in LIVE:
-        return NOTHING
+        return seen_while_resting(session, leg, state, world)
     if session.state.value == state:
         # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
         return Outcome((), find_delivery(session, living) if session.state is State.READY else ())

@@ -4,6 +4,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+_NAMED_DAYS = {0: "today", 1: "yesterday"}
+
 
 def parse_moment(text: object) -> "datetime | None":
     """The aware moment; `None` for no moment, one without a zone, or what a damaged file holds."""
@@ -14,6 +16,18 @@ def parse_moment(text: object) -> "datetime | None":
     except ValueError:
         return None
     return moment if moment is not None and moment.tzinfo is not None else None
+
+
+def render_day(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:
+    """Return when something was: `today 18:20`, `yesterday 09:10`, `Nov 21`, or `Nov 21, 2025`.
+
+    `at` and `now` are aware. Without a `zone` the machine's own is meant.
+    """
+    local, today = at.astimezone(zone), now.astimezone(zone)
+    days = today.date().toordinal() - local.date().toordinal()
+    if days in _NAMED_DAYS:
+        return f"{_NAMED_DAYS[days]} {local:%H:%M}"
+    return local.strftime("%b %-d" if local.year == today.year else "%b %-d, %Y")
 
 
 def render_moment(at: "datetime", now: "datetime", zone: "tzinfo | None") -> str:

@@ -8,6 +8,7 @@ from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.effect import Effect
 from agent_relay.domain.event import Body
 from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
+from agent_relay.domain.quiet_hours import NO_QUIET_HOURS, QuietHours
 from agent_relay.logic.policy import Availability
 
 
@@ -17,7 +18,8 @@ class World:
 
     `fallback_models` holds the model an agent may go on with when its own is limited, `native_ids` a fresh
     native session id for agents that accept one. `resume_at_reset` is whether a session all of whose agents
-    rest may go on by itself at the first reset. `return_mode` is what happens when a preferred agent can be
+    rest may go on by itself at the first reset, `agent_may_continue` whether an agent may by its own timer,
+    and `quiet` when neither may. `return_mode` is what happens when a preferred agent can be
     had again: offer, auto or off. `zone` is the user's: the reasons they read tell moments in it.
     `context` is what is to be done when a context fills up, `draft_near_limit` whether an agent that is near
     a limit is asked for a handoff document. `spoilt` says by agent why the packet that waits for it cannot be
@@ -31,6 +33,8 @@ class World:
     leg_id: str
     native_ids: Mapping[str, str] = field(default_factory=dict)
     resume_at_reset: bool = False
+    agent_may_continue: bool = True
+    quiet: QuietHours = NO_QUIET_HOURS
     return_mode: str = "offer"
     zone: tzinfo = UTC
     fallback_models: Mapping[str, str] = field(default_factory=dict)

@@ -34,7 +34,7 @@ def build_plan(session: Session, world: World, *, needs: Sequence[str] = ()) -> 
         rows.append({"agent": name, "place": place, "verdict": verdict, "why": why})
     return {
         "session": session.id,
-        "state": session.state.value,
+        "state": session.shown_state.value,
         "agent": session.agent,
         "successor": choice.successor,
         "earliest": choice.earliest.isoformat() if choice.earliest else "",

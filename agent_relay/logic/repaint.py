@@ -10,11 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+DEFAULT_COLORS = b"\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\"
 # Brings any terminal to its defaults without touching what scrolled away.
 DEFAULTS = (
     b"\x1b[0m\x1b]8;;\x1b\\\x1b(B\x1b)B\x0f\x1b[?69l\x1b[r\x1b[?6l\x1b[?7h\x1b[4l\x1b[20l\x1b[?1l\x1b[?5l\x1b>"
     b"\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?1004l\x1b[?2004l"
-    b"\x1b[?2027l\x1b[?2031l\x1b[=0;1u\x1b[>4m\x1b[0 q\x1b[?25h\x1b]110\x1b\\\x1b]111\x1b\\\x1b]112\x1b\\"
+    b"\x1b[?2027l\x1b[?2031l\x1b[=0;1u\x1b[>4m\x1b[0 q\x1b[?25h" + DEFAULT_COLORS
 )
 # What every repaint starts with: the sequence in progress is cancelled, and mode 2026 holds the picture still
 # until the repaint is complete, where the terminal knows it.
@@ -60,6 +61,25 @@ def paint(lib: ctypes.CDLL, handle: int, *, cols: int, rows: int) -> bytes:
     )
     # Without a selection of the active area the formatter shows history too and drops blank rows below.
     area = select(lib, handle, ghostty.POINT_ACTIVE, start=(0, 0), end=(cols - 1, rows - 1))
+    return _format(lib, handle, area, extra)
+
+
+def paint_row(lib: ctypes.CDLL, handle: int, y: int, *, cols: int) -> bytes:
+    """The first `cols` cells of one row of the active screen; colors begin and end in their defaults."""
+    area = select(lib, handle, ghostty.POINT_ACTIVE, start=(0, y), end=(cols - 1, y))
+    return _format(lib, handle, area, ghostty.TerminalExtra(ctypes.sizeof(ghostty.TerminalExtra)))
+
+
+def read_keyboard(lib: ctypes.CDLL, handle: int) -> bytes:
+    """What sets xterm's modifyOtherKeys as the program did, empty where it did not."""
+    area = select(lib, handle, ghostty.POINT_ACTIVE, start=(0, 0), end=(0, 0))
+    extra = ghostty.TerminalExtra(ctypes.sizeof(ghostty.TerminalExtra), keyboard=True)
+    found = _format(lib, handle, area, extra)
+    at = found.rfind(b"\x1b[>4;")
+    return found[at:] if at >= 0 else b""
+
+
+def _format(lib: ctypes.CDLL, handle: int, area: ghostty.Selection, extra: ghostty.TerminalExtra) -> bytes:
     options = ghostty.FormatterOptions(
         ctypes.sizeof(ghostty.FormatterOptions),
         ghostty.FORMAT_VT,

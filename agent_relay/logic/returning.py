@@ -8,6 +8,7 @@ from agent_relay.domain.session import LIVE, Session, State
 from agent_relay.logic.elapsed import is_later
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.outcome import NOTHING, Outcome, World
+from agent_relay.logic.resting import find_back, find_check_moment, is_agreed, is_left_to_agent
 from agent_relay.logic.succession import begin_handoff, replace_agent
 
 
@@ -20,7 +21,7 @@ def reset_passed(session: Session, world: World) -> Outcome:
     preferred = _find_preferred(session, world)
     if not preferred or preferred == session.offered or world.return_mode == "off":
         return NOTHING
-    by_itself = world.return_mode == "auto"
+    by_itself = _returns_by_itself(world)
     offered = Outcome((ReturnOffered(preferred, by_itself),))
     if by_itself and session.state is State.READY:
         return offered.then(_hand_back(session, preferred, world))
@@ -52,17 +53,33 @@ def _rest_is_over(session: Session, world: World) -> Outcome:
     """
     state = world.availability.get(session.agent)
     is_back = state is None or not state.resting
-    if not world.resume_at_reset:
-        if session.living_leg is None:
-            return NOTHING
-        if is_back:
-            return Outcome((SessionWoke("its limit has reset"),))
-        until = state.rests_until if state is not None else None
-        return Outcome((), (WakeAt(until),) if until is not None and until > world.now else ())
+    check = find_check_moment(session)
+    if check is not None and is_left_to_agent(session, world.now, is_back=is_back):
+        return Outcome((), (WakeAt(check),))
+    opens = world.quiet.find_next_allowed(world.now, world.zone)
+    if not is_agreed(session, world) or opens is None:
+        return _offer(session, world, is_back=is_back)
+    if opens > world.now:
+        return Outcome((), (WakeAt(opens),))
     why = "the first reset has passed"
     if is_back and state is not None and state.installed and state.signed_in:
         return begin_handoff(session, session.agent, "rate_limit", world, why=why)
     return replace_agent(session, world, reason="rate_limit", why=why)
+
+
+def _offer(session: Session, world: World, *, is_back: bool) -> Outcome:
+    """Who can be had again is named once; an agent that waits at its prompt is at work again.
+
+    The reset of the agent at work is still waited for where somebody else's came first.
+    """
+    living, (name, _) = session.living_leg, find_back(session, world)
+    say = (Say(living.id),) if living is not None and not living.headless else ()
+    if living is not None and is_back:
+        return Outcome((SessionWoke("its limit has reset", offers=name == session.agent),), say)
+    offered = Outcome((ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+    state = world.availability.get(session.agent)
+    until = state.rests_until if living is not None and state is not None else None
+    return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))
 
 
 def go_back(session: Session, world: World) -> Outcome:
@@ -77,14 +94,21 @@ def find_wake(session: Session, world: World) -> tuple[Effect, ...]:
     own = session.limit.until if session.limit is not None else ""
     # Where a damaged journal holds something else, whoever rests looks again at once.
     moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
+    check = find_check_moment(session) if session.state is State.RESTING else None
+    moments |= {max(check, world.now)} if check is not None else set()
     return tuple(WakeAt(moment) for moment in sorted(moments))
 
 
 def _hand_back(session: Session, preferred: str, world: World) -> Outcome:
-    if world.return_mode != "auto":
+    if not _returns_by_itself(world):
         return NOTHING
     whose = "its own model" if preferred == session.agent else preferred
     return begin_handoff(session, preferred, "command", world, why=f"{whose} is back")
+
+
+def _returns_by_itself(world: World) -> bool:
+    """Whether an agent that is back takes over without being asked; nobody does in the quiet hours."""
+    return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
 
 
 def _find_preferred(session: Session, world: World) -> str:

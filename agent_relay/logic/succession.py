@@ -171,11 +171,7 @@ def replace_agent(session: Session, world: World, *, reason: str, why: str) -> O
         return roll_back(session, failed, world, why=why, skipped=choice.skipped)
     if choice.successor:
         return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
-    resting, living = rest(session, why, choice.earliest, choice.skipped), session.living_leg
-    if living is None or living.headless or not any(find_fault(name, world) for name in session.roster):
-        return resting
-    # What the agent itself shows says nothing of why nobody takes over.
-    return resting.then(Outcome((), (Say(living.id),)))
+    return rest(session, why, choice.earliest, choice.skipped)
 
 
 def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
@@ -187,8 +183,10 @@ def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str,
     if session.handoff is not None:
         bodies = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
     bodies = (*bodies, SessionRested(why, until.isoformat() if until else "", skipped))
-    wake: tuple[Effect, ...] = (WakeAt(until),) if until else ()
     turn, living = session.open_turn, session.living_leg
+    # What the agent itself shows says nothing of why nobody takes over.
+    say: tuple[Effect, ...] = (Say(living.id),) if living is not None and not living.headless else ()
+    wake = (*say, *((WakeAt(until),) if until else ()))
     stop: tuple[Effect, ...] = (StopLeg(living.id),) if living is not None and living.headless else ()
     if turn is None or not turn.ends:
         return Outcome(bodies, (*wake, *stop))

@@ -53,7 +53,7 @@ def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str
 
 
 def render_rest_line(session: Session, zone: tzinfo) -> str:
-    """Who rests until when, and that nobody can take over; or that somebody called the handoff off."""
+    """Who rests until when, and that nobody can take over; or that somebody cancelled the handoff."""
     if session.is_held and session.retriable is not None:
         return _render_held(session, session.retriable)
     cause = _render_halt(session, zone)
@@ -77,11 +77,11 @@ def render_seat_line(session: Session, zone: tzinfo) -> str:
 
 def _render_halt(session: Session, zone: tzinfo) -> str:
     limit = session.limit
-    return _render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
+    return render_limit(limit, session.updated_at, zone) if limit else f"{session.agent} cannot go on"
 
 
 def _render_held(session: Session, handoff: Handoff) -> str:
-    """That a handoff was called off, where its packet is, and both ways on."""
+    """That a handoff was cancelled, where its packet is, and both ways on."""
     packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
     back = f"or go back: {continue_command(handoff.from_agent, session.id)}"
     go_on = retry_command(handoff.id)
@@ -151,6 +151,9 @@ def render_offer_line(session: Session) -> str:
     For the agent at work that is its own model; naming it elsewhere would attach to it as it is.
     """
     back = f"→ {session.offer} is available again"
+    if session.offer == session.agent and session.leg is not None and not session.leg.model:
+        anew = f"/use {session.offer} to hand its work to a new {session.offer}"
+        return f"{back}. Type your next prompt to continue, or press the relay key and type {anew}"
     if session.offer == session.agent:
         back = f"→ {session.offer} can have its own model again"
         if session.returns:
@@ -168,7 +171,7 @@ def render_near_line(near: Limit, zone: tzinfo) -> str:
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It goes on; to hand over sooner: agent-relay relay"
-    return f"→ {near.agent} is near {_name_limit(near)} ({said}). {go_on}"
+    return f"→ {near.agent} is near {name_limit(near)} ({said}). {go_on}"
 
 
 def render_context_line(session: Session) -> str:
@@ -210,6 +213,11 @@ def render_left_out(broken: Sequence[tuple[str, str]]) -> str:
     return f"→ Left out, because its adapter cannot be used: {named}. See: agent-relay doctor"
 
 
+def render_newer(agent: str, version: str, newest: str) -> str:
+    """Return what to know of an agent newer than the newest version this release was tried with."""
+    return f"{agent} {version} is newer than {newest}, the newest version agent-relay was tried with"
+
+
 def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
     """What an attached terminal should say now; empty where nothing needs saying.
 
@@ -220,7 +228,8 @@ def render_message(session: Session, zone: tzinfo, *, sign_in: str = "") -> str:
     if session.refusal is not None and session.state in {*LIVE, State.RESTING}:
         return render_refusal_line(session.refusal)
     if session.state is State.RESTING:
-        return render_rest_line(session, zone)
+        is_back = bool(session.offer) and not session.is_held
+        return render_offer_line(session) if is_back else render_rest_line(session, zone)
     standing = _render_standing(session, zone) if session.handoff is None else ""
     handoff = session.handoff or (session.done[-1] if session.done else None)
     return standing or (render_handoff_line(session, handoff, zone) if handoff else "")
@@ -262,7 +271,7 @@ def _render_cause(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     if spent := find_spent(session, handoff):
         return f"{capitalize(spent)}."
     if handoff.reason == "rate_limit" and limit is not None and limit.agent == handoff.from_agent:
-        return f"{_render_limit(limit, handoff.began_at, zone)}."
+        return f"{render_limit(limit, handoff.began_at, zone)}."
     if handoff.reason == "failure":
         return f"{handoff.why}."
     if handoff.why == "its own model is back":
@@ -277,12 +286,14 @@ def _render_refusal(refusal: Limit) -> str:
     return f"{refusal.agent} is signed out or its key is refused{f' ({said})' if said else ''}"
 
 
-def _render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
+def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
+    """Return who hit which limit, and its reset: `claude hit its session limit (resets 21:00)`."""
     until = _render_moment(limit.until, now, zone)
-    return f"{limit.agent} hit {_name_limit(limit)}{f' (resets {until})' if until else ''}"
+    return f"{limit.agent} hit {name_limit(limit)}{f' (resets {until})' if until else ''}"
 
 
-def _name_limit(limit: Limit) -> str:
+def name_limit(limit: Limit) -> str:
+    """Return how a sentence names the limit: in its agent's words where these name it, else by its scope."""
     named = _NAMED_LIMIT.search(limit.text)
     if named:
         return f"its {named[1]}"

@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agent_relay.domain.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
 from agent_relay.domain.ids import AgentName
 from agent_relay.system.adapter_places import ADAPTER_FILE, project_adapters
+from agent_relay.system.agent_versions import find_installed_version
 from agent_relay.system.documents import parse_document, read_toml
 from agent_relay.system.places import find_builtin_folder
 from agent_relay.system.search_path import keep_absolute
@@ -20,6 +21,7 @@ __all__ = [
     "LoadedAdapter",
     "find_builtin_folder",
     "find_program",
+    "fit_installed",
     "is_signed_in",
     "list_default_roster",
     "load_adapter",
@@ -38,12 +40,16 @@ _FORM = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 
 @dataclass(frozen=True, slots=True)
 class LoadedAdapter:
-    """An adapter with the folder its templates and rules are read from."""
+    """An adapter with the folder its templates and rules are read from.
+
+    `version` is the installed one that the adapter was fitted to, empty where it was to none.
+    """
 
     adapter: Adapter
     folder: str
     rules_path: str
     origin: Origin
+    version: str = ""
 
 
 def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
@@ -74,6 +80,14 @@ def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | Non
         program = os.path.normpath(os.path.join(loaded.folder, program))
     found = shutil.which(program, path=keep_absolute(environ.get("PATH", os.defpath)))
     return os.path.abspath(found) if found else None
+
+
+def fit_installed(loaded: LoadedAdapter, environ: Mapping[str, str], known: str) -> LoadedAdapter:
+    """Return the adapter as it is for the version installed, as files tell it; `known` as there."""
+    program = find_program(loaded, environ)
+    package = loaded.adapter.package
+    version = find_installed_version(program, package, known) if program is not None else ""
+    return replace(loaded, adapter=loaded.adapter.fit(version), version=version)
 
 
 def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> bool:

@@ -8,6 +8,7 @@ from agent_relay.system.config import editing, parse_user_config, read_edited, w
 from agent_relay.system.documents import parse_toml
 
 _HEADER = re.compile(r"^[ \t]*\[")
+_RESUME = re.compile(r"^[ \t]*resume_at_reset[ \t]*=[^\n]*$", re.MULTILINE)
 _MODEL = re.compile(r"^[ \t]*model[ \t]*=")
 
 
@@ -29,6 +30,29 @@ def write_model(folder: str, agent: str, model: str) -> None:
                 f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
             )
             raise ConfigurationError(f"cannot edit {path} safely", hint=what)
+        parse_user_config(wanted, path)
+        write_config(path, after, before=before)
+
+
+def write_resume(folder: str) -> None:
+    """Work goes on by itself at the first reset from now on, whenever every agent rested.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    line = "resume_at_reset = true"
+    with editing(folder) as path:
+        before = read_edited(path)
+        known = parse_toml(before, path)
+        if known.get("resume_at_reset") is True:
+            return
+        wanted = {**known, "resume_at_reset": True}
+        after, found = _RESUME.subn(line, before, count=1)
+        if not found:
+            after = f"{line}\n{before}"
+        if parse_toml(after, path) != wanted:
+            raise ConfigurationError(
+                f"cannot edit {path} safely", hint=f"Add this line above the first [table]: {line}"
+            )
         parse_user_config(wanted, path)
         write_config(path, after, before=before)
 

@@ -43,7 +43,7 @@ def parse_toml(text: str, path: str) -> dict[str, object]:
         raise ConfigurationError(f"{path} cannot be read: {error}") from None
     except RecursionError:
         raise ConfigurationError(
-            f"{path} cannot be read: its lists or tables stand too deep within one another",
+            f"{path} cannot be read: its lists or tables are nested too deeply",
             hint="Write it with fewer of them.",
         ) from None
 

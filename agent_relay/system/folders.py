@@ -61,6 +61,11 @@ class Folders:
         return f"{self.state}/ledger.json"
 
     @property
+    def agent_versions(self) -> str:
+        """Which versions the agents' programs said they are, and of which newer ones the user was told."""
+        return f"{self.state}/agent-versions.json"
+
+    @property
     def sessions(self) -> str:
         """The index of sessions over repositories, one file per session."""
         return f"{self.state}/sessions"

@@ -16,7 +16,9 @@ _PAGE = "See docs/adapters.md."
 
 
 def load_rules(loaded: LoadedAdapter) -> Rules:
-    """The rules beside an adapter; none where it has no such file. Raises ConfigurationError.
+    """The rules beside an adapter, fitted to its version; none where it has no such file.
+
+    Raises ConfigurationError.
 
     A pattern that takes longer than its text is long is refused: it would hold the daemon when a text comes
     that it is slow for. Ours were looked at when they were made. Takes up to a second the first time.
@@ -29,7 +31,7 @@ def load_rules(loaded: LoadedAdapter) -> Rules:
     if loaded.origin != "built-in":
         for place, pattern in iterate_patterns(rules):
             refuse_slow(pattern, f"{loaded.rules_path}: {place}", hint=_PAGE, is_whole=is_whole(place))
-    return rules
+    return rules.fit(loaded.version)
 
 
 def iterate_patterns(rules: Rules) -> Iterator[tuple[str, str]]:

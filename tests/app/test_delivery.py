@@ -7,8 +7,9 @@ import pytest
 
 from agent_relay.app.delivery import forget_text, type_line
 from agent_relay.domain.errors import RelayError
+from agent_relay.logic.bar import DeliveryStage
 from agent_relay.system.holder_client import HolderError
-from tests.support.pasted_into import DELIVER, PASTED, Agent, deliver
+from tests.support.pasted_into import DELIVER, PASTED, RECORDED, Agent, deliver
 
 
 def test_a_packet_and_its_prompt_are_one_paste_and_one_return() -> None:
@@ -31,7 +32,8 @@ def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:
 def test_a_leg_that_took_a_prompt_before_is_left_alone(note: str | None) -> None:
     """A daemon that crashed after delivering must not have it delivered again."""
     agent = Agent()
-    agent.prompted, agent.note = True, note
+    agent.note = note
+    agent.own.hear_prompt(RECORDED)
     deliver(agent)
     assert agent.typed == []
     assert agent.says_working == 1
@@ -57,7 +59,8 @@ def test_a_paste_that_was_lost_while_no_daemon_lived_is_made_again() -> None:
 def test_a_text_somebody_submitted_while_no_daemon_lived_is_left_alone() -> None:
     """They saw it stand there and pressed the return."""
     agent = Agent()
-    agent.note, agent.prompted = "pasted H", True
+    agent.note = "pasted H"
+    agent.own.hear_prompt(RECORDED)
     deliver(agent)
     assert agent.typed == []
 
@@ -68,7 +71,7 @@ def test_a_text_whose_return_was_pressed_is_not_pasted_again_before_its_record_i
     agent.note = "submitted H"
 
     def record() -> None:
-        agent.prompted = True
+        agent.own.hear_prompt(RECORDED)
 
     deliver(agent, lambda: None, record)
     assert agent.typed == []
@@ -85,7 +88,7 @@ def test_a_return_that_was_swallowed_while_no_daemon_lived_is_pressed_again() ->
 def test_an_agent_that_tells_no_prompts_and_worked_is_not_asked_twice() -> None:
     """The return was pressed, the line is clear, and it worked since: nothing else will ever tell."""
     agent = Agent()
-    agent.note, agent.hears_prompts = "submitted H", False
+    agent.note, agent.hears_prompts, agent.hears_old_prompts = "submitted H", False, False
     agent.leg = replace(agent.leg, was_busy=True)
     deliver(agent)
     assert agent.typed == []
@@ -103,7 +106,8 @@ def test_what_a_leg_was_given_before_does_not_stand_for_what_it_is_given_now() -
 def test_a_person_who_was_first_does_not_keep_the_text_from_being_sent(note: str) -> None:
     """The record of their prompt says nothing of a text that stands in the line."""
     agent = Agent()
-    agent.note, agent.prompted = note, True
+    agent.note = note
+    agent.own.hear_prompt("wait a moment")
     agent.input = "typed" if note else "empty"
     deliver(agent)
     assert agent.typed == [*([] if note else [PASTED]), b"\r"]
@@ -139,8 +143,9 @@ def test_no_return_is_sent_into_a_question_that_came_up_meanwhile() -> None:
     agent = Agent()
 
     def ask(data: bytes) -> None:
-        agent.state = "asking" if data != b"\r" else "busy"
-        agent.input = "hidden" if data != b"\r" else "empty"
+        agent.take(data)
+        if data != b"\r":
+            agent.state, agent.input = "asking", "hidden"
 
     def settle() -> None:
         assert agent.typed == [PASTED]
@@ -267,3 +272,45 @@ def test_an_agent_that_never_becomes_ready_is_given_up() -> None:
     with pytest.raises(RelayError, match="was not ready for its packet within 600 s"):
         deliver(agent)
     assert agent.told[0] == "ann is asking something, and has not been given its packet yet"
+
+
+def test_no_key_somebody_typed_before_keeps_a_packet_while_keys_wait() -> None:
+    """What they type now is given to the agent after its packet: there is nothing to be polite about."""
+    agent = Agent(refusals=1000)
+    agent.can_hold = True
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r"]
+    assert agent.refusals == 1000
+    assert agent.stages == [DeliveryStage.GIVING, DeliveryStage.SUBMITTED]
+
+
+def test_who_has_typed_into_the_agents_line_has_their_keys_to_finish_it() -> None:
+    """A trust question was answered in a hurry: with waiting keys, what they typed would stay."""
+    agent = Agent()
+    agent.can_hold, agent.input = True, "typed"
+
+    def send() -> None:
+        assert agent.stages == [DeliveryStage.WAITS_FOR_LINE]
+        assert agent.typed == []
+        agent.input = "empty"
+
+    deliver(agent, *[lambda: None] * 6, send)
+    assert agent.typed == [PASTED, b"\r"]
+    assert agent.stages[-2:] == [DeliveryStage.GIVING, DeliveryStage.SUBMITTED]
+
+
+def test_a_key_on_its_way_when_keys_began_to_wait_is_seen_before_the_paste() -> None:
+    """The agent had it already: the packet would stand in the middle of their line."""
+    agent = Agent()
+    agent.can_hold = True
+    looks = agent.settle_evidence
+
+    async def paint() -> None:
+        await looks()
+        if agent.stages and not agent.typed:
+            agent.input = "typed" if agent.looks == 2 else "empty"
+
+    agent.settle_evidence = paint  # type: ignore[method-assign]  # the scripted agent's own
+    deliver(agent, *[lambda: None] * 4, lambda: setattr(agent, "input", "empty"))
+    assert agent.typed == [PASTED, b"\r"]
+    assert agent.stages.count(DeliveryStage.GIVING) == 2

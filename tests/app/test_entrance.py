@@ -20,6 +20,7 @@ from tests.support.heard import until
 if TYPE_CHECKING:
     from agent_relay.app.ground import Ground
     from agent_relay.app.host import Host
+    from agent_relay.app.notifying import Notifying
     from agent_relay.app.rooms import Rooms
     from agent_relay.app.stage import Stage
     from agent_relay.domain.session import Session
@@ -74,7 +75,8 @@ class Places:
 def _open(session: "Session", patience_s: float) -> Room:
     host = SimpleNamespace(session=session, refusal="", is_idle=True)
     stage = SimpleNamespace(is_collecting=False)
-    return Room(cast("Host", host), cast("Stage", stage), Pulse(), patience_s=patience_s)
+    notifying = cast("Notifying", SimpleNamespace())
+    return Room(cast("Host", host), cast("Stage", stage), Pulse(), notifying, patience_s=patience_s)
 
 
 def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:

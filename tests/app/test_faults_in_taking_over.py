@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+from datetime import datetime
 
 import pytest
 
@@ -29,16 +30,33 @@ def add_fault(world: RelayWorld, fault: str) -> None:
     restart(world)
 
 
-def read_prompts(world: RelayWorld) -> list[str]:
-    """What the understudy was given, prompt by prompt."""
-    rows = []
+def read_rows(world: RelayWorld) -> list[dict[str, object]]:
+    """What the understudy's own record says."""
+    rows: list[dict[str, object]] = []
     for path in glob.glob(f"{world.home}/.demo-agent/understudy/*.jsonl"):
         with open(path, encoding="utf-8") as file:
             rows += [json.loads(line) for line in file if line.endswith("\n")]
-    return [row["text"] for row in rows if row["type"] == "prompt"]
+    return rows
 
 
-@pytest.mark.parametrize("fault", ["tools", "tools-first", "swallow", "newline", "late"])
+def read_prompts(world: RelayWorld) -> list[str]:
+    """What the understudy was given, prompt by prompt."""
+    return [str(row["text"]) for row in read_rows(world) if row["type"] == "prompt"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "tools",
+        "tools-first",
+        "swallow",
+        "newline",
+        "late",
+        "late-record",
+        pytest.param("deaf", marks=pytest.mark.slow),
+        pytest.param("again", marks=pytest.mark.slow),
+    ],
+)
 def test_a_packet_is_one_prompt_however_its_agent_takes_it(world: RelayWorld, fault: str) -> None:
     """A packet that stood in the input line for ever was said to be delivered; a late one was given twice."""
     add_fault(world, fault)
@@ -49,6 +67,31 @@ def test_a_packet_is_one_prompt_however_its_agent_takes_it(world: RelayWorld, fa
     (prompt,) = read_prompts(world)
     assert prompt.count("Continue from the handoff-context above.") == 1
     assert prompt.count("<handoff-context>") == 1
+    assert_true(world, session)
+
+
+@pytest.mark.slow
+def test_a_packet_that_was_lost_at_its_return_is_not_said_to_be_delivered(world: RelayWorld) -> None:
+    """It worked on something else then, above a clear line: the journal said that the handoff was done."""
+    add_fault(world, "lose")
+    session = begin(world)
+    say(world, session, "out")
+    found = world.wait_for(session, lambda now: bool(now.failure), "it has failed", limit_s=400)
+    assert found.failure == "understudy did not begin to work on its packet"
+    assert (found.agent, found.state, found.done) == ("understudy", State.READY, ())
+    assert not list_said(world, session) & {"handoff.delivered", "handoff.confirmed"}
+    assert read_prompts(world) == []
+
+
+def list_said(world: RelayWorld, session: str) -> set[str]:
+    return {event.body.name for event in world.events(session)}
+
+
+def assert_true(world: RelayWorld, session: str) -> None:
+    """The journal says that the packet was delivered when the agent's own record had it, and not before."""
+    (delivered,) = (event for event in world.events(session) if event.body.name == "handoff.delivered")
+    (row,) = (row for row in read_rows(world) if row["type"] == "prompt")
+    assert delivered.at >= datetime.fromisoformat(str(row["at"]))
 
 
 def test_the_task_is_given_to_an_agent_that_starts_its_tools_first(world: RelayWorld) -> None:

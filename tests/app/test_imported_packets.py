@@ -123,7 +123,7 @@ def test_a_daemon_killed_while_an_edited_packet_is_picked_up_leaves_nothing_to_r
             ".0001-understudy.published.json", "0001-understudy.json", "0001-understudy.md", "understudy.md",
         ]  # fmt: skip
         refused = run(world, "packet", "edit", session, EDITOR="true")
-        assert (refused.status, "was picked up already" in refused.err) == (2, True)
+        assert (refused.status, "was given to its agent already" in refused.err) == (2, True)
 
 
 def _ask(world: RelayWorld, session: str) -> None:

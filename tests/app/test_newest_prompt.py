@@ -13,6 +13,10 @@ from tests.support.real_launch import get_adapter
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=1)
+CONTINUATION = (
+    "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached;"
+    " do not repeat work that is already complete."
+)
 
 
 def hear(agent: str, *records: Record) -> NewestPrompt:
@@ -85,3 +89,12 @@ def test_of_a_prompt_of_a_megabyte_it_is_told_how_much_is_missing() -> None:
     seen = newest.hear(ask(0, "x" * 1_000_000), "s", now=LATER)
     assert seen is not None
     assert (len(seen.text), seen.left_out) == (20_000, 980_000)
+
+
+@pytest.mark.parametrize(("text", "seen"), [(CONTINUATION, ""), ("fix the bug", "fix the bug")])
+def test_its_own_prompt_is_not_the_user_s(text: str, seen: str) -> None:
+    """A packet must say what the user asked last, not what the agent told itself."""
+    newest = NewestPrompt(Leg("leg", "claude", 1, BEGAN), load_rules(get_adapter("claude")).progress)
+    payload = {"hook_event_name": "UserPromptSubmit", "prompt": text}
+    told = newest.hear(Record(Source.HOOK, payload, BEGAN), "native", now=BEGAN)
+    assert (told.text if told is not None else "") == seen

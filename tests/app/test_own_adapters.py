@@ -6,6 +6,8 @@ import pytest
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import State
+from agent_relay.system.adapters import find_program, load_adapter
+from agent_relay.system.agent_versions import note_answer
 from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until
@@ -81,6 +83,19 @@ def test_a_broken_adapter_is_named_at_a_start_and_left_out(world: RelayWorld) ->
     world.wait_for(session, has_taken_over, "the understudy took over")
     with pytest.raises(RelayError, match=r"zed/adapter\.toml is not TOML"):
         world.open("zed", new=True)
+
+
+def test_an_agent_newer_than_what_was_tried_is_told_once(world: RelayWorld) -> None:
+    """It may word its limits in another way; who starts it should know that, and not at every start."""
+    folder = add_adapter(world, "own")
+    program = find_program(load_adapter(folder), {})
+    assert program is not None
+    note_answer(program, "own 0.9.0", world.folders.agent_versions)
+    assert world.open("own")["note"] == ""
+    note_answer(program, "own 1.10.0", world.folders.agent_versions)
+    told = "→ own 1.10.0 is newer than 1.0.0, the newest version agent-relay was tried with"
+    assert world.open("own", new=True)["note"] == told
+    assert world.open("own", new=True)["note"] == ""
 
 
 def test_an_adapter_mended_since_the_daemon_began_is_known_by_its_hint(world: RelayWorld) -> None:

@@ -16,6 +16,7 @@ from tests.logic.turn_story import TurnStory
 
 if TYPE_CHECKING:
     from agent_relay.app.host import Host
+    from agent_relay.app.notifying import Notifying
     from agent_relay.app.stage import Stage
 
 
@@ -37,7 +38,8 @@ class Asked:
         self.taken: list[str] = []
         self.host = SimpleNamespace(session=story.now, refusal="", is_idle=True, ask=self._ask)
         stage = SimpleNamespace(take=lambda _luggage, task: self.taken.append(task), is_collecting=False)
-        self.room = Room(cast("Host", self.host), cast("Stage", stage), Pulse())
+        notifying = cast("Notifying", SimpleNamespace())
+        self.room = Room(cast("Host", self.host), cast("Stage", stage), Pulse(), notifying)
 
     async def _ask(self, asked: TurnAsked) -> None:
         assert asked.prompt == self.taken[-1]

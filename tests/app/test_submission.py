@@ -16,7 +16,7 @@ def test_a_swallowed_return_is_sent_again_only_while_the_text_still_stands() -> 
         agent.input = "typed"
         returns += data == b"\r"
         if returns == 2:
-            agent.state, agent.input = "busy", "empty"
+            agent.take(data)
 
     agent.reacts = swallow
     deliver(agent)
@@ -99,7 +99,7 @@ def test_no_second_return_is_pressed_over_what_somebody_types() -> None:
             agent.refusals = 1000
 
     def send() -> None:
-        agent.state, agent.input, agent.prompted = "busy", "empty", True
+        agent.take(b"\r")
 
     agent.reacts = swallow
     deliver(agent, *[lambda: None] * 7, send)
@@ -117,7 +117,7 @@ def test_no_second_return_is_pressed_into_a_question() -> None:
 
     def work() -> None:
         assert agent.typed == [PASTED, b"\r"]
-        agent.state, agent.input = "busy", "empty"
+        agent.take(b"\r")
 
     agent.reacts = ask
     deliver(agent, *[lambda: None] * 7, work)
@@ -132,8 +132,84 @@ def test_a_packet_somebody_submitted_is_not_given_a_return_of_ours() -> None:
         agent.state, agent.input = "busy", "typed"
 
     def press() -> None:
-        agent.input = "empty"
+        agent.take(b"\r")
 
     agent.reacts = start_tools
     deliver(agent, lambda: None, press)
     assert agent.typed == [PASTED]
+
+
+def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_the_packet() -> None:
+    """A return it lost, and the tools it started then, were journalled as a packet that was delivered."""
+    agent = Agent()
+
+    def lose(data: bytes) -> None:
+        agent.input = "typed" if data != b"\r" else "empty"
+        agent.state = "ready" if data != b"\r" else "busy"
+
+    def be_done() -> None:
+        agent.state = "ready"
+
+    agent.reacts = lose
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent, *[lambda: None] * 6, be_done)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_a_prompt_of_somebody_else_does_not_stand_for_the_packet() -> None:
+    """Their words in the record and work above a clear line: only the packet's own words would tell."""
+    agent = Agent()
+
+    def take_theirs(data: bytes) -> None:
+        agent.input = "typed" if data != b"\r" else "empty"
+        if data == b"\r":
+            agent.own.hear_prompt("what time is it?")
+
+    agent.reacts = take_theirs
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent)
+
+
+def test_a_record_that_comes_late_is_waited_for() -> None:
+    """A busy machine writes it seconds after the return: a second one would be an empty prompt."""
+    agent = Agent()
+
+    def work(data: bytes) -> None:
+        agent.input = "typed" if data != b"\r" else "empty"
+        agent.state = "ready" if data != b"\r" else "busy"
+
+    agent.reacts = work
+    deliver(agent, *[lambda: None] * 9, lambda: agent.take(b"\r"))
+    assert agent.typed == [PASTED, b"\r"]
+
+
+@pytest.mark.parametrize("line", ["empty", "hidden"])
+def test_an_agent_without_records_is_believed_by_a_line_that_held_the_packet_and_is_clear(line: str) -> None:
+    """Nothing else tells of it; some agents show no line at all while they work."""
+    agent = Agent()
+    agent.hears_prompts = agent.hears_old_prompts = False
+
+    def work(data: bytes) -> None:
+        agent.input = "typed" if data != b"\r" else line
+        agent.state = "ready" if data != b"\r" else "busy"
+
+    agent.reacts = work
+    deliver(agent)
+    assert agent.typed == [PASTED, b"\r"]
+
+
+def test_an_agent_without_records_whose_line_never_held_the_packet_has_not_taken_it() -> None:
+    """It works, and nobody can tell on what."""
+    agent = Agent()
+    agent.hears_prompts = agent.hears_old_prompts = False
+
+    def swallow(data: bytes) -> None:
+        agent.state = "busy" if data == b"\r" else "ready"
+
+    def be_done() -> None:
+        agent.state = "ready"
+
+    agent.reacts = swallow
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent, *[be_done] * 400)
+    assert agent.typed == [PASTED, PASTED, PASTED, b"\r"]

@@ -19,10 +19,10 @@ def test_what_an_agent_at_work_cannot_be_given_is_refused_with_the_way_to_get_it
     """A task dropped without a word is found out an hour later."""
     session = begin(world, task="paint the shed", model="large", args=["--name", "demo"])
     for wish, words in (
-        ({"task": "mow the lawn"}, "--task"),
+        ({"task": "mow the lawn"}, "the task"),
         ({"model": "small"}, "--model"),
         ({"args": ["--name", "other"]}, "the words after --"),
-        ({"task": "x", "model": "y", "args": ["z"]}, "--task and --model and the words after --"),
+        ({"task": "x", "model": "y", "args": ["z"]}, "the task and --model and the words after --"),
     ):
         with pytest.raises(WrongUseError) as refused:
             world.open("demo", **wish)
@@ -38,10 +38,10 @@ def test_a_task_for_a_session_that_goes_on_is_refused(world: RelayWorld) -> None
     session = begin(world)
     type_into(folder_of(world, session), b"\x04")
     world.wait_for(session, lambda found: found.state is State.ENDED, "it has left")
-    with pytest.raises(WrongUseError, match="goes on where demo left it, so --task would not be used"):
+    with pytest.raises(WrongUseError, match="goes on where demo left it, so the task would not be used"):
         world.open("demo", session=session, task="mow the lawn")
     assert world.open("demo", session=session, model="small")["session"] == session
-    with pytest.raises(WrongUseError, match="demo's own session goes on where it was left, so --task"):
+    with pytest.raises(WrongUseError, match="demo's own session goes on where it was left, so the task"):
         world.open("demo", new=True, task="mow the lawn", **{"from": "demo"})
 
 

@@ -49,8 +49,46 @@ class _Connection:
         assert limit_s is not None
         yield {"notice": "session", "session": "*"}
 
+    def fileno(self) -> int:
+        """Nothing is looked at: what waits on it is the test's own."""
+        return -1
+
     def close(self) -> None:
         """Nothing is open."""
+
+
+class _Held:
+    """A terminal that shows the bar between two agents; `done` is what it was used for, and what was said."""
+
+    def __init__(self, done: list[str], undelivered: str = "") -> None:
+        self.done = done
+        self.undelivered = undelivered
+        self.is_held = False
+
+    def show(self, texts: list[str]) -> None:
+        self.is_held = bool(texts)
+        self.done.append(f"bar {texts[0] if texts else 'gone'}")
+
+    def wait(self, fd: int, limit_s: float) -> None:
+        assert (fd, limit_s > 0) == (-1, True)
+
+    def settle(self) -> str:
+        self.is_held = False
+        self.done.append("given back")
+        return self.undelivered
+
+
+def _run_held(answers: list[Answer], ends: list[_End], undelivered: str = "") -> tuple[int, list[str]]:
+    """The exit status, and what was shown and said in which order."""
+    daemon, done = _Daemon(answers), []
+    held = _Held(done, undelivered)
+
+    def attach(place: Place) -> _End:
+        done.append(f"on {place.leg}")
+        return ends.pop(0)
+
+    loop = SessionLoop(daemon.connect(), reconnect=daemon.connect, attach=attach, say=done.append, held=held)
+    return loop.run(_where("busy", "L1")), done
 
 
 def _where(
@@ -96,6 +134,63 @@ def test_the_same_terminal_goes_on_with_the_successor_after_one_line() -> None:
         [_End("ended", 143), _End("ended", 0)],
     )
     assert (status, legs, said) == (0, ["L1", "L2"], [LINE])
+
+
+def test_what_the_bar_shows_is_not_printed_as_well() -> None:
+    """A line on the terminal would be under the successor's first picture."""
+    status, done = _run_held(
+        [
+            _where("handing-off") | {"bar": ["ada → bob", "bob"]},
+            _where("starting") | {"bar": ["bob is starting"]},
+            _where("starting", "L2", agent="bob", message=LINE) | {"bar": ["bob is starting"]},
+            _where("ended", agent="bob", message=LINE, status=0),
+        ],
+        [_End("ended", 143), _End("ended", 0)],
+    )
+    assert (status, done) == (0, ["on L1", "bar ada → bob", "bar bob is starting", "on L2", "given back"])
+
+
+def test_when_no_agent_comes_the_terminal_is_given_back_before_the_last_line() -> None:
+    """What was typed for nobody is told then, and the end in the words of the daemon."""
+    line = "→ ada hit its session limit. Nobody can take over."
+    status, done = _run_held(
+        [_where("handing-off") | {"bar": ["ada → bob"]}, _where("resting", message=line)],
+        [_End("ended", 143)],
+        "3 typed characters were not delivered: abc",
+    )
+    assert status == 3
+    assert done == [
+        "on L1",
+        "bar ada → bob",
+        "given back",
+        "3 typed characters were not delivered: abc",
+        line,
+    ]
+
+
+def test_a_switch_called_off_gives_the_terminal_back_and_is_told() -> None:
+    """Without a bar the session is as it was before there was one."""
+    status, done = _run_held(
+        [
+            _where("handing-off") | {"bar": ["ada → bob"]},
+            _where("starting", message=LINE),
+            _where("starting", "L2", message=LINE),
+            _where("ended"),
+        ],
+        [_End("ended", 143), _End("detached")],
+    )
+    assert status == 0
+    assert done == [
+        *("on L1", "bar ada → bob", "bar gone", LINE, "on L2"),
+        *("Detached; ada goes on. Back: agent-relay attach S", "given back"),
+    ]
+
+
+def test_texts_of_a_bar_that_are_none_are_left_out() -> None:
+    """A daemon of another version may say anything, or nothing."""
+    assert Place(_where("busy")).bar == []
+    assert Place(_where("busy") | {"bar": "ada"}).bar == []
+    assert Place(_where("busy") | {"bar": ["ada", 1, None, "bob"]}).bar == ["ada", "bob"]
 
 
 def test_an_earlier_handoffs_line_is_not_said_to_who_comes_later() -> None:

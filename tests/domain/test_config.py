@@ -14,7 +14,7 @@ def test_an_empty_file_means_the_documented_defaults() -> None:
     """Most people never write a configuration; these values are what they live with."""
     config = UserConfig()
     assert timedelta(seconds=config.patience_s) == timedelta(minutes=5)
-    assert (config.return_, config.resume_at_reset, config.model_remedy) == ("offer", False, "handoff")
+    assert (config.return_, config.resume_at_reset, config.model_remedy) == ("offer", "ask", "handoff")
     assert (config.order, config.relay_key) == ((), "ctrl-]")
 
 

@@ -95,7 +95,7 @@ def test_a_limit_hit_while_no_daemon_lives_is_acted_on_by_the_next_one() -> None
         person.wait_for("ready | understudy")
         person.type(b"hello\r")
         person.wait_for("understudy heard you")
-        assert b"Continuing with understudy." in person.received
+        assert "→ understudy".encode() in person.received
         world.wait_for(find_session(world), lambda found: len(found.done) == 1, "one handoff was made")
 
 
@@ -134,7 +134,7 @@ def test_a_daemon_that_dies_in_a_failover_is_replaced_by_the_terminal_that_waits
             assert [leg.agent for leg in found.legs] == ["demo", "understudy"]
             person.wait_for("> <handoff-context>")
             person.wait_for("ready | understudy")
-            assert b"Continuing with understudy." in person.received
+            assert "→ understudy".encode() in person.received
             person.type(DETACH)
             assert person.wait_for_end() == 0
             assert_given_back(person)

@@ -47,9 +47,9 @@ WRONG = (
     (("agent", "nobody"), 2, "there is no agent and no command 'nobody'"),
     (("attach",), 2, "no session is running here"),
     (("attach", "XYZ"), 2, "no session is named 'XYZ'"),
-    (("attach", "--nope"), 2, "attach does not know '--nope'"),
+    (("attach", "--nope"), 2, "attach: unknown option '--nope'"),
     (("stop",), 2, "no session is running here"),
-    (("status", "--nope"), 2, "status does not know '--nope'"),
+    (("status", "--nope"), 2, "status: unknown option '--nope'"),
     (("packet", "show"), 2, "there is no packet here yet"),
     (("packet",), 2, "packet: missing command"),
     (("packet", "nonsense"), 2, "packet: no such command 'nonsense'"),
@@ -61,7 +61,9 @@ WRONG = (
     (("daemon", "nonsense"), 2, "daemon: no such command 'nonsense'"),
     (("replay",), 2, "replay: the following arguments are required: recording, --agent"),
     (("replay", "/nonexistent", "--agent", "demo"), 2, "the recording /nonexistent cannot be read"),
-    (("agent", "demo", "--nope"), 2, "an agent's session does not know '--nope'"),
+    (("agent", "demo", "--nope"), 2, "unknown option '--nope'"),
+    (("agent", "demo", "fix", "it"), 2, "the task must be one argument, and 'it' is a second one"),
+    (("nobody", "fix it"), 2, "there is no agent and no command 'nobody'"),
 )
 
 
@@ -87,7 +89,7 @@ def test_the_first_steps_say_what_is_and_what_comes_next(newcomer: RelayWorld) -
         ("limits", 0, "Nobody rests.\n"),
         ("doctor", 1, "0 agents can work here, a handoff takes two - Install or sign in to another one;"),
         ("init", 0, f"{root}/.agent-relay is ready: private, and ignored by git.\n"),
-        ("init", 0, "is yours already, and can be read.\n"),
+        ("init", 0, "exists already and was not changed.\n"),
         ("agents", 0, "not installed"),
         ("order", 0, "\n"),
         ("daemon", 2, ""),

@@ -4,6 +4,7 @@ import contextlib
 import glob
 import os
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -83,6 +84,10 @@ def test_where_nobody_can_be_started_the_terminal_names_the_command_that_deliver
             session = find_session(world)
             toggle()
             person.type(f"{ASKED}\r".encode())
+            person.wait_for("No agent took over")
+            # Keys count once nothing was typed for a moment.
+            time.sleep(1)
+            person.type(b"l")
             assert person.wait_for_end() == 3
             world.wait_for(session, lambda now: now.state is State.RESTING, "the session rests")
             said = " ".join(person.text().split())

@@ -65,7 +65,7 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
     with seat(world, "agent", "demo") as person:
         person.wait_for("ready | demo")
         person.type(b"near\r")
-        reads(person, f"{told}. It goes on; to hand over sooner: agent-relay relay")
+        reads(person, f"{told}. It goes on; to hand over sooner: /relay behind the relay key")
         person.wait_until(lambda: "is near its" not in person.text(), "the agent's screen")
         assert "demo goes on" in person.text()
         person.type(b"near\r")
@@ -87,8 +87,7 @@ def test_an_offer_to_return_is_shown_and_taken_behind_the_relay_key(world: Relay
         person.wait_for("understudy goes on")
         reads(
             person,
-            "demo is available again."
-            " Go back to it: agent-relay agent demo, or /use demo behind the relay key",
+            "demo is available again. Go back to it: /use demo behind the relay key",
         )
         person.type(b"\x1d/use demo\r")
         person.wait_for("demo heard you")

@@ -50,8 +50,8 @@ def test_terminals_on_one_session_go_through_a_handoff_together() -> None:
                     person.wait_for("understudy goes on")
                     person.wait_for("ready | understudy")
                 look_alike(first, second, third)
-                assert b"Continuing with understudy." in first.received
-                assert b"Continuing with understudy." in second.received
+                assert "→ understudy".encode() in first.received
+                assert "→ understudy".encode() in second.received
                 second.type(DETACH)
                 assert second.wait_for_end() == 0
                 assert_given_back(second)

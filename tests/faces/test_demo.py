@@ -22,8 +22,8 @@ def world(tmp_path: os.PathLike[str]) -> World:
 
 
 def _check(out: str) -> None:
-    assert "hit its session limit" in out
-    assert "Continuing with understudy" in out
+    assert "hit your session limit" in out
+    assert "demo → understudy" in out
     assert "I pick up the task: Make greet() polite" in out
     assert "Nobody answered this yet: fix the greeting of nobody" in out
     assert "Both tests pass" in out

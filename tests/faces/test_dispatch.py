@@ -1,3 +1,4 @@
+import io
 import os
 import subprocess
 import sys
@@ -25,11 +26,41 @@ def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
     }
 
 
-@pytest.mark.parametrize("words", [["--task"], ["--nope"], ["fix it"], ["--new", "--session", "S"]])
-def test_words_that_cannot_be_meant_are_refused(words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["fix it"], ["--task", "fix it"], ["--task=fix it"], ["--new", "fix it"], ["fix it", "--new"]],
+)
+def test_a_word_that_is_no_option_is_the_task(words: list[str]) -> None:
+    """Agents take their first prompt that way, and so does whoever types relay's name before theirs."""
+    assert parse_words(words)["task"] == "fix it"
+
+
+def test_what_stands_after_the_dashes_is_the_agents_own() -> None:
+    """A prompt of the agent's own command line must not become relay's task."""
+    assert parse_words(["fix it", "--", "review", "--model", "x"]) == {
+        "task": "fix it",
+        "args": ["review", "--model", "x"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--task"], "--task needs a value"),
+        (["--nope"], "unknown option '--nope'"),
+        (["fix", "it"], "the task must be one argument, and 'it' is a second one"),
+        (["fix it", "--task", "that"], "the task is given twice: 'fix it' and --task"),
+        (["--task=that", "fix it"], "the task is given twice: 'fix it' and --task"),
+        ([" "], "the task is empty"),
+        (["--new", "--session", "S"], "--new and --session exclude each other"),
+    ],
+)
+def test_words_that_cannot_be_meant_are_refused(words: list[str], sentence: str) -> None:
     """A forgotten quote must not start an agent on half a task."""
-    with pytest.raises(WrongUseError):
+    with pytest.raises(WrongUseError) as caught:
         parse_words(words)
+    assert caught.value.sentence == sentence
+    assert caught.value.hint
 
 
 def test_a_bug_is_70_and_its_report_holds_no_contents(
@@ -94,6 +125,7 @@ def test_blanks_of_other_kinds_are_blanks() -> None:
 def test_columns_are_as_wide_as_their_cells() -> None:
     """Plain output is read by eyes and by awk."""
     assert render_table(("a", "b"), [("x", "1"), ("longer", "2")]) == "a       b\nx       1\nlonger  2\n"
+    assert render_table(("a", "b"), [("漢字", "1"), ("x", "2")]) == "a     b\n漢字  1\nx     2\n"
 
 
 def test_a_plain_log_shows_rows_without_control_sequences() -> None:
@@ -114,6 +146,17 @@ def test_a_plain_log_shows_rows_without_control_sequences() -> None:
         for start in range(0, len(text), cut):
             log.write(text[start : start + cut])
         assert lines == ["  | ! limit\n", "  | * said\n"]
+
+
+def test_a_plain_log_shows_rows_that_are_painted_in_place_once() -> None:
+    """Below the bar an agent's screen is painted row by row, and again where one of them changed."""
+    for cut in (1, 5, 1000):
+        out = io.StringIO()
+        log = PlainLog(out)
+        text = "first\r\n\x1b[2;1Hsecond\x1b[9;1Hbar\x1b[1;1Hfirst\x1b[2;1Hsecond\x1b[9;1Hother bar\x1b[3;1H"
+        for start in range(0, len(text), cut):
+            log.write(text[start : start + cut])
+        assert out.getvalue() == "  | first\n  | second\n  | bar\n  | other bar\n"
 
 
 @pytest.mark.parametrize("words", [("sessions",), ("limits",), ("handoff", "list"), ("sessions", "--json")])

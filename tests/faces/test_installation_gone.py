@@ -99,12 +99,23 @@ def test_the_end_of_an_agent_and_of_its_limit_are_told(
     installation.move_away()
     child.send("limit\r")
     child.expect(r"Nobody can take over \(understudy: agent-relay is no longer installed in")
+    press(child, "v", r"ready \| demo")
     child.send("/quit\r")
-    child.expect(pexpect.EOF)
+    child.expect("l leave")
+    press(child, "l", pexpect.EOF)
     child.close()
     assert child.signalstatus is None
     assert child.exitstatus == 3
     assert "Traceback" not in str(child.before)
+
+
+def press(child: "pexpect.spawn[bytes]", key: str, seen: object) -> None:
+    """Press `key` until it counts: one that comes right after the resting screen does is not meant for it."""
+    for _ in range(20):
+        child.send(key)
+        if child.expect([seen, pexpect.TIMEOUT], timeout=3) == 0:
+            return
+    raise AssertionError(f"{key} changed nothing")
 
 
 def test_a_command_whose_files_have_gone_says_so(terminals: Terminals, installation: Installation) -> None:

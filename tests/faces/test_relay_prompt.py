@@ -9,7 +9,7 @@ import pytest
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import State
-from agent_relay.faces.cli.relay_prompt import HELP, RECORDS, find_plain, obey
+from agent_relay.faces.cli.relay_prompt import HELP, RECORDS, PromptContext, find_plain, obey
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -77,8 +77,12 @@ def test_what_is_wrong_is_said_behind_the_relay_key(world: RelayWorld) -> None:
         ask(person, "/use understudy --new", "/use does not take '--new'")
         ask(person, "/use understudy --model", "--model needs a value")
         ask(person, "/use nobody --model x", "there is no agent 'nobody'")
-        ask(person, "/frobnicate", "relay does not know '/frobnicate'")
-        ask(person, "/packet edit", "an editor needs a terminal of its own")
+        ask(person, "/frobnicate", "there is no command '/frobnicate' here")
+        ask(person, "/packet edit", "there is no packet here yet")
+        ask(person, "/packet edit 7", "/packet edit does not take '7'")
+        ask(person, "/packet show", "see: /status")
+        ask(person, "/handoff show NOBODY", "/handoff history")
+        ask(person, "/undo-handoff", "has had no handoff")
 
 
 def test_an_agent_is_used_with_a_model_a_focus_and_what_is_expected(world: RelayWorld) -> None:
@@ -101,6 +105,61 @@ def test_a_packet_alone_is_built_behind_the_relay_key(world: RelayWorld) -> None
     assert os.path.exists(
         f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md",
     )
+
+
+def test_a_handoff_is_taken_back_and_told_of_without_leaving_the_agent(world: RelayWorld) -> None:
+    """Who sees that the successor is worse wants the other one back, and to see what happened."""
+    session = begin(world)
+    with seat(world, "attach") as person:
+        hand_over(world, person, session)
+        person.type(b"\x1d/undo-handoff\r")
+        world.wait_for(session, lambda found: found.agent == "demo" and len(found.done) == 2, "demo is back")
+        person.wait_for("ready | demo")
+        ask(person, "/log", "understudy")
+
+
+def test_the_next_of_the_order_takes_over_at_once(world: RelayWorld) -> None:
+    """Whoever does not care who it is should not have to type a name."""
+    session = begin(world)
+    with seat(world, "attach") as person:
+        person.wait_for("ready | demo")
+        person.type(b"\x1d/relay the red door\r")
+        found = world.wait_for(session, has_taken_over, "the next agent took over")
+        person.wait_for("ready | understudy")
+    assert found.done[0].focus == "the red door"
+
+
+EDITOR = """#!/bin/sh
+printf 'EDITOR on %s\\n' "$(stty size)"
+read line
+printf '%s\\n' "$line" >> "$1"
+"""
+
+
+def test_a_packet_is_edited_in_the_agents_terminal(world: RelayWorld) -> None:
+    """What a successor is told is corrected where one sees that it is wrong; the agent is back untouched."""
+    editor = f"{world.folder}/editor"
+    with open(editor, "w", encoding="utf-8") as stream:
+        stream.write(EDITOR)
+    os.chmod(editor, 0o700)
+    session = begin(world, task="paint the shed")
+    text = f"{world.project}/.agent-relay/sessions/{session}/resume/0001-understudy.md"
+    with seat(world, "attach", rows=24, variables={"VISUAL": "", "EDITOR": editor}) as person:
+        person.wait_for("ready | demo")
+        ask(person, "/use understudy --no-launch", "Packet for understudy:")
+        person.type(b"\x1d/packet edit\r")
+        person.wait_for("EDITOR on 24 100")
+        person.type(b"mind the \x7f cat\r")
+        person.wait_for("understudy will read packet 1 as you left it")
+        person.type(b"q")
+        person.wait_until(lambda: "EDITOR" not in person.text(), "the agent's screen is back")
+        person.wait_for("ready | demo")
+        person.type(b"hello\r")
+        person.wait_for("demo heard you")
+        with open(text, encoding="utf-8") as stream:
+            assert stream.read().endswith("mind the cat\n")
+        hand_over(world, person, session)
+        ask(person, "/packet edit", "was given to its agent already, so an edit would change nothing")
 
 
 def test_escape_ends_a_command_that_takes_long(world: RelayWorld) -> None:
@@ -131,6 +190,7 @@ def test_everything_the_help_names_is_known() -> None:
     plain = {word for word in named if find_plain(word, "", SESSION)}
     assert plain == {
         "/agents",
+        "/doctor",
         "/handoff",
         "/limits",
         "/metrics",
@@ -138,8 +198,9 @@ def test_everything_the_help_names_is_known() -> None:
         "/packet",
         "/sessions",
         "/status",
+        "/undo-handoff",
     }
-    assert named - plain == {"/use", "/stop", "/detach"}
+    assert named - plain == {"/use", "/relay", "/log", "/stop", "/detach"}
     assert all(f"{word}" in " ".join(HELP) for word in RECORDS)
 
 
@@ -157,6 +218,7 @@ def test_everything_the_help_names_is_known() -> None:
         ("/handoff plan --needs edit", "handoff plan --needs edit --session S"),
         ("/handoff plan --session OTHER", "handoff plan --session OTHER"),
         ("/handoff retry ID --yes", "handoff retry ID --yes"),
+        ("/undo-handoff", "undo-handoff S"),
         ("/metrics", "metrics S"),
         ("/metrics --by leg", "metrics S --by leg"),
         ("/metrics --all", "metrics --all"),
@@ -179,4 +241,4 @@ def test_a_focus_that_is_no_command_is_a_focus() -> None:
         raise AssertionError("nothing is asked")
 
     with pytest.raises(WrongUseError, match="needs an agent"):
-        obey("/use --model x", session=SESSION, folder="/nowhere", connect=connect, size=(24, 80))  # type: ignore[arg-type]
+        obey("/use --model x", PromptContext(SESSION, "/nowhere", connect, size=(24, 80)))  # type: ignore[arg-type]

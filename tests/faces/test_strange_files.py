@@ -36,7 +36,7 @@ def test_a_configuration_too_deep_to_read_is_a_sentence_and_78(tmp_path: Path) -
     (make_config_folder(world) / FILE_NAME).write_text(f"order = {'[' * 100_000}{']' * 100_000}\n")
     done = world.run("order", "demo")
     assert done.status == 78
-    assert "its lists or tables stand too deep within one another" in done.err
+    assert "its lists or tables are nested too deeply" in done.err
 
 
 def test_native_sessions_are_listed_past_what_is_no_file(tmp_path: Path) -> None:

@@ -34,6 +34,27 @@ def test_the_agents_own_status_comes_back(terminals: Terminals) -> None:
     assert terminals.read_status() == []
 
 
+def test_the_task_is_typed_as_the_first_prompt_without_an_option(terminals: Terminals) -> None:
+    """`claude "fix the bug"` is what fingers know; relay's name before it must not change that."""
+    child = terminals.open("agent", "demo", "fix the bug")
+    child.expect_exact("fix the bug")
+    child.expect_exact("demo heard you")
+    (session,) = terminals.read_status()
+    assert session["task"] == "fix the bug"
+
+
+def test_a_task_for_another_agent_than_the_one_at_work_goes_along(terminals: Terminals) -> None:
+    """Whoever names the next agent and what it should do means both."""
+    child = terminals.open("agent", "demo", "fix the bug")
+    child.expect_exact("demo heard you")
+    other = terminals.open("understudy", "mind the tests")
+    other.expect_exact("understudy goes on")
+    (session,) = terminals.read_status()
+    assert (session["agent"], session["task"]) == ("understudy", "fix the bug")
+    with open(f"{session['folder']}/{session['packet']}", encoding="utf-8") as stream:
+        assert "mind the tests" in stream.read()
+
+
 def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals) -> None:
     """Closing a laptop must not cost a turn."""
     child = terminals.open("agent", "demo")
@@ -115,13 +136,21 @@ def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) 
     child.expect_exact("understudy goes on")
     child.expect_exact("ready | understudy")
     child.send("limit\r")
-    child.expect_exact("! You've hit your session limit")
-    child.expect_exact("ready | understudy")
-    child.send("/quit\r")
     child.expect_exact("Nobody can take over (demo: rests until")
+    child.expect_exact("Every agent rests. First reset: demo at")
+    _press(child, "l", "Back: agent-relay attach")
     assert _end(child) == 3
     limits = json.loads(terminals.world.run("limits", "--json").out)["limits"]
     assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
+
+
+def _press(child: "pexpect.spawn[str]", key: str, answer: str) -> None:
+    """A key counts only when none was pressed for a moment: it could have been meant for the agent."""
+    for _ in range(30):
+        child.send(key)
+        if child.expect_exact([answer, pexpect.TIMEOUT], timeout=3) == 0:
+            return
+    raise AssertionError(f"{key} was not answered with {answer}")
 
 
 def test_no_launch_answers_without_starting_anybody(terminals: Terminals) -> None:
@@ -223,3 +252,19 @@ def test_nothing_to_adopt_is_said(terminals: Terminals) -> None:
     child = terminals.open("understudy", "--from", "demo")
     child.expect_exact("demo has no session of its own in")
     assert _end(child) == 2
+
+
+def test_a_session_whose_own_program_still_runs_is_not_taken_over_unasked(terminals: Terminals) -> None:
+    """It may go on by itself at its reset: two agents at one task, and nobody knows."""
+    plain = terminals.spawn(os.path.join(tree.ADAPTERS, "demo", "agent.py"), "--name", "demo")
+    plain.expect_exact("ready | demo")
+    plain.send("paint the shed green\r")
+    plain.expect_exact("demo heard you")
+    refused = terminals.open("understudy", "--from", "demo")
+    refused.expect_exact(f"(process {plain.pid}) and may go on with that session itself")
+    assert _end(refused) == 2
+    assert plain.isalive()
+    child = terminals.open("understudy", "--from", "demo", "--yes")
+    child.expect_exact("understudy goes on")
+    plain.expect(pexpect.EOF)
+    assert not plain.isalive()

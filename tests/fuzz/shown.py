@@ -5,13 +5,17 @@ import random
 from datetime import UTC, datetime
 
 from agent_relay.domain.ids import AgentName
+from agent_relay.logic.bar_frame import BarFrame
+from agent_relay.logic.bar_row import fit
 from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.readiness import read_state
 from agent_relay.logic.screen import Screen, parse_screen
 from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.folders import Folders
+from agent_relay.system.holder.bar import Bar
 from agent_relay.system.holder.faults import Faults
 from agent_relay.system.holder.frames import FrameReader, render_frame
 from agent_relay.system.holder.output import Output
@@ -19,6 +23,7 @@ from agent_relay.system.rules import load_rules
 from tests.fuzz.inputs import Step, cut, make_stream
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
+_BAR = ["relay  ada → bob · session limit", "relay  ada → bob", "bob"]
 _SIZES = (1, 2, 3, 5, 24, 80, 132, 200)
 
 
@@ -33,7 +38,7 @@ class _NoFaults(Faults):
 
 
 class Shown:
-    """Nothing raises, every screen can be sent and read, and a repaint shows the same text."""
+    """Nothing raises, screens can be sent and read, a repaint shows the same text, the bar is in its row."""
 
     name = "shown"
 
@@ -56,8 +61,8 @@ class Shown:
             if rng.random() < 0.3:
                 steps.append(["resize", rng.choice(_SIZES), rng.choice(_SIZES)])
             if rng.random() < 0.3:
-                steps.append([rng.choice(("screen", "peek", "repaint", "colors", "modes"))])
-        steps += [["screen"], ["repaint"]]
+                steps.append([rng.choice(("screen", "peek", "repaint", "bar", "colors", "modes"))])
+        steps += [["screen"], ["repaint"], ["bar"]]
         return steps
 
     def run(self, steps: list[Step]) -> None:
@@ -82,6 +87,8 @@ class Shown:
                 self._look(output, emulator, is_peek=step[0] == "peek")
             case "repaint":
                 self._repaint(output, emulator)
+            case "bar":
+                self._show_bar(output, emulator)
             case "colors":
                 output.see_colors()
                 output.uncolor()
@@ -115,6 +122,19 @@ class Shown:
                 assert copy.text() == emulator.text(), "a repaint shows something else"
         finally:
             copy.close()
+
+    def _show_bar(self, output: Output, emulator: Emulator) -> None:
+        """Above it are the agent's rows, in a terminal of the same size and in a smaller one."""
+        for rows, cols in ((emulator.rows, emulator.cols), (3, 7)):
+            shown, frame = Emulator(self._library, cols, rows), BarFrame()
+            try:
+                for holds_keys in (True, False):
+                    bar = Bar(_BAR, holds_keys=holds_keys)
+                    shown.feed(output.paint_frame(frame, bar, rows=rows, cols=cols))
+                    assert shown.text()[-1] == fit(_BAR, cols), "something else stands in the bar's row"
+                assert output.paint_frame(frame, bar, rows=rows, cols=cols) == b"", "nothing has changed"
+            finally:
+                shown.close()
 
     def close(self) -> None:
         """Nothing is open."""

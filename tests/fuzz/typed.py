@@ -4,6 +4,7 @@ import random
 import re
 
 from agent_relay.client.attach_prompt import Prompt
+from agent_relay.logic.held_keys import MOST_BYTES, HeldKeys
 from agent_relay.logic.keystrokes import KeyScanner, TypedLine
 from tests.fuzz.inputs import Step, cut, make_stream
 
@@ -46,6 +47,7 @@ class Typed:
         """The input, scanned."""
         keys = KeyScanner(int(str(steps[0][1])), TypedLine())
         self._is_bare = any(step[0] == "bare" for step in steps)
+        held = HeldKeys()
         waiting = given = 0
         for step in steps[1:]:
             if step[0] == "release":
@@ -58,6 +60,8 @@ class Typed:
                 keys.bare = keys.bare or step[0] == "bare"
                 waiting += len(data)
                 passed, rest = keys.feed(data, sift=step[0] == "sift")
+                held.add(passed)
+                assert held.size <= MOST_BYTES + _MOST_HELD, "more is held than may be"
                 given += len(passed) + len(keys.answers)
                 if rest is not None:
                     waiting -= len(rest)

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.logic.agent_state import AgentStateScanner
+from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.emulator import Emulator
 from agent_relay.logic.playback import Cutter
-from agent_relay.logic.readiness import read_input, read_state
+from agent_relay.logic.readiness import read_state
 from agent_relay.logic.screen import Screen, capture
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 from agent_relay.system.emulator_library import find_library
@@ -56,6 +57,62 @@ def list_states(name: str) -> list[str]:
             ),
         ),
         (
+            "claude/claude-2.1.330-session-limit-continue-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, busy empty, ready empty, ready typed, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-session-limit-subagent-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-session-limit-options-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, ready typed, asking hidden, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-weekly-limit-80x24",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-weekly-limit-wait-80x24",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-api429-exhausted-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-auth-401-exhausted-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " ready empty, unknown hidden"
+            ),
+        ),
+        (
+            "claude/claude-2.1.330-permission-prompt-120x40",
+            (
+                "unknown hidden, asking hidden, unknown hidden, ready empty, ready typed, busy empty,"
+                " asking hidden, ready empty, busy empty, ready empty, ready typed, unknown hidden"
+            ),
+        ),
+        (
             "codex/codex-0.169.0-usage-limit-120x40",
             "unknown hidden, ready empty, busy empty, asking typed, ready empty, ready typed, unknown hidden",
         ),
@@ -92,5 +149,8 @@ def list_states(name: str) -> list[str]:
     ],
 )
 def test_the_states_of_a_real_session_are_read_from_its_screens(name: str, expected: str) -> None:
-    """Dialogs are asking, a half-typed line is typed: relay types into neither."""
+    """Dialogs are asking, a half-typed line is typed: relay types into neither.
+
+    A countdown to a reset is no dialog, and the agent's own hint in an empty line nobody typed.
+    """
     assert ", ".join(list_states(name)) == expected

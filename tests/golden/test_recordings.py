@@ -1,4 +1,5 @@
 import os
+import re
 import tomllib
 from datetime import UTC, datetime, timedelta
 
@@ -83,7 +84,7 @@ def test_every_recording_has_its_truth() -> None:
         if file.endswith(".raw.gz")
     }
     assert there == {entry["name"] for entry in TRUTH}
-    assert len(there) == 136
+    assert len(there) == 181
 
 
 @pytest.mark.parametrize("entry", TRUTH, ids=name)
@@ -103,6 +104,26 @@ def test_with_the_run_s_records_exactly_the_true_limits_act(entry: dict[str, str
     result = replay(entry, with_records=True)
     expected = [parse(line) for line in entry["acts"]]
     assert agree(list_found(result), expected), list_found(result)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        "claude-2.1.197-api429-retry-120x40",
+        "claude-2.1.330-api429-retry-80x24",
+        "claude-2.1.330-auth-401-120x40",
+        "claude-2.1.330-connrefused-retry-120x40",
+        "claude-2.1.330-overloaded-529-retry-sub-120x40",
+    ],
+)
+def test_a_retry_is_seen_whichever_way_it_is_worded(recording: str) -> None:
+    """One that goes on for long is a limit nobody names; one that cannot be seen, never is."""
+    entry = next(one for one in TRUTH if one["name"] == f"claude/{recording}")
+    signals = replay(entry)["signals"]
+    assert isinstance(signals, list)
+    retries = [signal["evidence"]["text"] for signal in signals if signal["kind"] == "retry"]
+    assert len(retries) == 1
+    assert re.search(r"attempt 1/10$", retries[0])
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,27 @@ def render(signal: Signal) -> str:
             ["limit billing 2026-12-01T00:00:00 transcript"],
         ),
         ("claude", "claude-2.1.197-credit-balance-low-hooks-120x40", ["limit billing - transcript"]),
+        (
+            "claude",
+            "claude-2.1.330-session-limit-120x40",
+            ["limit account 2026-11-23T11:50:21 transcript"],
+        ),
+        (
+            "claude",
+            "claude-2.1.330-session-limit-continue-120x40",
+            ["limit account 2026-11-23T09:55:11 transcript"],
+        ),
+        ("claude", "claude-2.1.330-weekly-limit-80x24", ["limit account 2026-11-26T21:10:50 transcript"]),
+        ("claude", "claude-2.1.330-opus-limit-120x40", ["limit model 2026-11-26T21:10:53 transcript"]),
+        ("claude", "claude-2.1.330-overage-limit-120x40", ["limit billing 2026-12-03T19:52:22 transcript"]),
+        (
+            "claude",
+            "claude-2.1.330-org-spend-limit-120x40",
+            ["limit billing 2026-11-30T08:32:29 transcript"],
+        ),
+        ("claude", "claude-2.1.330-decoy-prose-120x40", []),
+        ("claude", "claude-2.1.330-decoy-user-prompt-120x40", []),
+        ("claude", "claude-2.1.330-decoy-file-80x24", []),
         ("claude", "claude-2.1.197-sse-overloaded-midstream-hooks-120x40", []),
         ("claude", "claude-2.1.197-api429-retry-hooks-120x40", []),
         ("claude", "claude-2.1.197-edit-shell-hooks-120x40", []),
@@ -89,6 +110,17 @@ def test_the_records_of_a_run_alone_give_exactly_its_limits(
 ) -> None:
     """Structured evidence decides alone, once for each limit, with the exactest reset it can find."""
     assert [render(signal) for signal in hear(agent, run)] == expected
+
+
+def test_a_subagent_s_failure_is_not_the_conversation_s_own() -> None:
+    """A model a subagent alone uses may be at its limit; what stops the conversation has no id."""
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+    run = os.path.join(HERE, "transcripts", "claude", "claude-2.1.330-session-limit-subagent-120x40")
+    told = [one for one in read_evidence(run) if one.data.get("hook_event_name") == "StopFailure"]
+    detector = Detector(rules, agent=AgentName("claude"), started_at=LONG_AGO, zone=UTC)
+    assert ["agent_id" in record.data for record in told] == [True, False]
+    decides = [[signal.decides for signal in detector.hear(one, now=one.at or LONG_AGO)] for one in told]
+    assert decides == [[], [True]]
 
 
 def test_records_older_than_the_leg_are_history() -> None:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from types import ModuleType
 
 import pytest
 
@@ -11,14 +12,22 @@ from tests.house import tree
 @pytest.mark.parametrize("page", ["states.md", "cli.md", "shell.md"])
 def test_generated_pages_are_current(page: str) -> None:
     """A page that is out of date is worse than none; `make docs` writes them again."""
-    spec = importlib.util.spec_from_file_location(
-        "generate", os.path.join(tree.CHECKOUT, "docs", "generate.py")
-    )
+    assert tree.read_text(f"docs/{page}") == load("generate").PAGES[page]()
+
+
+def test_the_picture_of_a_failover_is_drawn_from_its_recording() -> None:
+    """A picture nobody can draw again cannot be mended."""
+    assert tree.read_text("docs/failover.svg") == load("failover_picture").render()
+
+
+def load(name: str) -> ModuleType:
+    """A script beside the pages it writes, as a module."""
+    spec = importlib.util.spec_from_file_location(name, os.path.join(tree.CHECKOUT, "docs", f"{name}.py"))
     assert spec is not None
     assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    assert tree.read_text(f"docs/{page}") == generate.PAGES[page]()
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_links_between_pages_lead_somewhere() -> None:

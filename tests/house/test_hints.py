@@ -10,10 +10,15 @@ from agent_relay.domain.command_names import COMMAND_NAMES
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.handoff.command import FUNCTIONS as HANDOFF
 from agent_relay.faces.cli.packet.command import FUNCTIONS as PACKET
+from agent_relay.faces.cli.relay_prompt import HELP
 from agent_relay.faces.cli.wish_words import parse_words
+from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
+from agent_relay.logic.hint_places import KEY_COMMANDS
 from agent_relay.logic.hints import agent_command, continue_command, relay_command, retry_command
 from tests.house import tree
 
+PROSE = {"is", "made", "lacks"}
+"""Words that go on a sentence about agent-relay itself."""
 PLACEHOLDERS = {"AGENT", "<agent>", "COMMAND"}
 SUB_COMMANDS = {
     "handoff": set(HANDOFF),
@@ -80,6 +85,51 @@ def test_every_command_a_text_names_exists() -> None:
         and second
         and first in SUB_COMMANDS
         and second not in SUB_COMMANDS[first]
+    ]
+    assert unknown == []
+
+
+def test_every_command_after_a_colon_is_a_command_or_an_agents() -> None:
+    """`See: agent-relay hadoff` would be typed as it stands."""
+    unknown = [
+        f"{name}: agent-relay {first}"
+        for name in tree.python_files("agent_relay")
+        for text in list_texts(name)
+        for first in re.findall(
+            r"(?:: |see: |then |use: )agent-relay (<agent>|[A-Za-z][\w-]*)(?=[ .,;)]|$)", text
+        )
+        if first not in {*COMMANDS, *PLACEHOLDERS, "agent"} and first not in PROSE
+    ]
+    assert unknown == []
+
+
+def test_every_command_that_is_named_behind_the_relay_key_is_known_there() -> None:
+    """One types it there, and reads that there is no such command."""
+    named = {
+        word
+        for name in tree.python_files("agent_relay")
+        for text in list_texts(name)
+        for word in re.findall(r"/([a-z-]+)[^/]{0,30} behind the relay key", text)
+    }
+    assert {"use", "handoff", "detach"} <= named
+    assert named <= {*KEY_COMMANDS, "detach", "help"}
+
+
+def test_the_commands_hints_give_behind_the_relay_key_are_those_it_has() -> None:
+    """What is rendered there is what that prompt and its help know."""
+    told = {word[1:] for line in HELP for word in line.replace("|", " ").split() if word.startswith("/")}
+    assert told - {"detach"} == set(KEY_COMMANDS)
+
+
+def test_every_slash_command_the_shell_names_is_one_of_its_own() -> None:
+    """The shell says `/help` in a dozen places; a command that was renamed must be renamed in all."""
+    unknown = [
+        f"{name}: /{word}"
+        for name in tree.python_files("agent_relay/faces/shell")
+        for text in list_texts(name)
+        for word in re.findall(r"(?:^|[ (])/([a-z][a-z-]+)(?=[ .,:;)]|$)", text)
+        # One of the relay prompt's, in the agent's own screen.
+        if word not in {*SHELL_COMMANDS, "detach"}
     ]
     assert unknown == []
 

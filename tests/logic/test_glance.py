@@ -19,6 +19,7 @@ BODIES = (
     words.LegReady("L1"),
     words.LegBusy("L1"),
     words.LegPrompted("L1"),
+    words.PromptSeen("L1", "please", START.isoformat()),
     words.LegAsking("L1"),
     words.LegAnswered("L1"),
     words.LegAnswered("L2"),
@@ -53,6 +54,8 @@ BODIES = (
     words.LegEnded("L1", "exited", 0),
     words.SessionRested("all rest"),
     words.SessionWoke(),
+    words.SessionWoke("its reset has come", offers=True),
+    words.LegStarting("L1", "ada", 1, model="small"),
     words.ReturnOffered("ada"),
     words.SessionStopping("by hand"),
     words.SessionEnded("over"),
@@ -81,7 +84,7 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
     assert session is not None
     assert view is not None
     assert (view["session"], view["cwd"], view["task"]) == ("S", "/r/c", "fix it")
-    assert (view["state"], view["agent"]) == (session.state.value, session.agent)
+    assert (view["state"], view["agent"]) == (session.shown_state.value, session.agent)
     assert view["refused"] == (
         None if session.refusal is None else {"agent": session.refusal.agent, "text": session.refusal.text}
     )
@@ -190,3 +193,25 @@ def test_what_the_newest_packet_lacks_is_in_the_view() -> None:
     view = glance(rows)
     assert view is not None
     assert (view["packet"], view["lacks"]) == ("1.md", "something is missing")
+
+
+def test_an_agent_is_ready_only_once_its_packet_was_delivered() -> None:
+    """`status` said `ready` of a successor that still waited for all it was to know."""
+    bodies = [
+        words.SessionCreated("S", "/r", "/r", ("ada", "bob"), ""),
+        words.LegStarting("L1", "ada", 1),
+        words.LegReady("L1"),
+        words.HandoffBegun("H1", "L1", "ada", "bob", "manual"),
+        words.PredecessorStopped("H1", "L1"),
+        words.PacketPublished("H1", "P1", 1, "bob", "1.json", "1.md", "f"),
+        words.LegStarting("L2", "bob", 2, handoff="H1"),
+        words.LegAsking("L2"),
+        words.LegReady("L2"),
+        words.PacketDelivered("H1", "L2"),
+        words.LegBusy("L2"),
+        words.HandoffConfirmed("H1", "L2"),
+        words.LegReady("L2"),
+    ]
+    rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
+    states = [glance(rows[:length])["state"] for length in range(7, len(rows) + 1)]  # type: ignore[index]
+    assert states == ["starting", "asking", "starting", "starting", "busy", "busy", "ready"]

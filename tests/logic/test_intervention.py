@@ -89,7 +89,7 @@ def test_what_cannot_be_cancelled_says_why() -> None:
         story.happens(CancelAsked(handoff))
     assert caught.value.hint == f"Go on with it: agent-relay handoff retry {handoff}"
     story = asked(Step.DELIVERED)
-    with pytest.raises(WrongUseError, match="bob has been given its packet already") as caught:
+    with pytest.raises(WrongUseError, match="too late to cancel: bob already has the packet") as caught:
         story.happens(CancelAsked(of(story).id))
     back = "agent-relay ann --session S"
     assert caught.value.hint == f"Take it back: {back}, or agent-relay handoff fail {of(story).id}"

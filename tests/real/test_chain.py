@@ -132,7 +132,8 @@ def test_when_all_rest_the_source_stays_and_the_earliest_reset_is_told(world: Wo
     resets = [datetime.fromisoformat(until).astimezone(UTC) for until in told]
     assert any(f"{at:%H:%M}" in refused.stderr for at in resets), refused.stderr
     other = world.open(world.relay("attach"))
-    other.wait_for("hit your usage limit")
+    other.wait_for("Every agent rests. First reset: claude at")
+    other.press_until("v", "hit your usage limit")
     assert terminal.is_alive()
     kept = read_work(world).living_leg
     assert kept is not None

@@ -61,7 +61,7 @@ def check_handoff(world: World, terminal: Terminal, first: str, second: str) -> 
     assert "6 != 5" in heard
     assert "make add() return a + b" in heard
     terminal.wait_for(GOES_ON[:28])
-    assert b"Continuing with " + second.encode() in terminal.raw
+    assert f"{first} → {second}".encode() in terminal.raw
     terminal.wait_until(
         lambda: not [line for line in world.find_processes().values() if f"/{first}" in line],
         f"{first} to be gone from {world.find_processes()}",

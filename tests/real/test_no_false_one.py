@@ -78,7 +78,7 @@ def ask(terminal: Terminal, text: str, answer: str) -> None:
 def check_same_agent(world: World, terminal: Terminal, agent: str) -> None:
     """Nobody was handed anything: no other agent was started or asked, nothing was said, nothing written."""
     assert [other for other in AGENTS if other != agent and world.requests(other)] == []
-    assert b"Continuing with" not in terminal.raw
+    assert f"{agent} → ".encode() not in terminal.raw
     (journal,) = glob.glob(f"{world.project}/.agent-relay/sessions/*/journal.jsonl")
     with open(journal, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if line.endswith("\n")]

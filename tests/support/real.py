@@ -17,7 +17,7 @@ from tests.support import real_seeds
 from tests.support.install_clis import get_clis_folder, get_path_folders
 from tests.support.provider.script import write_script
 from tests.support.provider.steps import Step
-from tests.support.real_terminal import Terminal
+from tests.support.real_terminal import COLS, ROWS, Terminal
 from tests.support.relay_world import is_holder
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -105,9 +105,11 @@ class World:
             rows = [json.loads(line) for line in file if line.endswith("\n")]
         return [row for row in rows if row["main"] and row["agent"] == agent]
 
-    def open(self, argv: list[str], env: dict[str, str] | None = None) -> Terminal:
+    def open(
+        self, argv: list[str], env: dict[str, str] | None = None, *, size: tuple[int, int] = (ROWS, COLS)
+    ) -> Terminal:
         """A user's terminal in the project with `argv` running inside the world's network."""
-        terminal = Terminal([*self.prefix, *argv], env=env or self.env(), cwd=self.project)
+        terminal = Terminal([*self.prefix, *argv], env=env or self.env(), cwd=self.project, size=size)
         self._terminals.append(terminal)
         return terminal
 

@@ -22,13 +22,21 @@ class WaitedError(AssertionError):
 class Terminal:
     """One program in one terminal. Output is only read while something is waited for."""
 
-    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> None:
-        self._emulator = pyghostty.Terminal(COLS, ROWS)
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        size: tuple[int, int] = (ROWS, COLS),
+    ) -> None:
+        self._rows = size[0]
+        self._emulator = pyghostty.Terminal(size[1], size[0])
         self._emulator.on_reply(self._answer)
         self.raw = bytearray()
         # its own answers and keys pass through `send`: pexpect would sleep 50 ms before each write
         self._child = pexpect.spawn(
-            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=(ROWS, COLS), echo=False
+            argv[0], list(argv[1:]), env=dict(env), cwd=cwd, dimensions=size, echo=False
         )
         self._child.delaybeforesend = None
 
@@ -41,6 +49,12 @@ class Terminal:
     def screen(self) -> str:
         """The text grid shown now."""
         return str(self._emulator.text())
+
+    @property
+    def rows(self) -> list[str]:
+        """Every row of the screen, the lowest last."""
+        lines = self.screen.split("\n")[: self._rows]
+        return lines + [""] * (self._rows - len(lines))
 
     def modes_left_on(self) -> list[int]:
         """The modes a program must not leave on that are on: screen, mouse, paste, focus, reports, sync."""
@@ -99,6 +113,17 @@ class Terminal:
         """Return as soon as the screen matches `pattern`."""
         found = re.compile(pattern)
         self.wait_until(lambda: found.search(self.screen) is not None, f"/{pattern}/", limit_s=limit_s)
+
+    def press_until(self, key: str, pattern: str, *, again_s: float = 5, times: int = 20) -> None:
+        """Press `key` until the screen matches `pattern`: right after the resting screen came none counts."""
+        for left in reversed(range(times)):
+            self.send(key)
+            try:
+                return self.wait_for(pattern, limit_s=again_s)
+            except WaitedError:
+                if not left:
+                    raise
+        raise AssertionError("unreachable")
 
     def wait_painted(self, pattern: str) -> None:
         """Return as soon as something that matches `pattern` was painted, wherever: it may be gone again."""

@@ -10,12 +10,14 @@ from agent_relay.system.adapter_catalog import load_adapters, read_catalog
 from agent_relay.system.adapters import (
     LoadedAdapter,
     find_program,
+    fit_installed,
     is_signed_in,
     list_default_roster,
     load_adapter,
     project_adapters,
 )
 from agent_relay.system.folders import Folders
+from agent_relay.system.rules import load_rules
 from agent_relay.system.trust import find_trusted, trust_folder
 from tests.house import tree
 
@@ -268,3 +270,24 @@ def test_signed_in_means_a_key_or_the_agents_own_file(tmp_path: os.PathLike[str]
 def test_an_agent_that_names_no_sign_in_needs_none() -> None:
     """The demo agents have no account."""
     assert is_signed_in(_build(), {}, "/nonexistent")
+
+
+@pytest.mark.parametrize(
+    ("version", "args", "states"), [("2.4.0", (), 1), ("2.5.1", ("--new",), 2), ("", (), 2)]
+)
+def test_an_adapter_is_fitted_to_the_version_that_is_installed(
+    tmp_path: os.PathLike[str], version: str, args: tuple[str, ...], states: int
+) -> None:
+    """A version's own arguments and rules hold for it alone; rules hold where nobody knows it, too."""
+    folder = _write_adapter(f"{tmp_path}", "zed", program=f"./versions/{version or 'zed'}")
+    os.mkdir(f"{folder}/versions")
+    with open(f"{folder}/versions/{version or 'zed'}", "w", encoding="utf-8") as program:
+        os.fchmod(program.fileno(), 0o700)
+    with open(f"{folder}/adapter.toml", "a", encoding="utf-8") as file:
+        file.write('[[versions]]\nfrom = "2.5"\nlaunch = { args = ["--new"] }\n')
+    with open(f"{folder}/rules.toml", "w", encoding="utf-8") as file:
+        file.write('[[states]]\nid = "old"\nstate = "busy"\npattern = "x"\n')
+        file.write('[[states]]\nid = "new"\nfrom = "2.5"\nstate = "busy"\npattern = "y"\n')
+    fitted = fit_installed(load_adapter(folder), {}, f"{tmp_path}/none")
+    assert (fitted.version, fitted.adapter.launch.args) == (version, args)
+    assert len(load_rules(fitted).states) == states

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.config_edits import write_model
+from agent_relay.system.config_edits import write_model, write_resume
 
 
 def _edit(folder: str, before: str, agent: str, model: str) -> str:
@@ -44,3 +44,35 @@ def test_a_file_written_otherwise_is_refused_and_left_alone(tmp_path: os.PathLik
         _edit(f"{tmp_path}/config", before, "demo", "large")
     with open(f"{tmp_path}/config/config.toml", encoding="utf-8") as stream:
         assert stream.read() == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "resume_at_reset = true\n"),
+        ("# mine\n[context]\n", "resume_at_reset = true\n# mine\n[context]\n"),
+        ('order = []\nresume_at_reset = "ask"   # hm\n', "order = []\nresume_at_reset = true\n"),
+        ("resume_at_reset = true # yes\n", "resume_at_reset = true # yes\n"),
+    ],
+)
+def test_consent_for_ever_is_one_line_and_every_other_stays(
+    tmp_path: os.PathLike[str], before: str, after: str
+) -> None:
+    """The key that means always writes what the user would have written."""
+    os.makedirs(f"{tmp_path}/config", mode=0o700)
+    path = f"{tmp_path}/config/config.toml"
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(before)
+    write_resume(f"{tmp_path}/config")
+    with open(path, encoding="utf-8") as stream:
+        assert stream.read() == after
+
+
+def test_consent_that_cannot_be_written_safely_names_the_line(tmp_path: os.PathLike[str]) -> None:
+    """A text that only looks like the setting must not be changed in its place."""
+    os.makedirs(f"{tmp_path}/config", mode=0o700)
+    with open(f"{tmp_path}/config/config.toml", "w", encoding="utf-8") as stream:
+        stream.write('redaction.allow = ["""\nresume_at_reset = false\n"""]\n')
+    with pytest.raises(ConfigurationError, match="safely") as refused:
+        write_resume(f"{tmp_path}/config")
+    assert refused.value.hint == "Add this line above the first [table]: resume_at_reset = true"

@@ -149,7 +149,7 @@ def test_a_configuration_too_deep_to_read_is_told(tmp_path: Path) -> None:
         lambda: write_order(str(tmp_path), ("claude",)),
         lambda: write_model(str(tmp_path), "claude", "large"),
     ):
-        with pytest.raises(ConfigurationError, match="too deep within one another"):
+        with pytest.raises(ConfigurationError, match="nested too deeply"):
             act()
 
 

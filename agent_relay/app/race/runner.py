@@ -124,7 +124,7 @@ class SessionRunners:
             found = await self._read(session, tree)
             if found is None:
                 return Ended(How.LOST, why="its session is gone")
-            tell(Seen(found.agent, found.state.value))
+            tell(Seen(found.agent, found.shown_state.value))
             if not await asyncio.to_thread(os.path.isdir, tree):
                 await self.stop(tree)
                 return Ended(How.LOST, why="its worktree was removed")

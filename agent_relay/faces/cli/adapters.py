@@ -74,7 +74,7 @@ def trust(
     if not yes:
         typer.confirm("These files decide which programs are started. Trust them?", abort=True)
     trust_folder(place, state=folders.state, shown=fingerprint)
-    print_lines("Trusted until the first byte changes.")
+    print_lines("Trusted, until any of these files changes.")
 
 
 FUNCTIONS: dict[str, Function] = {"list": list_adapters, "trust": trust}

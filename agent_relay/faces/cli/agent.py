@@ -16,7 +16,8 @@ HELP = f"""usage: agent-relay {AGENT_USAGE}
 
 A session in this repository under AGENT: attach to it, hand it over from another agent, or start it.
 
-  --task TEXT     what to do; typed for you as the first prompt; a successor looks at it first
+  TASK            what to do, in quotes; typed for you as the first prompt; a successor looks at it first
+  --task TEXT     the same as TASK
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here
   --from AGENT    continue that agent's newest native session here, one relay did not start;
@@ -31,7 +32,8 @@ A session in this repository under AGENT: attach to it, hand it over from anothe
   --rollback A    the agent that takes over if it fails, and
   --question T    what that one is to answer first; repeat it
   --no-launch     build the packet, start nobody
-  --yes           do not ask; also choose an agent that rests
+  --yes           do not ask; also use a resting agent, and end the --from agent's program if it
+                  is still running
   --json          print where the session is instead of attaching
   -- ARGS…        arguments for the agent itself
 

@@ -102,7 +102,8 @@ def _row(
         "rests_until": rest["until"] if rest else "",
         "scope": rest["scope"] if rest else "",
         "origin": loaded.origin,
-        "tested_version": loaded.adapter.tested_version,
+        "tested_version": loaded.adapter.newest_tested,
+        "tested_versions": list(loaded.adapter.tested_versions),
         "scripted": SCRIPTED in loaded.adapter.capabilities,
     }
 

@@ -10,7 +10,7 @@ from agent_relay.system.folders import get_folders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_relay.client.attach import AttachOutcome
     from agent_relay.client.attach_prompt import Waiting
@@ -24,10 +24,17 @@ _LATER = (
     "agent_relay.client.narration",
     "agent_relay.client.plain_command",
     "agent_relay.client.prompt_input",
+    "agent_relay.client.resting",
+    "agent_relay.faces.cli.at_key",
+    "agent_relay.logic.hint_places",
     "agent_relay.faces.cli.printing",
     "agent_relay.faces.cli.wish_words",
     "agent_relay.logic.answers",
+    "agent_relay.logic.bar_row",
+    "agent_relay.logic.held_keys",
+    "agent_relay.logic.keystrokes",
     "agent_relay.logic.moments",
+    "agent_relay.logic.plain",
     "agent_relay.system.crashes",
     "datetime",
     "json",
@@ -52,7 +59,9 @@ def run(words: list[str]) -> int:
     as_json = "--json" in words
     words = [word for word in words if word != "--json"]
     if words and words[0].startswith("-"):
-        raise WrongUseError(f"attach does not know {words[0]!r}", hint="See: agent-relay attach --help")
+        raise WrongUseError(
+            f"attach: unknown option {words[0][:40]!r}", hint="See: agent-relay attach --help"
+        )
     if len(words) > 1:
         raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
     folders = get_folders()
@@ -89,15 +98,16 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     Its note is said now, and once more over the agent's screen, which would hide it.
     """
-    from agent_relay.client.attach import attach
     from agent_relay.client.autostart import connect_or_start
     from agent_relay.client.daemon_watch import watch_daemon
     from agent_relay.client.environment import bring_environment
+    from agent_relay.client.held_terminal import HeldTerminal
+    from agent_relay.client.lent_terminal import read_modes
     from agent_relay.client.relay_key import read_relay_key
     from agent_relay.client.session_loop import SessionLoop
-    from agent_relay.faces.cli.relay_prompt import obey
+    from agent_relay.faces.cli.relay_prompt import PromptContext, obey
 
-    relay_key = read_relay_key(folders.config)
+    relay_key, modes = read_relay_key(folders.config), read_modes()
     session = str(answer.get("session") or "")
 
     def greet(found: "Connection") -> None:
@@ -115,15 +125,54 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
 
     def show(place: "Place") -> "AttachOutcome":
         def command(text: str) -> "Sequence[str] | Waiting":
-            return obey(text, session=place.session, folder=place.folder, connect=reconnect, size=measure())
+            context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
+            return obey(text, context)
 
-        line = notes.pop() if notes else ""
-        return attach(place.socket, relay_key=relay_key, on_relay_key=command, line=line)
+        line = _render_note(notes.pop(), place.session) if notes else ""
+        return held.attach(place.socket, on_relay_key=command, line=line)
 
     if note:
         _say(note)
     watch_daemon(folders, greet, later=_LATER)
-    return SessionLoop(connection, reconnect=reconnect, attach=show, say=_say).run(answer)
+    rest = _build_rest(folders, reconnect)
+    with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
+        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
+        return loop.run(answer)
+
+
+def _build_rest(
+    folders: "Folders", reconnect: "Callable[[], Connection]"
+) -> "Callable[[Place], tuple[str, str]] | None":
+    """What shows a person that every agent rests; `None` where nobody could press a key."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+
+    def agree_always() -> None:
+        from agent_relay.system.config_edits import write_resume
+
+        write_resume(folders.config)
+
+    def rest(place: "Place") -> tuple[str, str]:
+        from agent_relay.client.resting import show_rest
+
+        return show_rest(place, reconnect=reconnect, agree_always=agree_always)
+
+    return rest
+
+
+def _hold_back(connection: "Connection", session: str) -> str:
+    """Ask the daemon to hold the switch of agents back; return what it says to the person."""
+    try:
+        return str(connection.request("session.hold_back", session=session).get("message") or "")
+    finally:
+        connection.close()
+
+
+def _render_note(note: str, session: str) -> str:
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.logic.hint_places import render_over_screen
+
+    return render_over_screen(note, session)
 
 
 def measure() -> tuple[int, int]:

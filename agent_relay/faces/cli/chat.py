@@ -89,7 +89,7 @@ def parse_words(words: list[str]) -> tuple[list[str], dict[str, object], bool]:
             wish |= {"most": parse_turns(given)} if name == "-n" else {"session": given}
         elif word.startswith("-") and word != "-":
             # A task that begins so comes by standard input.
-            raise WrongUseError(f"chat does not know {word[:40]!r}", hint=_SEE)
+            raise WrongUseError(f"chat: unknown option {word[:40]!r}", hint=_SEE)
         else:
             named.append(word)
     agents, task = named[:-1], named[-1] if named else ""

@@ -5,7 +5,7 @@ PACKAGE = "agent_relay.faces.cli"
 COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "run": (
         "run",
-        "AGENT TASK [--continue ID] [-n TURNS] [--json]",
+        "AGENT TASK [--continue ID] [-n TURNS] [--wait] [--json]",
         "one turn without a screen, that fails over",
     ),
     "chat": (
@@ -23,34 +23,34 @@ COMMANDS: "dict[str, tuple[str, str, str]]" = {
     "resume": (
         "agent_relay.faces.shell.opening:resume",
         "[SESSION] [--json]",
-        "the relay shell, in a session that was left",
+        "open the relay shell in an earlier session",
     ),
     "sessions": ("sessions", "[--native] [--json]", "every session; or the agents' own in this folder"),
     "stop": ("stop", "[SESSION]", "end a session and its agent"),
-    "take-over": ("take_over", "", "work here though another machine or container did, which is gone"),
-    "watch": ("watch.command", "[SESSION] [--all] [--json] [--no-follow]", "sessions as they go"),
+    "take-over": ("take_over", "", "work here in place of another machine or container that is gone"),
+    "watch": ("watch.command", "[SESSION] [--all] [--json] [--no-follow]", "watch sessions live"),
     "metrics": ("metrics.kept", "[SESSION] [--chain|--all] [--by WHAT]", "tokens, money, turns and time"),
     "export": (
         "export.command",
         "[--prometheus PORT] [--otlp URL] [--webhook URL]",
-        "figures and events for others",
+        "send figures and events to other systems",
     ),
     "limits": ("limits", "[--json] [clear AGENT]", "which agents rest, why, and until when"),
     "agents": ("agents", "[--json]", "the agents known, installed and signed in"),
     "model": ("model", "[AGENT [MODEL]]", "the model an agent is started with"),
-    "order": ("order", "[AGENT…]", "who is asked first; without agents, shows it"),
+    "order": ("order", "[AGENT…]", "show or set the order in which agents take over"),
     "handoff": (
         "handoff.command",
         "list|show|history|plan|retry|cancel|…",
-        "handoffs as records, and what to do",
+        "look at handoffs; retry, cancel or close one",
     ),
     "relay": ("relay", "[SESSION] [--focus TEXT] [--narrative]", "hand over to the next agent of the order"),
     "undo-handoff": ("undo_handoff", "[SESSION]", "give a session back to the agent before its last handoff"),
     "packet": ("packet.command", "show|diff|edit|verify|export|import|…", "what a successor is told"),
-    "replay": ("replay:main", "RECORDING --agent A", "what the detector says about recorded bytes"),
+    "replay": ("replay:main", "RECORDING --agent A", "run the detector on a recorded session"),
     "adapters": ("adapters", "list|trust", "where agents' adapters come from; trust a project's"),
     "init": ("init", "", "prepare this repository and the configuration"),
-    "doctor": ("doctor", "[--json]", "what is missing, one line each"),
+    "doctor": ("doctor", "[--json]", "check what is missing or broken"),
     "demo": ("demo", "[--fast]", "a real handoff between two scripted agents, no account"),
     "daemon": ("daemon", "start|stop|restart|status|logs", "the process that owns the sessions"),
 }
@@ -60,7 +60,7 @@ A module of another face has its full name.
 """
 
 AGENT_USAGE = (
-    "AGENT [--task TEXT] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
+    "AGENT [TASK] [--session ID | --new] [--from AGENT[:ID]] [--focus TEXT] [--model M]"
     " [--expect TEXT] [--priority P] [--rollback AGENT] [--no-launch] [--yes] [-- ARGS…]"
 )
 

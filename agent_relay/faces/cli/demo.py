@@ -112,7 +112,7 @@ class Show:
         self._type(SECOND_PROMPT)
         self._expect("hit your session limit")
         limit_at = time.monotonic()
-        self._expect("Continuing with understudy")
+        self._expect("→ understudy")
         self._expect("understudy agent")
         self._seconds = time.monotonic() - limit_at
         self._expect("The task is done.")

@@ -7,6 +7,7 @@ import sys
 
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
 from agent_relay.domain.loading import Calmly
+from agent_relay.domain.variables import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
 TYPE_CHECKING = False
@@ -23,7 +24,21 @@ OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EF
 
 def run(words: list[str]) -> int:
     """The exit status of the command that `words` name."""
+    _find_place()
     return guard(lambda: _find(words)(words[1:]), words)
+
+
+def _find_place() -> None:
+    """Have what is printed name commands as they are typed behind the relay key, where it is read there."""
+    # Nothing that is started from here is.
+    session = os.environ.pop(KEY_VARIABLE, "")
+    if session:
+        from functools import partial
+
+        from agent_relay.faces.rendering.hint_style import HintStyle
+        from agent_relay.logic.hint_places import render_at_key
+
+        HintStyle.render = partial(render_at_key, session=session)
 
 
 def leave(words: list[str], status: int) -> int:
@@ -102,7 +117,7 @@ def _find_outer_cause(error: Exception) -> RelayError | None:
         except RelayError as gone:
             return gone
     if isinstance(error, ConnectionError):
-        return DaemonUnreachableError("the daemon left in the middle of an answer", hint="Try again.")
+        return DaemonUnreachableError("the daemon ended before it had answered", hint="Try again.")
     if lacking := find_passing(error):
         why = f"this machine is short of something just now: {lacking}"
         return RelayError(why, hint="Close some programs, and try again.")

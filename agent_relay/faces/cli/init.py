@@ -25,9 +25,16 @@ TEMPLATE = """\
 # When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
 # return = "offer"
 
-# When everybody rests: continue by itself at the first reset. Where the daemon was killed meanwhile and no
-# terminal is attached, that is as soon as the next command starts one.
-# resume_at_reset = false
+# How to alert you when you are not watching: "auto" (by the terminal's bell and notifications, or by the
+# desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
+# notify = "auto"
+
+# Continue at the first reset once all agents rest? "ask", true or false.
+# Where the daemon was killed meanwhile and no terminal is attached, that is when the next command starts one.
+# resume_at_reset = "ask"
+
+# No automatic work during these hours, by relay or by an agent's own timer: "22:00-07:00" or "always".
+# quiet_hours = ""
 
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"
@@ -73,7 +80,7 @@ def init(
         return
     print_lines(
         f"{project.folder} is ready: private, and ignored by git.",
-        f"{config} {'was written' if made else 'is yours already, and can be read'}.",
+        f"{config} {'was written' if made else 'exists already and was not changed'}.",
         "Next: agent-relay doctor, then agent-relay <agent>",
     )
 

@@ -20,7 +20,7 @@ def run(words: list[str]) -> int:
 
 
 def model(
-    agent: Annotated[str, typer.Argument(help="Whose; all that have one without.")] = "",
+    agent: Annotated[str, typer.Argument(help="Whose; by default all that have one.")] = "",
     name: Annotated[str, typer.Argument(metavar="MODEL", help="The model; - is the agent's own.")] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: {models: {agent: model}}.")] = False,

@@ -8,7 +8,7 @@ import typer
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.live_session import choose_live
-from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.printing import print_contents, print_json
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.system.folders import Folders, get_folders
 
@@ -18,7 +18,7 @@ WRITING_LIMIT_S = 1900.0
 
 def narrative(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; the one that runs here without.")
+        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
     ] = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
@@ -40,7 +40,7 @@ def narrative(
         keys = ("outcome", "message", "text")
         print_json({"session": chosen, **{key: told.get(key, "") for key in keys}})
     elif written:
-        print_lines(*str(told.get("text", "")).splitlines())
+        print_contents(*str(told.get("text", "")).splitlines())
     if not written and not as_json:
         raise RelayError(str(told.get("message", "")))
 

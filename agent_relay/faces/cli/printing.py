@@ -3,9 +3,12 @@
 import os
 import sys
 
+from agent_relay.faces.rendering.hint_style import HintStyle
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from agent_relay.domain.errors import RelayError
 
@@ -22,22 +25,27 @@ def print_json(view: "Mapping[str, object]") -> None:
 
 
 def print_lines(*lines: str) -> None:
-    """Lines on standard output, control characters shown instead of obeyed."""
+    """Lines on standard output, control characters shown instead of obeyed, commands as typed here."""
+    print_contents(*map(HintStyle.render, lines))
+
+
+def print_contents(*lines: str) -> None:
+    """Print lines that are not relay's own text, leaving commands in them unchanged."""
     sys.stdout.write("".join(f"{plain(line)}\n" for line in lines))
 
 
 def print_error(error: "RelayError") -> int:
     """The exit status of `error`, its sentence and its hint on standard error, a line each."""
-    sys.stderr.write(f"agent-relay: {plain(error.sentence)}\n")
+    sys.stderr.write(f"agent-relay: {plain(HintStyle.render(error.sentence))}\n")
     if error.hint:
-        sys.stderr.write(f"  {plain(error.hint)}\n")
+        sys.stderr.write(f"  {plain(HintStyle.render(error.hint))}\n")
     return int(error.code)
 
 
 def warn(line: str) -> None:
     """`line` is on standard error, at once, whoever reads it; nothing where nobody can any more."""
     try:
-        sys.stderr.write(f"agent-relay: {plain(line)}\n")
+        sys.stderr.write(f"agent-relay: {plain(HintStyle.render(line))}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         return
@@ -56,12 +64,21 @@ def print_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]", *, em
 def render_table(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> str:
     """Aligned columns as text, the last one as long as it is."""
     cells = [[plain(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    widths = [max(_count(row[column]) for row in cells) for column in range(len(headers))]
     lines = (
-        _GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        _GAP.join(cell + " " * (width - _count(cell)) for cell, width in zip(row, widths, strict=True))
         for row in cells
     )
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _count(cell: str) -> int:
+    """The columns of a cell; what counts those of other alphabets is loaded where there are some."""
+    if cell.isascii():
+        return len(cell)
+    from agent_relay.logic.columns import count_columns
+
+    return count_columns(cell)
 
 
 def is_fancy() -> bool:
@@ -90,11 +107,22 @@ def _show(character: str) -> str:
 
 def render_moment(iso: object) -> str:
     """A moment of ours as people say it: the time today, else the day too; empty for none."""
+    from agent_relay.logic.moments import render_moment as render
+
+    return _render(iso, render)
+
+
+def render_day(iso: object) -> str:
+    """When something of ours was: `today 18:20`, `yesterday 09:10`, else the day; empty for none."""
+    from agent_relay.logic.moments import render_day as render
+
+    return _render(iso, render)
+
+
+def _render(iso: object, render: "Callable[[datetime, datetime, None], str]") -> str:
     if not isinstance(iso, str) or not iso:
         return ""
     from datetime import UTC, datetime
-
-    from agent_relay.logic.moments import render_moment as render
 
     try:
         return render(datetime.fromisoformat(iso), datetime.now(UTC), None)

@@ -5,10 +5,15 @@ import os
 import shlex
 import shutil
 import signal
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.versions import find_number, is_newer
 from agent_relay.faces.cli.findings import Finding, Waiting
 from agent_relay.logic.reasons import find_reason
+from agent_relay.logic.wording import render_newer
+from agent_relay.system.agent_versions import note_answer
+from agent_relay.system.folders import get_folders
 from agent_relay.system.program_answers import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs
 from agent_relay.system.search_path import keep_absolute
 
@@ -19,6 +24,7 @@ _GIT_COST = "packets say nothing about the tree"
 _NOT_RUNNABLE = (126, 127)
 """What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
 _SHOWN = 60
+_UNTRIED = "It may word its limits in another way; look for a newer agent-relay"
 
 
 def examine_versions(
@@ -33,7 +39,7 @@ def examine_versions(
     programs = {_GIT: git} if git else {}
     if not git:
         yield Finding("note", f"git is not installed: {_GIT_COST}", "Install git")
-    tested = {str(row["name"]): str(row["tested_version"]) for row in rows}
+    newest = {str(row["name"]): str(row["tested_version"]) for row in rows}
     programs |= {str(row["name"]): str(row["program"]) for row in rows if str(row["name"]) != _GIT}
     commands = {name: (program, "--version") for name, program in programs.items()}
     answers: dict[str, ProgramAnswer] = {}
@@ -45,7 +51,8 @@ def examine_versions(
             yield Waiting(tuple(other for other in programs if other not in answers), limit_s)
             while due and due[0] in answers:
                 one = due.pop(0)
-                yield _judge(one, programs[one], answers[one], tested.get(one, ""), limit_s)
+                yield _judge(one, programs[one], answers[one], limit_s)
+                yield from _compare(one, programs[one], answers[one], newest.get(one, ""))
     return frozenset(name for name, answer in answers.items() if _is_unable(answer))
 
 
@@ -54,7 +61,19 @@ def _is_unable(answer: ProgramAnswer) -> bool:
     return answer.ending is Ending.NOT_STARTED or answer.status in _NOT_RUNNABLE or answer.status < -1
 
 
-def _judge(name: str, program: str, answer: ProgramAnswer, tested: str, limit_s: float) -> Finding:
+def _compare(name: str, program: str, answer: ProgramAnswer, newest: str) -> Iterator[Finding]:
+    """Yield a finding where the program is newer than what was tried; its answer is remembered."""
+    if answer.ending is not Ending.ANSWERED or answer.status or not newest:
+        return
+    said = _find_version(answer)
+    with contextlib.suppress(RelayError):
+        note_answer(program, said, get_folders().agent_versions)
+    version = find_number(said)
+    if is_newer(version, newest):
+        yield Finding("note", render_newer(name, version, newest), _UNTRIED)
+
+
+def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> Finding:
     """Return what the answer of `name` tells."""
     cost = f"; {_GIT_COST}" if name == _GIT else ""
     by_hand = shlex.join((program, "--version"))
@@ -82,8 +101,7 @@ def _judge(name: str, program: str, answer: ProgramAnswer, tested: str, limit_s:
             what = f"{name} --version ended with status {answer.status}{': ' if why else ''}{why}"
             return Finding("note", what + cost, f"Run it yourself: {by_hand}")
     version = _find_version(answer).removeprefix(f"{name} ")
-    known = "" if not tested or tested in version else f"; measured with {tested}"
-    return Finding("ok", f"{name} {version} at {program}{known}")
+    return Finding("ok", f"{name} {version} at {program}")
 
 
 def _find_version(answer: ProgramAnswer) -> str:

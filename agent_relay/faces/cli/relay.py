@@ -22,7 +22,7 @@ def run(words: list[str]) -> int:
 
 def relay(
     session: Annotated[
-        str, typer.Argument(help="Its id, or one end of it; the one that runs here without.")
+        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
     ] = "",
     *,
     focus: Annotated[str, typer.Option("--focus", help="What the next agent should look at first.")] = "",

@@ -2,7 +2,7 @@
 
 import os
 
-from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.logic.counts import render_count
 from agent_relay.logic.limit_names import name_scope
@@ -11,26 +11,43 @@ from agent_relay.system.glances import read_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from agent_relay.client.attach_prompt import Waiting
     from agent_relay.client.connection import Connection
+    from agent_relay.faces.cli.at_key import Answer
 
 ASK_LIMIT_S = 30.0
 
 HELP = (
     "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
-    "/use AGENT --focus TEXT --model M --task TEXT --expect TEXT …   the same, as agent-relay AGENT takes it",
+    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, as agent-relay AGENT takes it",
     "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
     "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
+    "/relay [FOCUS]       hand over to the next agent of the order at once",
+    "/undo-handoff        give the session back to the agent before its last handoff",
     "/packet              what the newest packet says; /packet path | diff | verify",
+    "/packet edit         the newest packet in your editor, before its successor reads it",
     "/status              this session in short",
-    "/limits  /sessions  /agents  /order [AGENT…]  /metrics   as the commands of that name",
+    "/log                 what happened in this session",
+    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   as the commands of that name",
     "/stop                end the session and its agent",
     "/detach              leave; the agent keeps working",
 )
 RECORDS = ("list", "show", "history", "plan", "retry", "cancel", "complete", "fail")
-_PLAIN = frozenset(("agents", "handoff", "limits", "metrics", "order", "packet", "sessions", "status"))
+_PLAIN = frozenset(
+    (
+        "agents",
+        "doctor",
+        "handoff",
+        "limits",
+        "metrics",
+        "order",
+        "packet",
+        "sessions",
+        "status",
+        "undo-handoff",
+    )
+)
 _OF_SESSION = frozenset(
     (
         ("handoff", "history"),
@@ -44,34 +61,55 @@ _OF_SESSION = frozenset(
 _ELSEWHERE = frozenset(("--new", "--session", "--from", "--json", "--help", "-h"))
 
 
-def obey(
-    line: str, *, session: str, folder: str, connect: "Callable[[], Connection]", size: tuple[int, int]
-) -> "tuple[str, ...] | Waiting":
+class PromptContext:
+    """Who types behind the relay key: the session on their terminal, its folder, and the way to the daemon.
+
+    `size` is the terminal's rows and columns, `modes` are its line discipline's for other programs.
+    """
+
+    __slots__ = ("connect", "folder", "modes", "session", "size")
+
+    def __init__(
+        self,
+        session: str,
+        folder: str,
+        connect: "Callable[[], Connection]",
+        *,
+        size: tuple[int, int],
+        modes: "Sequence[object]" = (),
+    ) -> None:
+        self.session = session
+        self.folder = folder
+        self.connect = connect
+        self.size = size
+        self.modes = modes
+
+
+def obey(line: str, context: PromptContext) -> "Answer":
     """The lines to show for one line typed behind the relay key, or what they will come of.
 
-    None where the agent's screen says it all. `size` is the terminal's rows and columns. Raises RelayError
-    where it cannot be done.
+    None where the agent's screen says it all. Raises RelayError where it cannot be done.
     """
     word, _, rest = line.strip().partition(" ")
-    rest = rest.strip()
-    if word == "/status" and not rest:
-        return describe(session, folder)
     if word in {"/help", "/?", "help", "?"}:
         return HELP
-    if word == "/use":
-        return _use(rest, session=session, folder=folder, connect=connect, size=size)
-    if word == "/handoff" and rest.partition(" ")[0] not in RECORDS:
-        from agent_relay.client.narration import Narration
+    # Loaded where a line was typed: an attaching client must not pay for it.
+    from agent_relay.faces.cli.at_key import answer_at_key
 
-        return Narration(connect, session=session, focus=rest)
-    if word == "/stop":
-        return _request(connect, "session.stop", session=session)
-    words = find_plain(word, rest, session)
+    return answer_at_key(lambda: _answer(word, rest.strip(), context), context.session)
+
+
+def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
+    own = _OWN.get(word)
+    found = own(rest, context) if own is not None else None
+    if found is not None:
+        return found
+    words = find_plain(word, rest, context.session)
     if not words:
-        raise WrongUseError(f"relay does not know {word[:40]!r}", hint="Try /help")
+        raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
     from agent_relay.client.plain_command import PlainCommand
 
-    return PlainCommand(words, folder=_find_root(folder))
+    return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
 
 
 def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
@@ -83,8 +121,6 @@ def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
     if name == word or name not in _PLAIN or name not in COMMANDS:
         return ()
     words = split_words(rest)
-    if name == "packet" and words[:1] == ["edit"]:
-        raise WrongUseError("an editor needs a terminal of its own", hint="There: agent-relay packet edit")
     return (name, *_add_session(name, words, session))
 
 
@@ -93,6 +129,8 @@ def _add_session(name: str, words: list[str], session: str) -> list[str]:
         return [session, *words]
     if name == "packet" and not words:
         return ["show", session]
+    if name == "undo-handoff" and (not words or words[0].startswith("-")):
+        return [session, *words]
     if name == "handoff" and words[:1] == ["plan"] and "--session" not in words:
         return [*words, "--session", session]
     if words and (name, words[0]) in _OF_SESSION and (len(words) == 1 or words[1].startswith("-")):
@@ -110,15 +148,13 @@ def split_words(text: str) -> list[str]:
         raise WrongUseError(f"a quote has no end in {text[:40]!r}", hint="Close it") from None
 
 
-def _use(
-    rest: str, *, session: str, folder: str, connect: "Callable[[], Connection]", size: tuple[int, int]
-) -> tuple[str, ...]:
+def _use(rest: str, context: PromptContext) -> "Answer":
     agent, _, focus = rest.partition(" ")
     if not agent or agent.startswith("-"):
         raise WrongUseError("/use needs an agent", hint="/use AGENT [FOCUS]")
     focus = focus.strip()
     if not focus.startswith("--"):
-        return _request(connect, "use", session=session, agent=agent, focus=focus)
+        return _request(context, "use", agent=agent, focus=focus)
     from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S, parse_words
 
     words = split_words(focus)
@@ -127,20 +163,93 @@ def _use(
         if word.partition("=")[0] in _ELSEWHERE:
             raise WrongUseError(f"/use does not take {word[:40]!r}", hint="In another terminal: agent-relay")
     wish = parse_words(words)
-    view = _read(session, folder)
+    view = _read(context.session, context.folder)
     if view["agent"] == agent and not wish.get("no_launch"):
         raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
-    rows, cols = size
-    fields = {"cwd": _find_root(folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
-    with connect() as connection:
-        answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=session, **fields)
+    rows, cols = context.size
+    fields = {"cwd": _find_root(context.folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    with context.connect() as connection:
+        answer = connection.request(
+            "open", limit_s=OPEN_LIMIT_S, agent=agent, session=context.session, **fields
+        )
     return (str(answer.get("message") or ""),) if wish.get("no_launch") else ()
 
 
-def _request(connect: "Callable[[], Connection]", op: str, **fields: str) -> tuple[str, ...]:
-    with connect() as connection:
-        connection.request(op, limit_s=ASK_LIMIT_S, **fields)
+def _relay(rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "use", agent="", focus=rest)
+
+
+def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
+    if rest.partition(" ")[0] in RECORDS:
+        return None
+    from agent_relay.client.narration import Narration
+
+    return Narration(context.connect, session=context.session, focus=rest)
+
+
+def _show_status(rest: str, context: PromptContext) -> "Answer | None":
+    return None if rest else describe(context.session, context.folder)
+
+
+def _stop(_rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "session.stop")
+
+
+def _list_log(_rest: str, context: PromptContext) -> "Answer":
+    """What happened, oldest first; as a watcher is told it where the daemon is older than this command."""
+    try:
+        with context.connect() as connection:
+            answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
+    except WrongUseError:
+        from agent_relay.client.plain_command import PlainCommand
+
+        words = ("watch", context.session, "--no-follow")
+        return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
+    lines = answer.get("lines")
+    told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
+    return told or ("Nothing has happened in this session yet.",)
+
+
+def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
+    """What became of an edit of the session's newest packet; the editor has the terminal meanwhile."""
+    words = split_words(rest)
+    if words[:1] != ["edit"]:
+        return None
+    if set(words[1:]) - {"--document"}:
+        raise WrongUseError(
+            f"/packet edit does not take {words[-1][:40]!r}",
+            hint="/packet edit opens the newest packet, with --document its JSON",
+        )
+    try:
+        from agent_relay.client.lent_terminal import LentTerminal
+        from agent_relay.faces.cli.packet.edit import edit_found, render_edit
+        from agent_relay.faces.cli.packet.find import find_packet
+    except ImportError as error:
+        raise RelayError(
+            f"cannot edit packets: the agent-relay installation is incomplete ({error})",
+            hint="Reinstall agent-relay",
+        ) from error
+    found = find_packet(context.session, 0)
+    done = edit_found(found, document="--document" in words, lent=LentTerminal([*context.modes]))
+    return tuple(render_edit(found, done))
+
+
+def _request(context: PromptContext, op: str, **fields: str) -> tuple[str, ...]:
+    with context.connect() as connection:
+        connection.request(op, limit_s=ASK_LIMIT_S, session=context.session, **fields)
     return ()
+
+
+_OWN: "Mapping[str, Callable[[str, PromptContext], Answer | None]]" = {
+    "/handoff": _hand_off,
+    "/log": _list_log,
+    "/packet": _edit_packet,
+    "/relay": _relay,
+    "/status": _show_status,
+    "/stop": _stop,
+    "/use": _use,
+}
+"""What is done here; what gives `None` is left to the plain command of that name."""
 
 
 def describe(session: str, folder: str) -> tuple[str, ...]:
@@ -148,8 +257,8 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
     view = _read(session, folder)
     made = render_count(int(str(view["handoffs"])), "handoff")
     lines = [f"session {session}: {view['state']} under {view['agent']}, {made}"]
-    if view["task"]:
-        lines.append(f"task: {view['task']}")
+    if view["task"] or view["title"]:
+        lines.append(f"task: {view['task']}" if view["task"] else f"first prompt: {view['title']}")
     limit = view["limit"]
     if isinstance(limit, dict):
         said = quote_reason(str(limit["text"]))

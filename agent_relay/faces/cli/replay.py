@@ -1,4 +1,4 @@
-"""`agent-relay replay`: what the detector says about recorded bytes, as one JSON object."""
+"""`agent-relay replay`: run the detector on a recorded session, as one JSON object."""
 
 import argparse
 import json
@@ -198,5 +198,5 @@ def _parse_zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise WrongUseError(
-            f"replay does not know the time zone {name!r}", hint="Write a name like Europe/Warsaw."
+            f"there is no time zone {name!r}", hint="Write a name like Europe/Warsaw."
         ) from None

@@ -3,8 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.turn_loop import TurnLoop
@@ -15,7 +16,12 @@ from agent_relay.faces.cli.turn_printing import choose_form
 from agent_relay.system.folders import get_folders
 from agent_relay.system.working_folder import get_cwd
 
-HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--json] [-- ARGS…]
+if TYPE_CHECKING:
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.folders import Folders
+
+HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--wait] [--json]
+                              [-- ARGS…]
        agent-relay run --schema
 
 One turn of AGENT without a screen: its words on standard output as they come, everything else on standard
@@ -26,6 +32,7 @@ agents may do without being asked is up to their own configuration, or to ARGS.
   --continue ID  the next turn of that session, in the agent's own conversation; another AGENT gets a packet
   -n TURNS       at most that many turns in all, every agent's attempt counted; without it, all may try
   --model M      the model to use
+  --wait         if every agent is resting, wait for the first reset, then try again
   --json         an event a line instead
   --schema       print the JSON Schema of such a line
   -- ARGS…       arguments for AGENT itself
@@ -59,12 +66,38 @@ def run(words: list[str]) -> int:
     if "session" in wish:
         wish["session"] = find_session(folders, str(wish["session"]))["session"]
     form = choose_form()
-    loop = TurnLoop(partial(connect_or_start, folders), print_event if is_json else form.show)
+    show = print_event if is_json else form.show
+    waits = bool(wish.pop("wait", False))
+    loop = build_waiting(folders, show) if waits else TurnLoop(partial(connect_or_start, folders), show)
     try:
         last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
     finally:
         form.close()
     return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
+
+
+def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], None]) -> "WaitingTurn":
+    """A turn that goes on at the reset. Raises WrongUseError where the user lets nothing do that, ever."""
+    # Who does not wait is not to pay for what reads a configuration.
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.clock import SystemClock
+    from agent_relay.system.config import read_user_config
+    from agent_relay.system.local_zone import LocalZone
+
+    quiet = read_user_config(folders.config).build_quiet_hours()
+    if quiet.always:
+        raise WrongUseError(
+            'with quiet_hours = "always" nothing goes on by itself, so --wait would wait for ever',
+            hint='Drop --wait, or set quiet_hours to a range such as "22:00-07:00" in config.toml',
+        )
+    zone = LocalZone()
+    return WaitingTurn(
+        partial(TurnLoop, partial(connect_or_start, folders)),
+        show,
+        clock=SystemClock(),
+        zone=zone,
+        find_open=partial(quiet.find_next_allowed, zone=zone),
+    )
 
 
 def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
@@ -79,6 +112,8 @@ def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
         name, equals, value = word.partition("=")
         if word == "--json":
             is_json = True
+        elif word == "--wait":
+            wish["wait"] = True
         elif name in _TEXTS:
             if not equals and not rest:
                 raise WrongUseError(f"{name} needs a value", hint="See: agent-relay run --help")

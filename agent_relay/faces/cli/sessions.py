@@ -10,7 +10,7 @@ import typer
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.printing import print_json, print_lines, print_table, warn
 from agent_relay.faces.cli.session_word import find_root_here, list_strangers
-from agent_relay.faces.cli.status import list_columns, render_strangers
+from agent_relay.faces.cli.status import HEADERS, list_columns, render_strangers
 from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_all_sessions, read_session
@@ -56,9 +56,7 @@ def sessions(
         print_json({"sessions": found})
         return
     rows = [[*list_columns(view), str(view["root"])] for view in found]
-    print_table(
-        ("state", "agent", "since", "session", "about", "where"), rows, empty="There are no sessions."
-    )
+    print_table((*HEADERS, "where"), rows, empty="There are no sessions.")
     print_lines(*render_strangers(strangers, folders.sessions))
 
 

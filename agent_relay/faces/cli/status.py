@@ -3,10 +3,18 @@
 import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
-from agent_relay.faces.cli.printing import print_json, print_lines, render_moment, render_table
+from agent_relay.faces.cli.printing import (
+    print_json,
+    print_lines,
+    render_day,
+    render_moment,
+    render_table,
+)
 from agent_relay.faces.cli.session_word import list_strangers
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.limit_names import name_rest
+from agent_relay.logic.titles import NO_TITLE
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import (
     check_ledger,
@@ -38,7 +46,10 @@ def run(words: list[str]) -> int:
         return ExitCode.DONE
     unknown = [word for word in words if word not in {"--all", "--json"}]
     if unknown:
-        raise WrongUseError(f"status does not know {unknown[0]!r}", hint="See: agent-relay status --help")
+        what = "option" if unknown[0].startswith("-") else "argument"
+        raise WrongUseError(
+            f"status: unknown {what} {unknown[0][:40]!r}", hint="See: agent-relay status --help"
+        )
     view = build_view(get_cwd(), ended="--all" in words)
     if "--json" in words:
         print_json(view)
@@ -75,14 +86,19 @@ def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]
     return [read_session(root, name) for name in names if find_root(index, name) == root]
 
 
+HEADERS = ("state", "agent", "since", "session", "title", "about")
+"""What the cells of `list_columns` are."""
+
+
 def list_columns(view: dict[str, object]) -> list[str]:
-    """One session as the cells of a row: state, agent, since, session, task."""
+    """One session as the cells of a row, below `HEADERS`."""
     return [
         str(view["state"]),
         str(view["agent"] or "-"),
-        render_moment(view["since"]),
+        render_day(view["since"]),
         str(view["session"]),
-        _tell_about(view),
+        str(view["title"] or ("-" if view["state"] in {"gone", "unreadable"} else NO_TITLE)),
+        HintStyle.render(_tell_about(view)),
     ]
 
 
@@ -101,7 +117,7 @@ def _tell_about(view: dict[str, object]) -> str:
         if offered:
             return f"{offered} is available again: {agent_command(str(offered))}"
     lacks = f"its packet lacks something: {view['lacks']}" if view["lacks"] else ""
-    return str(view["why"] or lacks or view["task"] or "no task was given")
+    return str(view["why"] or lacks)
 
 
 def _quote(limit: dict[str, object]) -> str:
@@ -164,7 +180,7 @@ def _print(view: dict[str, object]) -> None:
     assert isinstance(resting, list)  # noqa: S101 - built above
     if sessions:
         rows = [list_columns(session) for session in sessions]
-        sys.stdout.write(render_table(("state", "agent", "since", "session", "about"), rows))
+        sys.stdout.write(render_table(HEADERS, rows))
     else:
         print_lines("Nothing is running here. Start: agent-relay <agent>")
     strangers = view["strangers"]

@@ -25,7 +25,9 @@ def run(words: list[str]) -> int:
 
 
 def undo_handoff(
-    session: Annotated[str, typer.Argument(help="Its id, or one end of it; the newest here without.")] = "",
+    session: Annotated[
+        str, typer.Argument(help="Its id, or one end of it; by default the newest here.")
+    ] = "",
     *,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
 ) -> int:

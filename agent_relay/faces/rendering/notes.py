@@ -10,7 +10,7 @@ from agent_relay.logic.reasons import quote_reason
 def find_note(event: Mapping[str, object]) -> str:
     """The sentence; empty for an event that is none of relay's, and for a turn that is done."""
     match event.get("type"):
-        case "handoff" | "budget":
+        case "handoff" | "budget" | "waiting":
             return join_line(str(event.get("message", "")))
         case "handoff-failed":
             return join_line(f"→ {event.get('why', '')}")
@@ -34,7 +34,7 @@ def _show_size(event: Mapping[str, object]) -> str:
 
 def _describe_end(event: Mapping[str, object]) -> str:
     outcome, agent = event.get("outcome"), event.get("agent")
-    why = event.get("why") or "it does not say why"
+    why = event.get("why") or "it gave no reason"
     if outcome == "done":
         return _describe_refused(event)
     if outcome == "resting":

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agent_relay.faces.rendering.blocks import Block, Blocks
 from agent_relay.faces.rendering.frames import KEYS_FIRST, Frames
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.faces.rendering.ink import Ink, Style, cut_line, join_line
 from agent_relay.faces.rendering.notes import find_note
 from agent_relay.faces.rendering.plans import Plan
@@ -194,7 +195,7 @@ class _View:
             self._silent.add(call)
 
     def _note(self, event: Mapping[str, object]) -> None:
-        note = find_note(event)
+        note = HintStyle.render(find_note(event))
         if note:
             self._put("note", [self._ink.paint("yellow", note)])
         usage = self._usage.describe()

@@ -27,13 +27,14 @@ from agent_relay.faces.shell.modes import Modes
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.pasting import PastingInput
 from agent_relay.faces.shell.prompt import Prompt
-from agent_relay.faces.shell.rejoining import find_under_way
+from agent_relay.faces.shell.rejoining import find_last, find_under_way, render_offer
 from agent_relay.faces.shell.returning import Returning
 from agent_relay.faces.shell.shell import Shell, Terminal
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import watch_usage
 from agent_relay.faces.shell.welcome import greet
+from agent_relay.logic.counts import render_count
 from agent_relay.logic.redact import redact_text
 from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.followed_config import FollowedConfig
@@ -59,11 +60,13 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
     shell.say(*greet(own, shell.conversation.agent))
     left = typed.take_over(f"{own}/{_name_tree(root)}")
     if left:
-        shell.say(f"{left} typed in a shell that is gone and not sent: Enter sends, Up edits.")
+        shell.say(f"{render_count(left, 'unsent message')} from an earlier shell: Enter sends, Up edits.")
         shell.turns.held.hold("left over")
     under_way = find_under_way(root, folders.sessions)
     if under_way and not first:
         shell.say(f"A turn of session {under_way} is under way here. See it: /resume {under_way[-6:]}")
+    elif not left and not first:
+        _offer_last(shell, folders, root)
     watch_daemon(folders)
     watch_usage(
         partial(Connection.open, folders),
@@ -71,6 +74,15 @@ async def run_shell(folders: Folders, cwd: str, modes: Modes, *, first: str = ""
         tell=shell.take_windows,
     )
     return await shell.run(first)
+
+
+def _offer_last(shell: Shell, folders: Folders, root: str) -> None:
+    """Enter on the first line goes on with the last session here, where it can be gone on with."""
+    company = shell.conversation.company
+    last = find_last(root, folders.sessions, company) if company is not None else None
+    if last is not None:
+        shell.say(render_offer(last))
+        shell.offer(str(last["session"]))
 
 
 def _build(folders: Folders, cwd: str, modes: Modes, *, queue: str) -> tuple[Shell, TypedAhead]:

@@ -123,4 +123,4 @@ def _refuse(word: str) -> WrongUseError:
 
     close = get_close_matches(word.removeprefix("/"), SHELL_COMMANDS, n=1)
     meant = f"Did you mean /{close[0]}? " if close else ""
-    return WrongUseError(f"the shell does not know {word[:40]!r}", hint=f"{meant}See: /help")
+    return WrongUseError(f"there is no command {word[:40]!r} here", hint=f"{meant}See: /help")

@@ -64,6 +64,7 @@ class Held:
         if message:
             self._typed.put_first(message)
         self.hold(_RESTING)
+        moment = self.returning.put_off(moment) if self.returning is not None else moment
         wait_s = self.returning.count_wait(moment) if self.returning is not None else None
         if wait_s is None or self.returning is None or not self.why:
             return

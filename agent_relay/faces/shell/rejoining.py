@@ -1,12 +1,15 @@
-"""A turn that was begun by a shell which is gone: where its telling begins."""
+"""What was left in this working tree: its last session, and a turn whose shell is gone."""
 
 import os
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.turn_event import TurnBegun
+from agent_relay.faces.cli.printing import render_day
+from agent_relay.faces.shell.company import Company, is_shared
 from agent_relay.logic.fold import fold_events
-from agent_relay.system.glances import read_live_at
+from agent_relay.system.glances import list_own_at, read_live_at
+from agent_relay.system.glances import read_session as glance_at
 from agent_relay.system.journal import read_events, read_session
 
 _AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
@@ -23,6 +26,27 @@ def find_under_way(root: str, index: str) -> str:
             if is_one:
                 return str(view["session"])
     return ""
+
+
+def find_last(root: str, index: str, company: Company) -> Mapping[str, object] | None:
+    """The newest session of this working tree, in short; `None` where it is at work, or another shell has it.
+
+    Whether a session that rests in its agent's own screen still has somebody before it, nobody can tell.
+    """
+    found = max(list_own_at(root, index), key=lambda name: _find_age(root, name), default="")
+    view = glance_at(root, found) if found else {"state": "gone"}
+    is_over = view["state"] == "ended" or (view["state"] == "resting" and view["headless"])
+    if not is_over or not view["agent"] or is_shared(company, found):
+        company.leave()
+        return None
+    company.leave()
+    return view
+
+
+def render_offer(view: Mapping[str, object]) -> str:
+    """`Press Enter to continue 'fix the cents' (claude, yesterday 18:20)`."""
+    what = f"'{view['title']}'" if view["title"] else f"session {str(view['session'])[-6:]}"
+    return f"Press Enter to continue {what} ({view['agent']}, {render_day(view['updated_at'])})"
 
 
 def find_resting(root: str, session: str) -> tuple[str, str] | None:
@@ -45,6 +69,14 @@ def find_place(root: str, session: str) -> Mapping[str, object] | None:
         return None
     begun = [line.number for line in events if isinstance(line.body, TurnBegun)]
     return {"number": begun[-1] - 1, "leg": "", "offset": 0, "events": 0} if begun else None
+
+
+def _find_age(root: str, session: str) -> float:
+    """When the session's journal was last written; none is older than one that cannot be looked at."""
+    try:
+        return os.stat(_name_journal(root, session)).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _name_journal(root: str, session: str) -> str:

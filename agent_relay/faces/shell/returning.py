@@ -7,6 +7,7 @@ from agent_relay.domain.config import UserConfig
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.system.clock import Clock, SystemClock
 from agent_relay.system.glances import find_ledger_trouble, read_resting
+from agent_relay.system.local_zone import LocalZone
 
 _AFTER_S = 1.0
 
@@ -42,7 +43,8 @@ class Returning:
     @property
     def goes_on(self) -> bool:
         """Whether the user wants work to go on by itself at the first reset."""
-        return self._read_config().resume_at_reset
+        config = self._read_config()
+        return config.resume_at_reset is True and not config.build_quiet_hours().always
 
     def count_wait(self, moment: str) -> float | None:
         """Seconds until a moment (ISO 8601); `None` where it is none."""
@@ -51,6 +53,14 @@ class Returning:
         except ValueError:
             return None
         return max(0.0, (at - self._clock.now()).total_seconds() + _AFTER_S) if at.tzinfo else None
+
+    def put_off(self, moment: str) -> str:
+        """The moment (ISO 8601), or the end of the quiet hours it is in, where work goes on by itself."""
+        if self.count_wait(moment) is None or not self.goes_on:
+            return moment
+        at = datetime.fromisoformat(moment)
+        opens = self._read_config().build_quiet_hours().find_next_allowed(at, LocalZone())
+        return moment if opens is None or opens == at else opens.isoformat()
 
     def look(self) -> str:
         """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""

@@ -12,7 +12,9 @@ from prompt_toolkit.application import run_in_terminal
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.faces.shell.commands.face import Act
+from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from agent_relay.faces.shell.conversation import Conversation
 from agent_relay.faces.shell.dispatching import is_command, obey
 from agent_relay.faces.shell.modes import Modes
@@ -22,6 +24,8 @@ from agent_relay.faces.shell.status_line import render_status
 from agent_relay.faces.shell.turns import Turns
 from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import Windows
+from agent_relay.logic.counts import render_count
+from agent_relay.logic.hint_places import render_in_shell
 from agent_relay.system.folders import Folders
 from agent_relay.system.glances import find_ledger_trouble, read_resting
 
@@ -63,6 +67,7 @@ class Shell:
         self._hint = ""
         self._is_leaving = False
         self._soon: list[Act] = []
+        self._offered = ""
         self.conversation = conversation
         self.turns = turns
         self.status = 0
@@ -71,9 +76,14 @@ class Shell:
         """`prompt` is what the person types at."""
         self._prompt = prompt
 
+    def offer(self, session: str) -> None:
+        """Enter on an empty first line goes on with `session`; anything else that is typed ends the offer."""
+        self._offered = session
+
     async def run(self, first: str = "") -> int:
         """The exit status once the person left or the terminal is gone; the line `first` is done first."""
         self._resting = self._read_resting()
+        HintStyle.render = self._render_hints
         worker = asyncio.create_task(self.turns.run(), name="turns")
         worker.add_done_callback(self._worker_over)
         try:
@@ -84,6 +94,8 @@ class Shell:
                 while not self._is_leaving:
                     await self._read_line()
         finally:
+            # What is read from here on is read at the prompt of the user's own shell.
+            HintStyle.render = str
             self._say_farewell()
             worker.cancel()
             # A terminal that is gone is no mistake of ours; anything else is, and is raised.
@@ -95,6 +107,10 @@ class Shell:
             await self._end_asides()
         return self.status
 
+    def _render_hints(self, text: str) -> str:
+        """`text`, naming commands as they are typed here."""
+        return render_in_shell(text, self.conversation.session, SHELL_COMMANDS)
+
     def _say_farewell(self) -> None:
         """What goes on without the shell, and what it keeps."""
         lines = []
@@ -104,8 +120,8 @@ class Shell:
         elif left := self.conversation.find_at_screen():
             back = f"Back: agent-relay attach {session}. To end it: agent-relay stop {session}"
             lines.append(f"→ {left} goes on in its own screen. {back}")
-        if self.list_waiting():
-            lines.append(f"→ {len(self.list_waiting())} not sent, kept for the next shell here.")
+        if waiting := len(self.list_waiting()):
+            lines.append(f"→ {render_count(waiting, 'message')} not sent; kept for the next shell here.")
         with suppress(OSError):
             self.say(*lines)
 
@@ -129,9 +145,12 @@ class Shell:
             self._is_leaving = True
             return
         self._hint = ""
+        offered, self._offered = self._offered, ""
         if not line.strip():
             if self.turns.why_held:
                 self.turns.go_on()
+            elif offered:
+                await self._try(obey(self, f"/resume {offered}"))
             return
         if is_command(line):
             self._paper.paint(f"> {plain(line)}\n")
@@ -153,7 +172,7 @@ class Shell:
         """The lines are on the terminal."""
         # A terminal that is gone ends the shell in its own way.
         with suppress(OSError):
-            self._paper.paint("".join(f"{plain(line)}\n" for line in lines))
+            self._paper.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
 
     def run_plain(self, words: Sequence[str]) -> int:
         """The exit status of a plain command on this terminal."""

@@ -209,7 +209,7 @@ class Turns:
                 self.held.settle(last, message.text)
         except RelayError as error:
             self._complain(error)
-            self.held.hold("that was refused")
+            self.held.hold("the message was refused")
         finally:
             self.is_working = self.is_ending = False
             self._giving = ""

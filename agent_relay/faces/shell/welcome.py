@@ -10,7 +10,7 @@ _FIRST = (
     "Type a message and Enter; what you type while it works is sent after its turn.",
     "/use AGENT hands over, /attach opens its own screen, /status says how it goes.",
     "Ctrl-C stops a turn, Ctrl-D leaves; what works goes on: /resume finds it again.",
-    "/help lists the rest. This is said once.",
+    "/help lists the rest. These lines are shown once.",
 )
 
 NO_AGENT = "Install one of those /agents lists and say /use AGENT; to try it out: /use demo"

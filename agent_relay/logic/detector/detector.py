@@ -6,7 +6,9 @@ from datetime import datetime, timedelta, tzinfo
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import DATED, Evidence, Kind, Record, Scope, Signal, Source
+from agent_relay.logic.detector.continuing import Continuation
 from agent_relay.logic.detector.findings import Finding, Reader
+from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.detector.memory import Memory
 from agent_relay.logic.detector.notices import find_notices
 from agent_relay.logic.detector.records import find_text, is_meant, open_envelope
@@ -74,6 +76,7 @@ class Detector:
         trusts_screen: bool = False,
         hold_s: float = HOLD_S,
     ) -> None:
+        self._rules = rules
         self._feeds = rules.feeds
         self._agent = agent
         self._started = start_at(started_at)
@@ -84,6 +87,7 @@ class Detector:
         self._screen_feeds = tuple(feed for feed in rules.feeds if feed.source is Source.SCREEN)
         self._said = Said(rules.progress)
         self._windows = Windows(rules.windows, zone)
+        self._continuation = Continuation(rules, zone)
         self._memory = Memory()
         self._streak: _Streak | None = None
         self._held: dict[str, _Held] = {}
@@ -94,6 +98,19 @@ class Detector:
     def windows(self) -> tuple[Reading, ...]:
         """What the agent last said of each of its usage windows."""
         return self._windows.newest
+
+    @property
+    def continues_at(self) -> datetime | None:
+        """Return the reset after which the agent says it will go on by itself; `None` where it will not.
+
+        It may take `Rules.continues.late_s` longer, and `Rules.continues.cancel` are the keys that stop it.
+        """
+        return self._continuation.at
+
+    @property
+    def continued_at(self) -> datetime | None:
+        """Return when the agent last went on by itself; `None` where it never did."""
+        return self._continuation.went_on_at
 
     def shift(self, jump: Jump) -> None:
         """The wall clock jumped: what was told by it is compared with what will be, as it is set now."""
@@ -109,7 +126,10 @@ class Detector:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
         signals: list[Signal] = []
         held: dict[str, _Held] = {}
-        for notice in find_notices(self._screen_feeds, screen):
+        notices = find_notices(self._screen_feeds, screen)
+        is_prompt_shown = read_input(self._rules, screen) != "hidden"
+        self._continuation.look(notices, self._said, is_prompt_shown=is_prompt_shown, now=now)
+        for notice in notices:
             finding = self._reader.read(notice.text, notice.feed, at=now)
             if finding is None:
                 continue
@@ -134,6 +154,7 @@ class Detector:
         record = open_envelope(record)
         signals = list(self._hear_windows(record, at))
         means = self._said.hear(record)
+        self._continuation.hear(record, means, at)
         if means:
             # What was first seen later than this was said is as good as if this had been heard in time.
             self._held = {key: held for key, held in self._held.items() if held.since.at > at}
@@ -150,6 +171,7 @@ class Detector:
             finding = self._reader.read(text, feed.name, at=at, record=record)
             if finding is None:
                 continue
+            self._continuation.note_limit(finding)
             if finding.rule.corroborate == "seen" and not self._memory.has_told(finding):
                 self._unseen = _Unseen(finding, record)
                 break

@@ -22,7 +22,7 @@ class Said:
         self.heard = False
 
     def hear(self, record: Record) -> frozenset[str]:
-        """What the record means for the conversation (`prompt`, `answer`, `healed`), after noting it."""
+        """What the record means for the conversation (`Progress.means`), after noting it."""
         if record.source is Source.TRANSCRIPT:
             self.heard = True
             self.note(record)
@@ -33,7 +33,7 @@ class Said:
         )
         if "answer" in means:
             self._unanswered = False
-        elif "prompt" in means:
+        elif means & {"prompt", "continuation"}:
             self._unanswered = True
         return means
 

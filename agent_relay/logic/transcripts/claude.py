@@ -1,4 +1,4 @@
-"""Reads Claude Code's session files: JSON lines that form a tree (measured on 2.1.197)."""
+"""Reads Claude Code's session files: JSON lines that form a tree (measured on 2.1.197 and 2.1.330)."""
 
 import re
 from collections.abc import Iterable
@@ -28,6 +28,11 @@ _COMMAND = re.compile(r"<command-name>\s*(/[^<]*)</command-name>")
 _ARGS = re.compile(r"<command-args>((?:(?!<command-args>).)*?)</command-args>", re.DOTALL)
 _SUMMARY = re.compile(
     r"^Summary:\s*(.*?)(?:\n\nIf you need specific details from before|\Z)", re.DOTALL | re.MULTILINE
+)
+# What it queues for itself at a limit's reset; its own row says who wrote it, the queue's does not.
+_OWN_PROMPT = re.compile(
+    r"\AYour claude\.ai usage (?:limit has reset|is available again before the usage-limit reset)\."
+    r" Continue the task "
 )
 _PEEK_ROWS = 60
 
@@ -115,6 +120,8 @@ def _hear_user_row(facts: Collector, tools: Tools, row: Row, following: Row | No
         return
     if "<task-notification>" in row.text:
         tools.notify(row.text)
+    if row.is_continuation:
+        facts.limit_text, facts.answered = "", False
     if row.is_meta:
         return
     if _INTERRUPTED.match(row.text):
@@ -144,7 +151,8 @@ def _queue(queue: list[tuple[str, str]], row: Row, place: str) -> None:
     """Follow the CLI's queue of prompts typed while it worked."""
     match row.operation:
         case "enqueue":
-            queue.append((strip_wrappers(row.text, _WRAPPERS), place))
+            is_own = _OWN_PROMPT.match(row.text) is not None
+            queue.append(("" if is_own else strip_wrappers(row.text, _WRAPPERS), place))
         case "popAll":
             queue.clear()
         case "dequeue" | "remove" | "popOne" if queue:

@@ -43,6 +43,7 @@ class _Line(msgspec.Struct, rename="camel"):
     is_meta: bool | None = False
     is_compact_summary: bool | None = False
     is_api_error_message: bool | None = False
+    origin: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     message: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     tool_use_result: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     attachment: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
@@ -75,7 +76,10 @@ _NO_RESULT = _Result()
 
 @dataclass(slots=True)
 class Row:
-    """One row of interest. `parts` is the message's content as a list of parts."""
+    """One row of interest. `parts` is the message's content as a list of parts.
+
+    `is_continuation` is whether it is the prompt by which the agent goes on by itself after a limit's reset.
+    """
 
     number: int
     type: str
@@ -90,6 +94,7 @@ class Row:
     is_meta: bool = False
     is_summary: bool = False
     is_api_error: bool = False
+    is_continuation: bool = False
     operation: str = ""
     text: str = ""
     message_id: str = ""
@@ -162,6 +167,7 @@ def _build_row(number: int, line: _Line, uuid: str) -> Row:
         is_meta=bool(line.is_meta),
         is_summary=bool(line.is_compact_summary),
         is_api_error=bool(line.is_api_error_message),
+        is_continuation=bool(line.is_meta) and _tell_origin(line.origin) == "auto-continuation",
         text=text,
         message_id=get_text(message, "id"),
         model=get_text(message, "model"),
@@ -200,6 +206,10 @@ def _result_text(content: object) -> str:
         return content
     texts = [get_text(part, "text") for part in content] if isinstance(content, list) else []
     return "\n".join(text for text in texts if text)
+
+
+def _tell_origin(origin: msgspec.Raw) -> str:
+    return get_text(get_map(decode_raw(origin)), "kind")
 
 
 def _queued_prompt(attachment: object) -> str:

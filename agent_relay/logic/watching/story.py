@@ -4,14 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
-from agent_relay.domain.event import Event
+from agent_relay.domain.event import Body, Event
 from agent_relay.domain.session import Session, State
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.logic.fold import fold_event
+from agent_relay.logic.titles import find_title
 from agent_relay.logic.watching.words import list_details, render_event_line
 
 _MOST_TOLD = 200
 _MOST_TEXT = 500
+_TITLING = ("task", "prompt", "text", "leg", "handoff")
+"""The fields of events that make a title."""
 _AT_WORK = frozenset({State.BUSY, State.ASKING})
 
 
@@ -20,7 +23,8 @@ class Story:
     """What the lines read so far tell; `session` is `None` before the first.
 
     `since` is when the session came into its state. `turn_since` is when the turn under way began, `None`
-    between two; `turn_s` how long the last one took. `told` are the newest 200 events in words.
+    between two; `turn_s` how long the last one took. `told` are the newest 200 events in words. `titled` is
+    the session's title and what `find_title` needs to find it.
     """
 
     session: Session | None = None
@@ -30,6 +34,7 @@ class Story:
     turns: int = 0
     limits: int = 0
     told: tuple[EventTold, ...] = ()
+    titled: tuple[str, str] = ("", "")
 
 
 NO_STORY = Story()
@@ -42,7 +47,7 @@ def go_on(story: Story, events: Iterable[Event], zone: tzinfo) -> Story:
         session = fold_event(story.session, event)
         if session is None:
             continue
-        story = _note_state(story, session, event.at)
+        story = _note_title(_note_state(story, session, event.at), event.body)
         text = " ".join(render_event_line(session, event, zone).split())[:_MOST_TEXT]
         if text:
             told.append(
@@ -56,6 +61,13 @@ def go_on(story: Story, events: Iterable[Event], zone: tzinfo) -> Story:
                 )
             )
     return replace(story, told=(*story.told, *told)[-_MOST_TOLD:]) if told else story
+
+
+def _note_title(story: Story, body: Body) -> Story:
+    if story.titled[0]:
+        return story
+    data = {key: getattr(body, key, "") for key in _TITLING}
+    return replace(story, titled=find_title(story.titled, body.name, data))
 
 
 def _note_state(story: Story, session: Session, at: datetime) -> Story:

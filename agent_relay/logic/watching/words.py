@@ -16,12 +16,14 @@ from agent_relay.domain.event import (
     LegAnswered,
     LegAsking,
     LegBusy,
+    LegContinues,
     LegEnded,
     LegReady,
     LegStarting,
     PacketDelivered,
     PacketPublished,
     PacketSaved,
+    ResumeAgreed,
     ReturnOffered,
     SessionCreated,
     SessionEnded,
@@ -45,7 +47,8 @@ def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
         _render_leg(event, agent)
         or _render_signal(event, zone)
         or _render_handoff(session, event)
-        or _render_session(session, event, zone)
+        or _render_rest(session, event, zone)
+        or _render_session(session, event)
     )
 
 
@@ -150,17 +153,10 @@ def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - o
             return ""
 
 
-def _render_session(session: Session, event: Event, zone: tzinfo) -> str:  # noqa: PLR0911 - one arm an event
+def _render_session(session: Session, event: Event) -> str:
     match event.body:
         case SessionCreated():
             return f"session begins in {session.root}"
-        case SessionRested(why, until):
-            ends = _render_until(until, event.at, zone)
-            return f"session rests{f' until {ends}' if ends else ''}: {why}"
-        case SessionWoke():
-            return "session goes on"
-        case ReturnOffered(agent):
-            return f"{agent} is available again"
         case SessionStopping(why):
             return f"session is {why}" if why == BY_HAND else f"session is stopped{f': {why}' if why else ''}"
         case SessionEnded(why):
@@ -170,6 +166,28 @@ def _render_session(session: Session, event: Event, zone: tzinfo) -> str:  # noq
         case TurnEnded(_, outcome, why, _, refused):
             more = [why, f"not allowed: {', '.join(refused)}" if refused else ""]
             return "the turn is over: " + ", ".join(part for part in (outcome, *more) if part)
+        case _:
+            return ""
+
+
+def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
+    match event.body:
+        case SessionRested(why, until):
+            ends = _render_until(until, event.at, zone)
+            return f"session rests{f' until {ends}' if ends else ''}: {why}"
+        case SessionWoke(offers=offers):
+            return "its limit has reset; waiting for you to continue" if offers else "session continues"
+        case ReturnOffered(agent):
+            return f"{agent} is available again"
+        case ResumeAgreed(agreed):
+            return "it may continue by itself at the reset" if agreed else "it waits for you at the reset"
+        case LegContinues(leg, at, allowed) if at:
+            when = _render_until(at, event.at, zone)
+            plan = f"continue by itself{f' at {when}' if when else ''}"
+            agent = _name_agent(session, leg)
+            return (
+                f"{agent} will {plan}" if allowed else f"{agent} planned to {plan}; relay is cancelling that"
+            )
         case _:
             return ""
 

@@ -3,6 +3,7 @@
 import os
 import time
 
+from agent_relay.system.holder.bar import Bar
 from agent_relay.system.holder.child import Child, build_exit, store_exit
 from agent_relay.system.holder.faults import Faults
 from agent_relay.system.holder.keeper import LegKeeper
@@ -72,6 +73,8 @@ class Leg:
         self.loop.watch(self.master, IN, self._on_master)
         self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
         self.terminals.typing = self.typing
+        if self.spec.bar:
+            self.terminals.set_bar(Bar(self.spec.bar, holds_keys=self.spec.holds_keys))
         self.peers = Peers(
             self.loop,
             self.spec.leg_folder,
@@ -110,6 +113,7 @@ class Leg:
         rows, cols, width_px, height_px = size
         self.output.resize(rows=rows, cols=cols, width_px=width_px, height_px=height_px)
         set_size(self.master, rows=rows, cols=cols, width_px=width_px, height_px=height_px)
+        self.terminals.see_output()
 
     def nudge(self) -> None:
         """Make the program repaint itself, where there is no emulator to do it."""
@@ -182,6 +186,7 @@ class Leg:
         # First the people, then our own picture of it.
         self.terminals.send(data)
         answers = self.output.take(data)
+        self.terminals.see_output()
         self.loop.after("settled", SETTLED_S, self._settle)
         if self.child.exit is not None:
             self.loop.cancel("silence")

@@ -4,6 +4,8 @@ import os
 import stat
 
 from agent_relay.logic.keystrokes import KeyScanner, kitty_key
+from agent_relay.logic.notification_bytes import render_notification
+from agent_relay.system.holder.bar import LONGEST_TEXT, MOST_TEXTS, Bar
 from agent_relay.system.holder.leg import Leg
 from agent_relay.system.holder.peers import Peer
 from agent_relay.system.holder.terminal import Terminal
@@ -117,6 +119,9 @@ def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obj
         "emulator": leg.output.emulator is not None,
         "queued": leg.typing.size,
         "noted": leg.noted,
+        "bar": leg.terminals.bar is not None,
+        "holds_keys": leg.terminals.holds_keys,
+        "held": sum(terminal.held.size for terminal in leg.terminals.all),
         "faults": leg.faults.count,
         "exit": None if leg.exit is None else leg.exit_event(),
     }
@@ -174,6 +179,7 @@ def _watch(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object
 
 
 def _attach(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    held = _bytes({"held": "", **message}, "held")
     passed, peer.fds = peer.fds, []
     try:
         terminal = _build_terminal(leg, peer, message, passed)
@@ -183,6 +189,7 @@ def _attach(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, objec
     peer.terminal = terminal
     leg.terminals.add(terminal)
     leg.nudge()
+    leg.terminals.input.hold_again(terminal, held)
     return {"child": leg.child.pid}
 
 
@@ -201,7 +208,10 @@ def _build_terminal(leg: Leg, peer: Peer, message: dict[str, object], passed: li
         os.set_blocking(fd, False)
     else:
         fd = _open_tty(leg, passed[0])
-    return Terminal(fd, keys, size, peer.send, message.get("modes"))
+    terminal = Terminal(fd, keys, size, peer.send, message.get("modes"))
+    terminal.keeps = message.get("keep") is True
+    terminal.form = str(message.get("form", ""))
+    return terminal
 
 
 def _open_tty(leg: Leg, fd: int) -> int:
@@ -235,7 +245,7 @@ def _terminal(peer: Peer) -> Terminal:
 def _pause(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
     terminal = _terminal(peer)
     leg.terminals.pause(terminal)
-    return {"rest": leg.terminals.take_unread(terminal).decode("latin-1")}
+    return {"rest": leg.terminals.input.take_unread(terminal).decode("latin-1")}
 
 
 def _cover(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, object]:
@@ -247,12 +257,15 @@ def _resume(leg: Leg, peer: Peer, message: dict[str, object]) -> dict[str, objec
     terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
     if message.get("relay_key") is True and terminal.keys.relay_key:
         relay_key = terminal.keys.relay_key
-        key = kitty_key(relay_key) if leg.output.wants_kitty_keys() else bytes((relay_key,))
-        leg.typing.put(terminal, key, in_paste=False)
+        if terminal.holds:
+            terminal.held.add(bytes((relay_key,)))
+        else:
+            key = kitty_key(relay_key) if leg.output.wants_kitty_keys() else bytes((relay_key,))
+            leg.typing.put(terminal, key, in_paste=False)
     if terminal in leg.terminals.all:
         leg.terminals.resume(terminal)
         leg.nudge()
-        leg.terminals.type(terminal, typed)
+        leg.terminals.input.type(terminal, typed)
     return {}
 
 
@@ -265,9 +278,37 @@ def _detach(leg: Leg, peer: Peer, _message: dict[str, object]) -> dict[str, obje
 
 def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
     """Every client shows the text as it can; the terminals themselves are the agent's."""
-    text = _text(message, "text")
+    told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
+    if message.get("kind") == "rest":
+        told["kind"] = "rest"
     for terminal in leg.terminals.all:
-        terminal.tell({"event": "say", "text": text})
+        terminal.tell(told)
+    return {"told": len(leg.terminals.all)}
+
+
+def _bar(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Show it or take it away. What an agent that has ended was not given stays its client's."""
+    texts = message.get("texts")
+    if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
+        raise RefusedError("bad-request", f"texts must be a list of at most {MOST_TEXTS}")
+    told = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TEXT]
+    if len(told) < len(texts):
+        raise RefusedError("bad-request", f"texts must be of at most {LONGEST_TEXT} characters")
+    if told:
+        leg.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
+    elif leg.child.exit is None and leg.terminals.bar is not None:
+        leg.terminals.set_bar(None)
+        leg.nudge()
+    return {}
+
+
+def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Every terminal calls for its person, by the bell and in the form it takes."""
+    title, text = _text(message, "title"), _text(message, "text")
+    bell, osc = message.get("bell") is True, message.get("osc") is True
+    for terminal in tuple(leg.terminals.all):
+        form = terminal.form if osc else ""
+        leg.terminals.send_alert(terminal, render_notification(form, title, text, bell=bell))
     return {"told": len(leg.terminals.all)}
 
 
@@ -304,6 +345,8 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "resume": _resume,
     "detach": _detach,
     "say": _say,
+    "bar": _bar,
+    "notify": _notify,
     "luggage": _luggage,
     "collect": _collect,
     "leave": _leave,

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from agent_relay.logic.bar_frame import BarFrame
     from agent_relay.logic.emulator import Emulator
+    from agent_relay.system.holder.bar import Bar
     from agent_relay.system.holder.faults import Faults
 
     Found = TypeVar("Found")
@@ -110,6 +112,21 @@ class Output:
         """What brings a terminal in any state to this one's."""
         return self._ask("repainting", lambda emulator: emulator.repaint(), b"") or self._replay()
 
+    def paint_frame(self, frame: "BarFrame", bar: "Bar", *, rows: int, cols: int) -> bytes:
+        """What brings a terminal of that size with the bar up to date; empty where it is, or cannot be."""
+
+        def paint(emulator: "Emulator") -> bytes:
+            return frame.paint(
+                emulator,
+                bar.texts,
+                rows=rows,
+                cols=cols,
+                holds_keys=bar.holds_keys,
+                is_drawn=self.tail.total > 0,
+            )
+
+        return self._ask("painting the bar", paint, b"")
+
     def _replay(self) -> bytes:
         return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
 
@@ -128,6 +145,12 @@ class Output:
     def wants_kitty_keys(self) -> bool:
         """Whether the program asked for the kitty keyboard protocol; unknown without an emulator."""
         return self._ask("reading modes", lambda emulator: bool(emulator.modes()["kitty"]), otherwise=False)
+
+    def is_within(self) -> bool:
+        """Whether the child is in the middle of a sequence; unknown without an emulator, and then no."""
+        return self._ask(
+            "reading what has begun", lambda emulator: bool(emulator.unfinished()), otherwise=False
+        )
 
     def is_alternate(self) -> bool:
         """Whether the alternate screen is shown; unknown without an emulator."""

@@ -17,11 +17,12 @@ class HolderSpec:
     holder of an ended child waits to be told to leave. A child that ends with `again_status` (0: none) asks
     to be started again, and is. With `streams`, the paths of its standard input, output and error, the child
     gets these files instead of the terminal, which it does not even have: what asks there has nobody to ask.
+    `bar` and `holds_keys` are what its terminals show from the first moment, as the operation `bar` has it.
     """
 
     __slots__ = (
-        "again_status", "argv", "cols", "cwd", "env", "height_px", "leg_folder", "library", "linger_s",
-        "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
+        "again_status", "argv", "bar", "cols", "cwd", "env", "height_px", "holds_keys", "leg_folder",
+        "library", "linger_s", "lock_fd", "luggage", "rows", "streams", "tree_fd", "width_px",
     )  # fmt: skip
 
     def __init__(
@@ -42,6 +43,8 @@ class HolderSpec:
         again_status: int = 0,
         streams: "list[str] | None" = None,
         tree_fd: int = -1,
+        bar: "list[str] | None" = None,
+        holds_keys: bool = False,
     ) -> None:
         if not argv or rows < 1 or cols < 1:
             raise ValueError("a holder needs a program and a size")
@@ -62,6 +65,8 @@ class HolderSpec:
         self.again_status = again_status
         self.streams = streams or []
         self.tree_fd = tree_fd
+        self.bar = bar or []
+        self.holds_keys = holds_keys
 
 
 def render_spec(spec: HolderSpec) -> bytes:

@@ -3,10 +3,13 @@
 import time
 from collections import deque
 
+from agent_relay.logic.held_keys import HeldKeys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_relay.logic.bar_frame import BarFrame
     from agent_relay.logic.keystrokes import KeyScanner
 
 
@@ -15,12 +18,15 @@ class Terminal:
 
     `size` is rows, columns and pixels of width and height; `modes` is how the tty's line discipline was.
     `lagging` terminals get a repaint instead of what they missed; `covered` ones get nothing, because their
-    client shows something else on them, and of these nothing is read from `paused` ones either.
+    client shows something else on them, and of these nothing is read from `paused` ones either. `form` is how
+    its terminal takes notifications, empty for not at all.
+    While it shows the bar it is painted by its `frame`; where it `holds` keys they go to `held`. What stands
+    on one that `keeps` moves into its scrollback before the agent's first picture.
     """
 
     __slots__ = (
-        *("covered", "ended", "fd", "keys", "lagging", "modes"),
-        *("_owed", "_taken", "out", "paused", "progress", "size", "tell"),
+        *("covered", "ended", "fd", "form", "frame", "held", "holds", "keeps", "keys", "lagging", "modes"),
+        *("_owed", "_taken", "out", "owes_end", "paused", "progress", "size", "tell"),
     )
 
     def __init__(
@@ -32,6 +38,7 @@ class Terminal:
         modes: object = None,
     ) -> None:
         self.modes = modes
+        self.form = ""
         self.fd = fd
         self.keys = keys
         self.size = size
@@ -43,12 +50,17 @@ class Terminal:
         self.covered = False
         self.paused = False
         self.ended = False
+        self.frame: BarFrame | None = None
+        self.holds = False
+        self.held = HeldKeys()
+        self.keeps = False
+        self.owes_end = False
         self.progress = time.monotonic()
 
     @property
     def keeps_up(self) -> bool:
         """Whether it is given the child's output as it comes."""
-        return not (self.lagging or self.covered)
+        return not (self.lagging or self.covered or self.frame is not None)
 
     def take(self, size: int) -> None:
         """It took that many of the bytes that waited."""

@@ -218,7 +218,7 @@ def test_a_reader_that_goes_away_ends_the_agent(world: RelayWorld) -> None:
         (("demo", "understudy", " "), "chat needs a task"),
         (("demo", "nobody", "Paint it"), "nobody"),
         (("demo", "understudy", "Paint it", "-n", "0"), "-n needs a number from 1 to 1000"),
-        (("demo", "understudy", "Paint it", "--loud"), "chat does not know '--loud'"),
+        (("demo", "understudy", "Paint it", "--loud"), "chat: unknown option '--loud'"),
         (("demo", "understudy", "Paint it", "-n"), "-n needs a value"),
         (("--continue", "01J", "Paint it"), "01J"),
     ],

@@ -78,6 +78,17 @@ def test_a_slow_agent_is_told_as_slow(world: World) -> None:
     assert find_sleepers(7001) == []
 
 
+def test_an_agent_newer_than_what_was_tried_is_told_each_time(world: World) -> None:
+    """A start says it once; who asks gets an answer, and versions tried before are nothing to tell."""
+    install(world, "claude", "echo '2.1.197 (Claude Code)'")
+    install(world, "codex", "echo 'codex-cli 99.0.1'")
+    for _ in range(2):
+        done = world.run_with(variables(world), "doctor")
+        assert "codex 99.0.1 is newer than 0.169.0, the newest version agent-relay was tried with" in done.out
+        assert "claude 2.1.197 (Claude Code) at " in done.out
+        assert "claude 2.1.197 is newer" not in done.out
+
+
 def test_agents_are_asked_side_by_side_within_one_limit(world: World) -> None:
     """Three that hang took half a minute, one after another; one whose child holds its output, for ever."""
     for name in ("claude", "codex", "gemini"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.packet.edit import find_editor
 from agent_relay.system.asides import put_aside, sweep_asides
 from tests.faces.cli_run import World, create_world
 from tests.support.relay_world import wait_until
@@ -142,3 +144,28 @@ def test_only_what_we_made_and_nobody_touched_is_swept(tmp_path: Path) -> None:
     }
     assert (elsewhere / "0001-a.md").read_text() == "theirs"
     assert sweep_asides(str(tmp_path / "nowhere"), limit_bytes=LIMIT) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"VISUAL": "code --wait", "EDITOR": "nano"}, ["code", "--wait"]),
+        ({"EDITOR": "nano"}, ["nano"]),
+    ],
+)
+def test_the_users_own_editor_is_taken(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: list[str]
+) -> None:
+    """$VISUAL is for terminals that can show a whole screen, and comes first everywhere."""
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.setenv(name, variables.get(name, ""))
+    assert find_editor() == words
+
+
+def test_without_an_editor_nothing_is_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Who has none is told so, before anything is changed."""
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WrongUseError, match="no editor is set"):
+        find_editor()

@@ -125,7 +125,7 @@ def test_an_edited_document_is_what_is_read(world: World) -> None:
     [
         ("pass", "Nothing was changed."),
         ("open(path, 'w').write(' ')", "the text is empty, so nothing was changed"),
-        ("open(path, 'wb').write(bytes(9))", "what was saved is no text"),
+        ("open(path, 'wb').write(bytes(9))", "what was saved holds a NUL byte"),
         ("sys.exit(3)", "ended with 3, so nothing was changed"),
         ("import os; os.unlink(path)", "is gone"),
     ],
@@ -160,7 +160,7 @@ def test_a_packet_somebody_else_put_there_is_not_trusted(world: World) -> None:
     document.write_text(whole.replace(json.loads(whole)["packet_id"], "01JD0000000000000000000000"))
     done = world.run("packet", "verify")
     assert done.status == 65
-    assert "is in no line of its session's journal" in done.err
+    assert "is not named in its session's journal" in done.err
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_names_in_a_file_are_names(world: World) -> None:
     done = world.run("packet", "import", "in.json")
     assert (done.status, done.err.splitlines()[0]) == (
         65,
-        "agent-relay: in.json names an agent that cannot be one",
+        "agent-relay: in.json contains an invalid agent name",
     )
 
 

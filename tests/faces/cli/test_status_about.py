@@ -13,14 +13,14 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
 @pytest.mark.parametrize(
     ("known", "about"),
     [
-        ({}, "fix it"),
+        ({}, ""),
         ({"why": "all rest"}, "all rest"),
         ({"lacks": "no transcript"}, "its packet lacks something: no transcript"),
         ({"lacks": "no transcript", "why": "all rest"}, "all rest"),
         ({"offered": "bob"}, "bob is available again: agent-relay bob"),
         ({"offered": "ann"}, "ann can have its own model again: /use ann behind the relay key"),
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
-        ({"offered": "bob", "near": NEAR, "state": "resting"}, "fix it"),
+        ({"offered": "bob", "near": NEAR, "state": "resting"}, ""),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),
         ({"refused": RAW}, "signed out, or its key refused: API key not valid."),
     ],
@@ -28,6 +28,22 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
 def test_the_last_column_tells_what_matters_most(known: dict[str, object], about: str) -> None:
     """A refused agent does nothing until its user acts; everything else can wait for a moment."""
     empty = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
-    nothing = empty | {"task": "fix it"}
+    nothing = empty | {"task": "fix it", "title": "fix it"}
     view = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
     assert list_columns(nothing | view | known)[-1] == about
+
+
+@pytest.mark.parametrize(
+    ("known", "title"),
+    [
+        ({"title": "fix it"}, "fix it"),
+        ({"title": ""}, "(no prompt seen)"),
+        ({"title": "", "state": "unreadable"}, "-"),
+        ({"title": "", "state": "gone"}, "-"),
+    ],
+)
+def test_a_session_is_shown_by_its_title(known: dict[str, object], title: str) -> None:
+    """An id tells nobody what was being done; where nothing was asked, that is told."""
+    empty = {"context": None, "refused": None, "near": None, "offered": "", "why": "", "lacks": ""}
+    view = {"state": "busy", "agent": "ann", "since": "2026-11-21T18:20:00+00:00", "session": "S"}
+    assert list_columns(empty | view | known)[4] == title

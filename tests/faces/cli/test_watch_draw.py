@@ -39,7 +39,9 @@ def build(name: str = "S", *bodies: Body, text: str = "x") -> SessionView:
     )
     view = build_session_view(follow(*BEGINNING, *bodies), live, Figures(TOKENS, steps, text), UTC)
     assert view is not None
-    now = view.now.model_copy(update={"session": name, "task": text, "about": text, "agent": text})
+    now = view.now.model_copy(
+        update={"session": name, "task": text, "title": text, "about": text, "agent": text}
+    )
     return SessionView(now, view.screen, view.told)
 
 

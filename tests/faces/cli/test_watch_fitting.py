@@ -99,7 +99,7 @@ def test_a_budget_is_whole_on_the_smallest_usual_terminal() -> None:
 def test_in_the_table_of_several_sessions_no_number_is_cut() -> None:
     """There each has one line: what has no room is left out, and told below of the session chosen."""
     lines = draw_lines(24, 80, "S", "T")
-    assert lines[1].endswith(" 1024M  61%  At least $1,034.56 of your…")
+    assert lines[1].endswith(" 1024M  61%  At least $1,034.56 of yo…")
     assert lines[2] == lines[1].replace("▶", " ")
     assert draw_lines(24, 66, "S", "T")[1].endswith(" 1024M  61%  At least …")
 

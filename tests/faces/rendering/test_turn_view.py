@@ -107,7 +107,7 @@ def test_relays_own_words_stand_apart() -> None:
             {"outcome": "failed", "agent": "ann", "why": "signed out.", "hint": "Sign in: ann login"},
             "→ ann failed: signed out. Sign in: ann login\n",
         ),
-        ({"outcome": "stopped", "agent": "ann", "why": ""}, "→ ann was stopped: it does not say why\n"),
+        ({"outcome": "stopped", "agent": "ann", "why": ""}, "→ ann was stopped: it gave no reason\n"),
         ({"outcome": "resting", "message": "Nobody can work."}, "Nobody can work.\n"),
         ({"outcome": "resting", "why": "all rest"}, "→ all rest\n"),
     ],

@@ -92,7 +92,7 @@ def test_the_commands_are_the_plain_ones(person: ShellPerson) -> None:
     person.type("/limits")
     person.wait_for("No agent rests|Nobody rests")
     person.type("/oder")
-    person.wait_for(r"does not know '/oder'\s+Did you mean /order")
+    person.wait_for(r"there is no command '/oder' here\s+Did you mean /order")
     person.type("/use --help")
     person.wait_for("Outside of the shell: agent-relay AGENT --session ID")
     person.type("!echo $((6*7))")
@@ -134,7 +134,7 @@ def test_a_killed_shell_loses_neither_the_turn_nor_what_waits(world: RelayWorld)
     assert turn is not None
     assert turn.outcome == "done"
     second = ShellPerson(world)
-    second.wait_for("1 typed in a shell that is gone and not sent")
+    second.wait_for("1 unsent message from an earlier shell")
     second.terminal.send("\r")
     second.wait_for(r"demo > my second thought\s+demo heard you")
     second.terminal.close()

@@ -1,4 +1,4 @@
-"""`/use` of agents that cannot be had, and while somebody takes over already; shells that share a session."""
+"""`/use` of agents that cannot be had, and while somebody is already taking over; shells that share a session."""
 
 import os
 
@@ -20,7 +20,7 @@ def test_an_agent_that_is_not_installed_is_refused_when_it_is_chosen() -> None:
         person = ShellPerson(world)
         person.wait_for("demo has the next message")
         person.type("/use opencode")
-        person.wait_for(r"opencode is not installed\s+See what is missing: agent-relay doctor")
+        person.wait_for(r"opencode is not installed\s+See what is missing: !agent-relay doctor")
         person.type("out of luck")
         person.wait_for(r"(?s)demo > out of luck.*Continuing with understudy.*understudy goes on")
         assert list_prompts(world, person.session()) == ["out of luck"]
@@ -86,7 +86,7 @@ def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
         )
         person.type("/use understudy")
         person.wait_for(
-            r"→ understudy takes over already|understudy is already at work|understudy has the next message"
+            r"→ understudy is already taking over|understudy is already at work|understudy has the next message"
         )
         person.wait_for(r"(?s)understudy goes on.*understudy > second thought\s+understudy heard you")
         person.wait_idle()

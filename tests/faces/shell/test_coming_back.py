@@ -96,6 +96,18 @@ def test_work_goes_on_at_the_reset_where_that_is_wished(tmp_path: os.PathLike[st
     assert not _build(tmp_path)[0].goes_on
 
 
+def test_in_the_quiet_hours_a_queue_waits_for_their_end(tmp_path: os.PathLike[str]) -> None:
+    """Nothing works while its user sleeps, and the line says when it does."""
+    reset = datetime.now().astimezone().replace(hour=3, minute=0, second=0, microsecond=0)
+    quiet = {"resume_at_reset": True, "quiet_hours": "22:00-07:00"}
+    put_off = datetime.fromisoformat(_build(tmp_path, **quiet)[0].put_off(reset.isoformat()))
+    assert put_off.astimezone().strftime("%H:%M") == "07:00"
+    noon = reset.replace(hour=12).isoformat()
+    assert _build(tmp_path, **quiet)[0].put_off(noon) == noon
+    assert _build(tmp_path, quiet_hours="22:00-07:00")[0].put_off(reset.isoformat()) == reset.isoformat()
+    assert not _build(tmp_path, resume_at_reset=True, quiet_hours="always")[0].goes_on
+
+
 def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tmp_path: Path) -> None:
     """A night's queue on a machine whose lid was closed would wait for as long again after it is opened."""
     machine = SleepingMachine()

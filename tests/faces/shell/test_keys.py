@@ -42,7 +42,7 @@ def test_a_second_interrupt_leaves_and_what_waits_is_kept(person: ShellPerson) -
     assert person.terminal.wait_exit(120) == 0
     assert person.terminal.modes_left_on() == []
     again = ShellPerson(person.world)
-    again.wait_for("1 typed in a shell that is gone and not sent")
+    again.wait_for("1 unsent message from an earlier shell")
     assert "This is the relay shell" not in again.screen
     again.terminal.close()
 
@@ -137,7 +137,7 @@ def test_leaving_says_what_goes_on_and_what_is_kept(person: ShellPerson) -> None
     person.wait_for("waits: later")
     person.type("/exit")
     person.wait_for(r"The turn goes on\. Back to it: agent-relay resume 01")
-    person.wait_for("1 not sent, kept for the next shell here")
+    person.wait_for("1 message not sent; kept for the next shell here")
     assert person.terminal.wait_exit(120) == 0
 
 

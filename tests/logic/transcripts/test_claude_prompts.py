@@ -4,6 +4,11 @@ import pytest
 
 from tests.logic.transcripts.rows import Claude, join_lines, read_lines
 
+CONTINUATION = (
+    "Your claude.ai usage limit has reset. Continue the task you were working on when the limit was reached;"
+    " do not repeat work that is already complete."
+)
+
 
 def test_continue_typed_into_a_limit_does_not_hide_the_prompt() -> None:
     """Both prompts were sent and neither was answered; the first is the one that matters."""
@@ -141,3 +146,20 @@ def test_synthetic_answers_are_nobodys_words() -> None:
     facts = claude.read()
     assert [one.text for one in facts.conversation] == ["go"]
     assert facts.unprocessed_prompt is not None
+
+
+def test_what_it_tells_itself_after_a_reset_is_no_prompt_of_the_user_s() -> None:
+    """Neither where it waits in its queue, nor where it was sent: then the limit is history."""
+    claude = Claude()
+    claude.user("fix the bug")
+    claude.agent("You've hit your 5-hour limit", isApiErrorMessage=True, model="<synthetic>")
+    claude.raw(type="queue-operation", operation="enqueue", content=CONTINUATION)
+    facts = claude.read()
+    assert [said.text for said in facts.conversation] == ["fix the bug"]
+    assert facts.limit_text == "You've hit your 5-hour limit"
+    claude.user(CONTINUATION, isMeta=True, origin={"kind": "auto-continuation"})
+    facts = claude.read()
+    assert [said.text for said in facts.conversation] == ["fix the bug"]
+    assert facts.limit_text == ""
+    assert facts.unprocessed_prompt is not None
+    assert facts.unprocessed_prompt.text == "fix the bug"

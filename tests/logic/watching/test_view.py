@@ -37,6 +37,7 @@ def test_a_session_at_work_is_shown_with_all_that_is_known() -> None:
     view = build(follow(*BEGINNING), replace(LIVE, trouble="no disk"), figures)
     now = view.now
     assert (now.session, now.state, now.agent, now.task) == ("S", "busy", "ada", "fix the parser")
+    assert now.title == "fix the parser"
     assert (now.turn_since, now.turns) == ("2026-11-20T18:00:40+00:00", 1)
     assert (now.trouble, now.model, now.tokens) == ("no disk", "m2", TOKENS)
     assert now.context == build_context(61, 100)

@@ -62,10 +62,10 @@ def claude_overloaded() -> Refusal:
     return 529, {"x-should-retry": "true"}, claude_error("overloaded_error", "Overloaded")
 
 
-def claude_transient() -> Refusal:
+def claude_transient(retry_after_s: int = 20) -> Refusal:
     """A subscriber's 429 without the window headers: "not your usage limit"."""
     body = claude_error("rate_limit_error", "Rate limited. Please try again later.")
-    return 429, {"retry-after": "20"}, body
+    return 429, {"retry-after": str(retry_after_s)}, body
 
 
 def claude_credit() -> Refusal:

@@ -41,6 +41,7 @@ REQUESTS = {
     "resume": ("terminals.resume", {}),
     "detach": ("terminals.remove", {}),
     "say": ("terminals.all", {"text": "hello"}),
+    "notify": ("terminals.all", {"title": "shop: bob goes on", "text": "hello"}),
     "luggage": ("spec.luggage", {}),
 }
 

@@ -12,10 +12,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from agent_relay.client.deliveries import Deliveries
 from agent_relay.client.export_loop import ExportLoop
 from agent_relay.client.watcher import Watched, Watcher
-from agent_relay.client.webhook import Webhook
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.export_config import ExportConfig, check_address
 from agent_relay.domain.watch_event import EventTold
@@ -25,8 +23,10 @@ from agent_relay.faces.cli.typed import Function, run_one
 from agent_relay.logic.exporting.delivering import Receiver
 from agent_relay.logic.exporting.hook_event import build_hook_event
 from agent_relay.system.config import read_user_config
+from agent_relay.system.deliveries import Deliveries
 from agent_relay.system.export_figures import ExportReader
 from agent_relay.system.folders import get_folders
+from agent_relay.system.webhook import Webhook
 
 _WEBHOOK = Receiver("webhook", "The webhook", "event", "events")
 _COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
@@ -94,7 +94,7 @@ def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | N
         raise WrongUseError(f"export: {error}", hint=_HELP) from None
     if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
         raise WrongUseError(
-            "export has nowhere to export to",
+            "export needs somewhere to send figures or events",
             hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
         )
     return chosen

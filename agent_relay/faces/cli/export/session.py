@@ -10,9 +10,9 @@ from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from agent_relay.client.deadline import Deadline
-from agent_relay.client.resolving import LookUp, Resolver, ask_system
-from agent_relay.client.webhook import LATE, describe_failure
+from agent_relay.system.deadline import Deadline
+from agent_relay.system.resolving import LookUp, Resolver, ask_system
+from agent_relay.system.webhook import LATE, describe_failure
 
 _LIMIT_S = 10.0
 """How long one request may take from its beginning to the answer, however often a byte comes."""

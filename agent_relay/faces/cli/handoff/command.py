@@ -81,7 +81,9 @@ def show(handoff: Handoff, *, as_json: AsJson = False) -> None:
 
 
 def history(
-    session: Annotated[str, typer.Argument(help="A session's id, or one end; the newest here without.")] = "",
+    session: Annotated[
+        str, typer.Argument(help="A session's id, or one end; by default the newest here.")
+    ] = "",
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -111,7 +113,7 @@ def history(
 
 def plan(
     *,
-    session: Annotated[str, typer.Option("--session", help="Not the newest one here, but that one.")] = "",
+    session: Annotated[str, typer.Option("--session", help="This one instead of the newest here.")] = "",
     needs: Annotated[list[str] | None, typer.Option("--needs", help="What it has to be able to do.")] = None,
     as_json: AsJson = False,
 ) -> None:

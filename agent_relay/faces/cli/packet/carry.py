@@ -60,7 +60,7 @@ def export(
     session: SessionWord = "",
     *,
     number: Number = 0,
-    output: Annotated[str, typer.Option("--output", "-o", help="The file; standard output without.")] = "",
+    output: Annotated[str, typer.Option("--output", "-o", help="The file; by default standard output.")] = "",
     form: As = Format.RELAY,
     as_json: AsJson = False,
 ) -> None:
@@ -87,9 +87,11 @@ def export(
 def import_file(
     path: Annotated[str, typer.Argument(metavar="FILE", help="What `packet export` wrote; - reads it.")],
     *,
-    target: Annotated[str, typer.Option("--to", help="Who is to read it; the file says without.")] = "",
+    target: Annotated[
+        str, typer.Option("--to", help="Who is to read it; by default the one the file names.")
+    ] = "",
     form: Annotated[
-        Format | None, typer.Option("--format", help="relay or airc; the file itself tells without.")
+        Format | None, typer.Option("--format", help="relay or airc; by default what the file is.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -161,7 +163,9 @@ def _check_names(packet: ResumePacket, name: str) -> None:
     """Raises UntrustedDataError where an agent's name is none: it would be shown as a word of ours."""
     names = [packet.previous_agent, *(leg.agent for leg in packet.lineage)]
     if not all(_AGENT.fullmatch(one) for one in names):
-        raise UntrustedDataError(f"{name} names an agent that cannot be one", hint="Was it written by hand?")
+        raise UntrustedDataError(
+            f"{name} contains an invalid agent name", hint="Export it again: agent-relay packet export"
+        )
 
 
 def _read(path: str) -> bytes:
@@ -172,5 +176,5 @@ def _read(path: str) -> bytes:
             raise WrongUseError(f"there is no {path}", hint="Name a file `packet export` wrote") from None
     data = sys.stdin.buffer.read(LIMIT_BYTES + 1)
     if len(data) > LIMIT_BYTES:
-        raise UntrustedDataError(f"what was read is larger than {LIMIT_BYTES} bytes")
+        raise UntrustedDataError(f"the input is larger than {LIMIT_BYTES} bytes")
     return data

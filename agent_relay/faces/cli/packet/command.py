@@ -7,7 +7,7 @@ import typer
 
 from agent_relay.domain.packet import Redaction, ResumePacket
 from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet, get_renderer
-from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.printing import print_contents, print_json, print_lines
 from agent_relay.faces.cli.typed import LateFunctions, run_group
 from agent_relay.system.store_reading import find_edited, read_body, read_delivery_text, read_packet
 
@@ -33,7 +33,7 @@ def show(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
     else:
         render = get_renderer(found)
         text = read_delivery_text(found.folder, found.sequence, found.target, render=render).text
-    print_lines(*text.splitlines(), *_list_remarks(packet, edited))
+    print_contents(*text.splitlines(), *_list_remarks(packet, edited))
 
 
 def path(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
@@ -55,7 +55,9 @@ def build(
     agent: Annotated[str, typer.Option("--agent", help="Whose transcript it is.")],
     transcript: Annotated[str, typer.Option("--transcript", help="Its file, or a folder that holds it.")],
     target: Annotated[str, typer.Option("--to", help="Who is to read the packet.")],
-    repo: Annotated[str, typer.Option("--repo", help="The working tree; the transcript's own without.")] = "",
+    repo: Annotated[
+        str, typer.Option("--repo", help="The working tree; by default the transcript's own.")
+    ] = "",
     focus: Annotated[str, typer.Option("--focus", help="What to look at first.")] = "",
     as_json: AsJson = False,
 ) -> None:

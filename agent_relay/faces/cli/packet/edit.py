@@ -4,6 +4,9 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -17,7 +20,7 @@ from agent_relay.faces.cli.packet.find import (
     find_packet,
     is_picked_up,
 )
-from agent_relay.faces.cli.printing import print_json, print_lines
+from agent_relay.faces.cli.printing import print_contents, print_json, print_lines
 from agent_relay.logic.edits import diff_texts
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
@@ -57,7 +60,7 @@ def diff(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = Fal
         print_json({"edited": edited, **{key: list(lines) for key, lines in changed.items()}})
     else:
         lines = [line for part in changed.values() for line in part]
-        print_lines(*(lines or ["The packet is as it was published."]))
+        print_contents(*(lines or ["The packet is as it was published."]))
 
 
 def edit(
@@ -72,10 +75,34 @@ def edit(
     Refused once a successor was started on it. What you saved is put into place whole, or kept aside.
     """
     found = find_packet(session, number)
+    done = edit_found(found, document=document, lent=nullcontext())
+    if as_json:
+        edited = find_edited(found.folder, found.sequence, found.target)
+        print_json({"path": done.path, "changed": done.is_changed, "edited": edited})
+    else:
+        print_lines(*render_edit(found, done))
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What became of an edit of the file at `path`; `left` are edits that reached no packet, oldest first."""
+
+    path: str
+    is_changed: bool
+    left: Sequence[str]
+
+
+def edit_found(found: Found, *, document: bool, lent: AbstractContextManager[None]) -> Edit:
+    """Return what came of the user's editor, which runs within `lent`.
+
+    Raises WrongUseError where no editor is known or a successor was started on the packet, RelayError for
+    what cannot be used: what was saved is kept aside then.
+    """
+    editor = find_editor()
     packet_id = read_packet(found.document).packet_id
     if is_picked_up(found, packet_id):
         raise WrongUseError(
-            f"packet {found.sequence} was picked up already, so an edit would reach nobody",
+            f"packet {found.sequence} was given to its agent already, so an edit would change nothing",
             hint=f"Make another one: {agent_command(found.target, '--no-launch')}",
         )
     path = found.document if document else found.text
@@ -83,7 +110,8 @@ def edit(
     left = sweep_asides(found.folder, limit_bytes=LIMIT_BYTES)
     with put_aside(found.folder, os.path.basename(path), before) as aside:
         try:
-            _run_editor(aside)
+            with lent:
+                _run_editor(editor, aside)
             after = _read(aside.path)
             if after != before:
                 _check(after, path, document=document)
@@ -96,32 +124,37 @@ def edit(
                 error.sentence, hint=f"{error.hint} Your edit is kept in {aside.path}".strip()
             ) from error
         aside.remove()
-    _say(found, path, changed=after != before, as_json=as_json)
-    if left and not as_json:
-        print_lines(f"An earlier edit that reached no packet is kept in {left[-1]}")
+    return Edit(path, after != before, left)
 
 
-def _say(found: Found, path: str, *, changed: bool, as_json: bool) -> None:
-    edited = find_edited(found.folder, found.sequence, found.target)
-    if as_json:
-        print_json({"path": path, "changed": changed, "edited": edited})
-    elif changed:
-        print_lines(f"{found.target} will read packet {found.sequence} as you left it: {path}")
-    else:
-        print_lines("Nothing was changed.")
+def render_edit(found: Found, done: Edit) -> list[str]:
+    """The lines that tell the user what became of the edit."""
+    lines = ["Nothing was changed."]
+    if done.is_changed:
+        lines = [f"{found.target} will read packet {found.sequence} as you left it: {done.path}"]
+    if done.left:
+        lines.append(f"An earlier edit that reached no packet is kept in {done.left[-1]}")
+    return lines
 
 
-def _run_editor(aside: Aside) -> None:
+def find_editor() -> list[str]:
+    """Return the words that start the user's editor. Raises WrongUseError where none is known."""
     chosen = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(chosen)
     except ValueError:
-        raise WrongUseError(f"$EDITOR is no command: {chosen}", hint="Set it: export EDITOR=nano") from None
+        raise WrongUseError(
+            f"$EDITOR cannot be read as a command: {chosen}", hint="Set it: export EDITOR=nano"
+        ) from None
     if not words:
         fallback = shutil.which("editor") or shutil.which("vi")
         if fallback is None:
             raise WrongUseError("no editor is set", hint="Set one: export EDITOR=nano")
         words = [fallback]
+    return words
+
+
+def _run_editor(words: list[str], aside: Aside) -> None:
     try:
         # The editor has the lock too: it may outlive us, and its file is not to go away under it.
         status = subprocess.run([*words, aside.path], check=False, pass_fds=(aside.lock,)).returncode
@@ -137,10 +170,11 @@ def _check(data: bytes, path: str, *, document: bool) -> None:
         parse_packet(parse_document(data, name="the edited document"), name="the edited document")
     elif not data.strip():
         raise RelayError(
-            "the text is empty, so nothing was changed", hint="A successor without a packet: use --new."
+            "the text is empty, so nothing was changed", hint="To start an agent without a packet: --new"
         )
     elif b"\0" in data:
-        raise RelayError(f"what was saved is no text, so {os.path.basename(path)} was not changed")
+        name = os.path.basename(path)
+        raise RelayError(f"what was saved holds a NUL byte, which no text has, so {name} was not changed")
 
 
 def _compare(before: str, after: str, path: str) -> tuple[str, ...]:

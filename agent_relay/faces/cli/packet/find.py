@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from agent_relay.domain.packet import ResumePacket
 
 SessionWord = Annotated[
-    str, typer.Argument(help="A session's id, or one end of it; the newest here without.")
+    str, typer.Argument(help="A session's id, or one end of it; by default the newest here.")
 ]
-Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; the newest without.")]
+Number = Annotated[int, typer.Option("--number", "-n", min=0, help="Which packet; by default the newest.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 

@@ -62,12 +62,12 @@ def _examine(found: Found) -> dict[str, object]:
     published = read_document(found.document).get(PUBLISHED)
     if not seal:
         raise UntrustedDataError(
-            f"packet {found.sequence} is in no line of its session's journal",
+            f"packet {found.sequence} is not named in its session's journal",
             hint="It was put there by something else; a handoff writes a new one.",
         )
     if isinstance(published, dict) and published.get("document") != seal:
         raise UntrustedDataError(
-            f"packet {found.sequence} says of itself that it is not the one its session's journal names",
+            f"packet {found.sequence} is not the one that its session's journal names",
             hint="See what was changed: agent-relay packet diff",
         )
     return {
@@ -87,9 +87,13 @@ def _examine(found: Found) -> dict[str, object]:
 def _describe(found: Found, view: dict[str, object]) -> list[str]:
     edited, stale = view["edited"], view["stale"]
     lines = [
-        f"packet {found.sequence} for {found.target}: whole, and of this session",
+        f"packet {found.sequence} for {found.target}: complete, and from this session",
         "not edited" if edited == "nothing" else f"edited since it was published: {edited}",
         "picked up" if view["picked_up"] else "not picked up yet",
     ]
     notes = stale if isinstance(stale, list) else []
-    return [*lines, *(f"stale: {note}" for note in notes)] if notes else [*lines, "the tree is as it says"]
+    return (
+        [*lines, *(f"stale: {note}" for note in notes)]
+        if notes
+        else [*lines, "the working tree is as it describes"]
+    )

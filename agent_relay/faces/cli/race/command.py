@@ -23,8 +23,8 @@ from agent_relay.system.race_git import open_store, read_patch
 from agent_relay.system.race_journal import find_race, list_races, read_race
 from agent_relay.system.working_folder import get_cwd
 
-Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; the newest here without.")]
-Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; the winner without.")]
+Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; by default the newest here.")]
+Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; by default the winner.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _LIMIT_S = 600.0
 """Applying and removing wait for git and the disk, both of which may have much to do."""

@@ -1,4 +1,4 @@
-"""`agent-relay watch`: sessions as they go, on a terminal, as a stream of events, or in a browser."""
+"""`agent-relay watch`: watch sessions live, on a terminal, as a stream of events, or in a browser."""
 
 import errno
 import json
@@ -43,7 +43,9 @@ def watch(
     ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="An event a line; see docs/watch.md.")] = False,
     web: Annotated[bool, typer.Option("--web", help="In a browser: serve a page on this machine.")] = False,
-    port: Annotated[int, typer.Option("--port", help="Where the page is served; any free one without.")] = 0,
+    port: Annotated[
+        int, typer.Option("--port", help="Where the page is served; by default any free one.")
+    ] = 0,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a line.")] = False,
 ) -> int:
     """Sessions as they go: state, screen, turn, tokens, limits, context, plan, and what happened.

@@ -12,7 +12,8 @@ from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.cli.watch.fitting import cut, wrap
 from agent_relay.faces.cli.watch.lines import AWAY, NOBODY, render_told
 from agent_relay.logic.counts import render_count
-from agent_relay.logic.moments import render_moment
+from agent_relay.logic.moments import render_day
+from agent_relay.logic.titles import NO_TITLE
 from agent_relay.logic.watching.figures_text import (
     get_mark,
     render_clock,
@@ -116,8 +117,9 @@ def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
     full = f"{now.context.percent}%" if now.context is not None and now.context.percent is not None else "-"
     line = Text(f" {mark} ")
     line.append(f"{now.state:<11} ", style=_STYLES.get(now.state, "dim"))
-    line.append(f"{plain(now.agent) or '-':<10} {clock:>13} {tokens:>6} {full:>4}  ")
-    line.append(plain(now.about or now.task or now.session), style="" if is_chosen else "dim")
+    line.append(f"{plain(now.agent) or '-':<10} {clock:>15} {tokens:>6} {full:>4}  ")
+    told = " · ".join(text for text in (now.about, now.title or NO_TITLE) if text)
+    line.append(plain(told), style="" if is_chosen else "dim")
     return line
 
 
@@ -145,8 +147,7 @@ def _draw_figures(now: SessionTold, frame: Frame, cols: int) -> list[Text]:
     line.append(f"{now.state} ", style=f"bold {_STYLES.get(now.state, 'dim')}")
     line.append(" · ".join(_list_counts(now, frame)))
     lines, most = wrap(line, cols), max(1, frame.rows // 4)
-    if now.task:
-        lines.append(Text(plain(now.task), style="italic"))
+    lines.append(Text(plain(now.task or now.title or NO_TITLE), style="italic"))
     if now.about:
         lines += wrap(Text(plain(now.about), style="yellow"), cols, most=most)
     if now.trouble:
@@ -172,7 +173,7 @@ def _list_counts(now: SessionTold, frame: Frame) -> list[str]:
 
 def _render_since(now: SessionTold, frame: Frame) -> str:
     """Since when a session is as it is: a moment, because a clock would have to be drawn for ever."""
-    return render_moment(datetime.fromisoformat(now.since), frame.now, frame.zone)
+    return render_day(datetime.fromisoformat(now.since), frame.now, frame.zone)
 
 
 def _draw_plan(now: SessionTold, frame: Frame, room: int) -> list[Text]:

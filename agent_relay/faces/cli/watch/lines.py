@@ -7,7 +7,8 @@ from datetime import UTC, datetime, tzinfo
 from agent_relay.domain.watch_event import DaemonTold, EventTold, RestsTold, SessionLeft
 from agent_relay.faces.cli.metrics.table import is_plain_output
 from agent_relay.faces.cli.printing import plain, print_lines
-from agent_relay.logic.moments import render_moment
+from agent_relay.logic.moments import render_day, render_moment
+from agent_relay.logic.titles import NO_TITLE
 from agent_relay.logic.watching.figures_text import (
     get_mark,
     render_context,
@@ -46,9 +47,10 @@ def print_view(view: View, zone: tzinfo) -> None:
 def list_lines(session: SessionView, now: datetime, zone: tzinfo) -> list[str]:
     """One session in lines, its newest events and its screen at the end."""
     told, is_plain = session.now, is_plain_output()
-    head = [told.session, told.state, told.agent, told.model, render_turn(told, now)]
+    since = f"since {render_day(datetime.fromisoformat(told.since), now, zone)}"
+    head = [told.session, told.state, told.agent, told.model, render_turn(told, now) or since]
     lines = ["  ".join(word for word in head if word)]
-    lines += [f"  {text}" for text in (told.task, told.about, told.trouble) if text]
+    lines += [f"  {text}" for text in (told.task or told.title or NO_TITLE, told.about, told.trouble) if text]
     if told.tokens is not None:
         lines.append(f"  {render_tokens(told.tokens)}")
     if told.context is not None:

@@ -45,7 +45,7 @@ _TABLE = (
     ShellCommand(
         "relay",
         "[MESSAGE]",
-        "the same, with the next agent of the order",
+        "hand over to the next agent of the order",
         "agent-relay relay",
         relay,
     ),
@@ -66,7 +66,7 @@ _TABLE = (
     ShellCommand(
         "attach",
         "[SESSION]",
-        "this conversation in the agent's own screen; leaving that comes back here",
+        "open this conversation in the agent's own screen; /detach comes back here",
         "agent-relay attach",
         attach,
         (
@@ -103,7 +103,7 @@ _TABLE = (
     ShellCommand(
         "model",
         "[MODEL]",
-        "the model of the agent's next turns in this shell; - is its own",
+        "the model of the agent's next turns in this shell; - for its own",
         "agent-relay model",
         choose_model,
     ),
@@ -128,6 +128,7 @@ KEYS = (
     ("Ctrl-J, Alt-Enter", "a new line; a paste may have several"),
     ("Up on an empty line", "take the newest waiting message back to edit it"),
     ("Enter on an empty line", "send on what waits after a turn was stopped or failed"),
+    ("Enter at the beginning", "go on with the last session here, where one is offered"),
     ("Ctrl-C, Esc", "stop the turn; once more leaves"),
     ("Tab", "complete commands, agents, sessions, and paths behind @"),
     ("!COMMAND", "run a command of your own shell here"),

@@ -18,7 +18,7 @@ from agent_relay.system.glances import read_sessions_at
 
 
 async def attach(shell: ShellFace, rest: str) -> None:
-    """`[SESSION]`: this conversation in the agent's own screen; leaving that comes back here."""
+    """`[SESSION]`: open this conversation in the agent's own screen; /detach comes back here."""
     if rest:
         shell.run_plain(["attach", *split_words(rest)])
         return
@@ -57,7 +57,7 @@ async def _open_screen(shell: ShellFace, _rest: str) -> None:
 async def begin_anew(shell: ShellFace, rest: str) -> None:
     """The next message begins another session; the one so far stays as it is."""
     if rest:
-        raise WrongUseError("/new takes no words", hint="Type the first message after it")
+        raise WrongUseError("/new takes no arguments", hint="Type the first message after it")
     conversation, left = shell.conversation, shell.conversation.session
     if shell.turns.is_working or shell.turns.is_waiting:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
@@ -75,8 +75,8 @@ async def resume(shell: ShellFace, rest: str) -> None:
     view = _find_session(conversation, rest, was_waiting=was_waiting)
     conversation.join(view)
     shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
-    if view["task"]:
-        shell.say(f"  It began with: {view['task']}")
+    if view["task"] or view["title"]:
+        shell.say(f"  It began with: {view['task'] or view['title']}")
     others = is_shared(conversation.company, conversation.session)
     if others:
         shell.say("  Another shell has it too; what is sent here waits for its turns. /resume shows them.")

@@ -51,7 +51,7 @@ async def relay(shell: ShellFace, rest: str) -> None:
 async def undo(shell: ShellFace, rest: str) -> None:
     """The agent that had the session before the last handoff has it again."""
     if rest:
-        raise WrongUseError("/undo-handoff takes no words", hint="See: /undo-handoff --help")
+        raise WrongUseError("/undo-handoff takes no arguments", hint="See: /undo-handoff --help")
     conversation = shell.conversation
     view = conversation.look()
     if view and view["agent"] and view["agent"] != conversation.agent and not shell.turns.is_working:
@@ -118,7 +118,7 @@ async def _pass_on(shell: ShellFace, agent: str, focus: str) -> bool:
         if not place.get("handoff") or not agent:
             raise
         if place.get("successor") == agent:
-            shell.say(f"→ {agent} takes over already.")
+            shell.say(f"→ {agent} is already taking over.")
             return True
         shell.turns.wished.keep(agent, focus)
         shell.say(f"→ {place.get('successor')} is taking over; then {agent} is asked for. Ctrl-C stops both.")

@@ -109,7 +109,8 @@ function draw(known) {
   const now = known.now;
   if (!now) return;
   const parts = [headline(now)];
-  if (now.task) parts.push(make("p", "task", now.task));
+  const title = now.task || now.title;
+  if (title) parts.push(make("p", "task", title));
   if (now.about) parts.push(make("p", "about", now.about));
   if (now.trouble) parts.push(make("p", "trouble", now.trouble));
   const counts = [count(now.handoffs, "handoff"), count(now.limits, "limit"), now.root, now.session].filter(Boolean);

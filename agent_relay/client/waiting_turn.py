@@ -1,0 +1,100 @@
+"""A headless turn that waits where everybody rests, and is asked again at the first reset."""
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, tzinfo
+
+from agent_relay.client.heeding import Heeding, Told
+from agent_relay.client.turn_loop import Event, TurnLoop
+from agent_relay.logic.moments import parse_moment, render_moment
+from agent_relay.system.clock import Clock
+
+_SOONEST = timedelta(seconds=5)
+"""A reset that has passed and changed nothing is not asked about all the time."""
+_LOOK_S = 30.0
+"""A machine that sleeps stops timers, and no reset."""
+
+
+class WaitingTurn:
+    """One turn and what follows it until somebody has done it.
+
+    `build_loop` makes the turn's follower, given what shows an event. `find_open` is the first moment from
+    another one on at which work may go on by itself; `None` for never.
+    """
+
+    def __init__(
+        self,
+        build_loop: Callable[[Callable[[Event], None]], TurnLoop],
+        show: Callable[[Event], None],
+        *,
+        clock: Clock,
+        zone: tzinfo,
+        find_open: Callable[[datetime], datetime | None],
+    ) -> None:
+        self._loop = build_loop(self._hear)
+        self._show = show
+        self._clock = clock
+        self._zone = zone
+        self._find_open = find_open
+        self._held: Event | None = None
+        self._legs = 0
+        self.ended_by = 0
+
+    def run(self, wish: Mapping[str, object]) -> Event:
+        """The last event, shown as all others. `ended_by` is the Unix signal that ended it; 0 for none.
+
+        A turn ends with one `end`: the one of a turn that is asked again is not shown.
+        """
+        most = wish.get("most")
+        while True:
+            last = self._loop.run(wish)
+            self.ended_by = self._loop.ended_by
+            left = most - self._legs if isinstance(most, int) else 1
+            at = self._find_start(last) if not self.ended_by and left > 0 else None
+            if at is None or not self._await(last, at):
+                self._end()
+                return last
+            self._held = None
+            more = {"most": left} if isinstance(most, int) else {}
+            wish = {**wish, **more, "session": last["session"]}
+
+    def _hear(self, event: Event) -> None:
+        self._legs += event.get("type") == "leg"
+        if event.get("type") == "end" and event.get("outcome") == "resting":
+            self._held = event
+        else:
+            self._show(event)
+
+    def _end(self) -> None:
+        if self._held is not None:
+            self._show(self._held)
+        self._held = None
+
+    def _find_start(self, last: Event) -> datetime | None:
+        """When to ask again; `None` where the turn is over, no reset is known, or nothing may ever go on."""
+        if last.get("outcome") != "resting":
+            return None
+        reset = parse_moment(last.get("resets_at"))
+        opens = self._find_open(reset) if reset is not None else None
+        return max(opens, self._clock.now() + _SOONEST) if opens is not None else None
+
+    def _await(self, last: Event, at: datetime) -> bool:
+        """Whether `at` has come; not where a Unix signal did before."""
+        when = render_moment(at, self._clock.now(), self._zone)
+        waiting = {
+            "type": "waiting",
+            "session": last["session"],
+            "resets_at": last.get("resets_at", ""),
+            "until": at.isoformat(),
+            "message": f"{last.get('message', '')} Waiting until {when}; Ctrl-C stops waiting.".strip(),
+        }
+        with Heeding() as signals:
+            self._show(waiting)
+            with contextlib.suppress(Told), signals.breaking():
+                signals.check()
+                while (left_s := (at - self._clock.now()).total_seconds()) > 0:
+                    time.sleep(min(left_s, _LOOK_S))
+                return True
+        self.ended_by = signals.number
+        return False

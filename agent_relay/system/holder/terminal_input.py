@@ -1,0 +1,238 @@
+"""What people type on a leg's terminals: given to the agent, held below the bar, or told to their client."""
+
+import _socket
+import os
+import time
+
+from agent_relay.logic.held_keys import is_escape
+from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from agent_relay.system.holder.answering import Answerer
+    from agent_relay.system.holder.bar import Bar
+    from agent_relay.system.holder.faults import Faults
+    from agent_relay.system.holder.loop import Loop
+    from agent_relay.system.holder.output import Output
+    from agent_relay.system.holder.terminal import Terminal
+    from agent_relay.system.holder.typing_queue import TypingQueue
+
+    class Terminals(Protocol):
+        """All terminals of a leg, as far as what is typed on one concerns the others."""
+
+        active: Terminal | None
+        all: list[Terminal]
+        bar: Bar | None
+        changed: Callable[[], None]
+        key_at: float | None
+        line: TypedLine
+        typing: TypingQueue | None
+
+        @property
+        def holds_keys(self) -> bool:
+            """Whether what is typed is held."""
+
+        def activate(self, terminal: Terminal) -> None:
+            """The child's terminal has the size of this one."""
+
+        def find_answering(self, now: float) -> Answerer | None:
+            """The terminal whose answers reach the program."""
+
+        def pause(self, terminal: Terminal) -> None:
+            """Its client uses the terminal itself."""
+
+        def rearm_one(self, terminal: Terminal) -> None:
+            """Whether it is to be read may have changed."""
+
+        def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
+            """The terminal is let go."""
+
+        def write(self, terminal: Terminal, data: bytes) -> int:
+            """How much of it the terminal took."""
+
+
+# As much as a line discipline holds: for one key, a larger buffer is only more memory to get and give back.
+_TYPED_BYTES = 4 << 10
+_UNREAD_BYTES = 64 << 10
+# The rest of a key's escape sequence follows within this, or it was the Escape key.
+_KEY_S = 0.02
+# The rest of a long answer of the terminal follows within this.
+_ANSWER_S = 0.5
+_BELL = b"\x07"
+
+
+class TerminalInput:
+    """The input of all of a leg's `terminals`; which of them is the active one, people's keys decide."""
+
+    __slots__ = ("_faults", "_loop", "_output", "_terminals")
+
+    def __init__(self, terminals: "Terminals", loop: "Loop", output: "Output", faults: "Faults") -> None:
+        self._terminals = terminals
+        self._loop = loop
+        self._output = output
+        self._faults = faults
+
+    def read(self, terminal: "Terminal") -> None:
+        """Take what is there."""
+        terminals = self._terminals
+        typing = terminals.typing
+        if typing is None or terminal.paused:
+            return
+        try:
+            data = os.read(terminal.fd, _TYPED_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            terminals.remove(terminal, {"event": "terminal-gone"})
+            return
+        if not data:
+            self._end(terminal, typing)
+            return
+        is_usual = terminal is terminals.active and not (terminal.covered or terminal.holds)
+        if is_usual and terminal.keys.is_plain(data):
+            # Nearly all that is typed goes the shortest way, and is counted when the child has it.
+            typing.put(terminal, data, in_paste=False)
+            terminals.line.count += len(data)
+            terminals.key_at = time.monotonic()
+            terminals.changed()
+            return
+        self._loop.cancel(terminal)
+        self._take(terminal, typing, data)
+
+    def type(self, terminal: "Terminal", data: bytes) -> None:
+        """Take what its client read, pastes between marks; a program that wants none gets them without."""
+        typing = self._terminals.typing
+        if typing is not None and data:
+            terminal.keys.bare = not terminal.holds and not self._output.wants_marks()
+            self._take(terminal, typing, data)
+
+    def _end(self, terminal: "Terminal", typing: "TypingQueue") -> None:
+        """Nothing more comes from it; the agent is told when it has what came before."""
+        terminal.ended = True
+        terminal.owes_end = terminal.holds
+        if not terminal.holds:
+            typing.end_of_file(terminal)
+        self._terminals.rearm_one(terminal)
+
+    def _take(self, terminal: "Terminal", typing: "TypingQueue", data: bytes) -> None:
+        """Input of the terminal: what a person does makes it the active one; what it answers does not."""
+        terminals, now = self._terminals, time.monotonic()
+        holds, is_paste = terminal.holds, terminal.keys.in_paste
+        answering = terminals.find_answering(now)
+        # With one terminal, as nearly always, nothing is to be told apart.
+        sift = holds or terminal is not terminals.active or terminal is not answering
+        passed, rest = self._scan(terminal, data, sift=sift)
+        keys = terminal.keys
+        answers = keys.answers if answering is terminal else b""
+        if holds:
+            self._hold_typed(terminal, passed, is_paste=is_paste or keys.in_paste)
+        if answers or (passed and not holds):
+            given = answers if holds else answers + passed
+            typing.put(terminal, given, in_paste=keys.in_paste and not holds)
+        if holds is not terminals.holds_keys and not keys.in_paste:
+            # A paste goes whole to whoever got its beginning.
+            self.hold(terminal)
+        if keys.held or keys.answering:
+            self._loop.after(terminal, _KEY_S if keys.held else _ANSWER_S, lambda: self._release(terminal))
+        if not sift or rest is not None or (passed and not is_focus(passed)):
+            terminals.key_at = now
+            if terminal.covered:
+                terminal.tell({"event": "typed"})
+            if terminals.active is not terminal:
+                terminals.activate(terminal)
+        terminals.changed()
+        if not typing.may_read(terminal):
+            terminals.rearm_one(terminal)
+        if rest is not None:
+            terminals.pause(terminal)
+            terminal.tell({"event": "relay-key", "rest": rest.decode("latin-1")})
+
+    def _scan(self, terminal: "Terminal", data: bytes, *, sift: bool) -> tuple[bytes, bytes | None]:
+        """As the terminal's scanner says; where that raises, all of it reaches the child, as it came."""
+        keys = terminal.keys
+        held = keys.held
+        try:
+            return keys.feed(data, sift=sift)
+        except Exception as error:  # noqa: BLE001 - the root of one read: what is typed is the agent's anyway
+            self._faults.note(error, "reading keys")
+            terminal.keys = KeyScanner(keys.relay_key, keys.line)
+            return held + data, None
+
+    def _release(self, terminal: "Terminal") -> None:
+        held = terminal.keys.release()
+        if held and terminal.holds:
+            self._hold_typed(terminal, held, is_paste=terminal.keys.in_paste)
+        elif held and self._terminals.typing is not None:
+            self._terminals.typing.put(terminal, held, in_paste=terminal.keys.in_paste)
+            self._terminals.activate(terminal)
+
+    def hold(self, terminal: "Terminal") -> None:
+        """From now on what is typed is held or given to the agent, as the bar says."""
+        terminal.holds = self._terminals.holds_keys
+        # What the agent was not given does not wait in its line.
+        terminal.keys.line = TypedLine() if terminal.holds else self._terminals.line
+
+    def _hold_typed(self, terminal: "Terminal", typed: bytes, *, is_paste: bool) -> None:
+        """Keep what was typed; Escape alone is for relay."""
+        if is_escape(typed) and not is_paste:
+            terminal.tell({"event": "hold-back"})
+        elif not terminal.held.add(typed):
+            if terminal.out and not terminal.covered:
+                terminal.out += _BELL
+            else:
+                self._terminals.write(terminal, _BELL)
+
+    def hold_again(self, terminal: "Terminal", typed: bytes) -> None:
+        """Have what was typed before it was attached come first; without a bar it is typed at once."""
+        if typed and terminal in self._terminals.all:
+            self._hold_typed(terminal, typed, is_paste=True)
+            terminal.keys.in_paste = terminal.held.is_within
+            if self._terminals.bar is None:
+                self.type_held(terminal)
+
+    def type_held(self, terminal: "Terminal") -> None:
+        """The agent is given what was held, pastes between marks only where it wants those."""
+        typing = self._terminals.typing
+        if typing is None or typing.closed:
+            return
+        goes_on = terminal.held.is_within
+        if terminal.held.size:
+            keys = KeyScanner(0, self._terminals.line)
+            keys.bare = is_bare = not self._output.wants_marks()
+            typed, _ = keys.feed(terminal.held.take())
+            typing.put(terminal, typed + keys.release(), in_paste=goes_on)
+            terminal.keys.bare = terminal.keys.bare or (goes_on and is_bare)
+            self._terminals.changed()
+        if terminal.owes_end:
+            terminal.owes_end = False
+            typing.end_of_file(terminal)
+
+    def take_unread(self, terminal: "Terminal") -> bytes:
+        """What its client had sent before it paused; a tty keeps that for the client itself."""
+        if terminal not in self._terminals.all or os.isatty(terminal.fd):
+            return b""
+        try:
+            return os.read(terminal.fd, _UNREAD_BYTES)
+        except OSError:
+            return b""
+
+    def take_held(self, terminal: "Terminal") -> bytes:
+        """What was typed on a terminal that is let go and the agent was not given, also what waits unread."""
+        if terminal.holds:
+            if not os.isatty(terminal.fd):
+                sock = _socket.socket(fileno=os.dup(terminal.fd))
+                # What its client sends from now on is refused, and so stays with the client.
+                sock.shutdown(_socket.SHUT_RD)
+                sock.close()
+            while part := self.take_unread(terminal):
+                passed, rest = self._scan(terminal, part, sift=True)
+                terminal.held.add(passed + (rest or b""))
+            is_paste, begun = terminal.keys.in_paste, terminal.keys.release()
+            if is_escape(begun) and not is_paste:
+                terminal.tell({"event": "hold-back"})
+            else:
+                terminal.held.add(begun)
+        return terminal.held.take()

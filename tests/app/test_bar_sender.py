@@ -1,0 +1,152 @@
+"""The bar on its way to a leg's holder: once for each change, until it is there, and away again."""
+
+import asyncio
+from types import SimpleNamespace
+from zoneinfo import ZoneInfo
+
+from agent_relay.app.bar_sender import BarSender
+from agent_relay.domain.effect import Delivered
+from agent_relay.logic.bar import Delivery, DeliveryStage
+from agent_relay.system.holder_client import HolderError
+from tests.logic.story import Story
+
+
+class Holder:
+    """Takes bars, unless `refusals` say why not."""
+
+    def __init__(self, *refusals: str) -> None:
+        self.refusals = list(refusals)
+        self.asked: list[tuple[list[str], bool]] = []
+
+    async def request(self, op: str, *, texts: list[str], holds_keys: bool) -> dict[str, object]:
+        assert op == "bar"
+        self.asked.append((texts, holds_keys))
+        if self.refusals:
+            raise HolderError("refused", why=self.refusals.pop(0))
+        return {}
+
+
+class Stage:
+    """A session whose living leg has `holder`, and the sender of its bar."""
+
+    def __init__(self, story: Story, holder: Holder) -> None:
+        self.story = story
+        self.holder = holder
+        self.told: list[str] = []
+        self.reported: list[BaseException] = []
+        self.live: dict[str, object] = {}
+        ground = SimpleNamespace(
+            zone=ZoneInfo("UTC"), teller=SimpleNamespace(tell=self.told.append), report=self.reported.append
+        )
+        self.sender = BarSender(ground, self.live, lambda: story.now)  # type: ignore[arg-type]
+        self.attach()
+
+    def attach(self) -> None:
+        """The session's living leg is under watch."""
+        leg = self.story.now.living_leg
+        assert leg is not None
+        watch = SimpleNamespace(holder=self.holder, gone=asyncio.Event())
+        self.live[leg.id] = SimpleNamespace(leg=leg, watch=watch)
+
+
+def test_the_predecessor_shows_it_with_keys_that_wait() -> None:
+    """What is typed into an agent that ends would be lost."""
+
+    async def work() -> None:
+        stage = Stage(Story().start().limit(), Holder())
+        assert await stage.sender.show()
+        ((texts, holds_keys),) = stage.holder.asked
+        assert texts[-2:] == ["ann → bob · ann is ending", "ann→bob ending"]
+        assert holds_keys
+        assert await stage.sender.show()
+        assert len(stage.holder.asked) == 1
+
+    asyncio.run(work())
+
+
+def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
+    """As the successor starts, asks, is given its packet and works."""
+
+    async def work() -> None:
+        story = Story().start()
+        story.limit().gone().published().spawned()
+        stage = Stage(story, Holder())
+        assert await stage.sender.show()
+        story.says("asking")
+        assert not await stage.sender.show()
+        story.says("ready")
+        assert await stage.sender.show(Delivery(story.leg, DeliveryStage.SUBMITTED))
+        assert story.now.handoff is not None
+        story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
+        assert not await stage.sender.show()
+        said = [texts[-1] if texts else "" for texts, _ in stage.holder.asked]
+        assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
+
+    asyncio.run(work())
+
+
+def test_a_stale_one_is_taken_away_by_the_next_daemon() -> None:
+    """The daemon that was to take it away was killed: it would keep the person's keys for ever."""
+
+    async def work() -> None:
+        stage = Stage(Story().start().says("busy"), Holder())
+        stage.sender.update()
+        await stage.sender.show()
+        assert stage.holder.asked == [([], False)]
+
+    asyncio.run(work())
+
+
+def test_a_holder_of_an_earlier_version_is_asked_once() -> None:
+    """It has no bar, and the handoff goes on without one."""
+
+    async def work() -> None:
+        story = Story().start().limit()
+        stage = Stage(story, Holder("unknown-op", "unknown-op"))
+        assert not await stage.sender.show()
+        assert not stage.sender.can_show(story.leg)
+        assert not await stage.sender.show()
+        assert len(stage.holder.asked) == 1
+
+    asyncio.run(work())
+
+
+def test_a_holder_that_did_not_answer_is_asked_until_it_does() -> None:
+    """It waited for its turn on a busy machine, or its connection was lost."""
+
+    async def work() -> None:
+        stage = Stage(Story().start().limit(), Holder("gone", "slow"))
+        while not await stage.sender.show():
+            assert len(stage.holder.asked) < 3
+        assert len(stage.holder.asked) == 3
+        assert stage.reported == []
+        await stage.sender.close()
+
+    asyncio.run(work())
+
+
+def test_whoever_follows_the_session_is_told_of_what_no_line_of_its_journal_says() -> None:
+    """A terminal between two agents asks again where it is told that something changed."""
+
+    async def work() -> None:
+        story = Story().start()
+        story.limit().gone().published().spawned().says("ready")
+        stage = Stage(story, Holder())
+        await stage.sender.show(Delivery(story.leg, DeliveryStage.GIVING))
+        await stage.sender.show(Delivery(story.leg, DeliveryStage.GIVING))
+        assert stage.told == ["S"]
+
+    asyncio.run(work())
+
+
+def test_nothing_is_sent_to_a_leg_that_is_gone() -> None:
+    """Nobody is there to show it."""
+
+    async def work() -> None:
+        story = Story().start().limit()
+        stage = Stage(story, Holder())
+        stage.live[story.leg].watch.gone.set()  # type: ignore[attr-defined]  # a scripted leg
+        assert not await stage.sender.show()
+        assert stage.holder.asked == []
+
+    asyncio.run(work())

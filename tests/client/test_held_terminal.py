@@ -1,0 +1,230 @@
+"""From one agent to the next: the bar stays on the screen, and what is typed reaches the next one once."""
+
+import contextlib
+import os
+import termios
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.legs import Held, Wire, hold, raw_python, wait_until
+from tests.support.switches import Switches, at_switches
+
+BAR = ["relay  ada → bob · session limit · bob is starting", "relay  ada → bob"]
+NEXT = ["relay  ada → bob · bob has its packet", "relay  → bob"]
+ECHO = """
+say("I am NAME\\r\\nlast words of NAME\\r\\n\\x1b[?2004h\\x1b[?1003h\\x1b[?1h")
+while True:
+    data = os.read(0, 1 << 16)
+    if data == b"q": break
+    say("<" + data.hex() + ">")
+"""
+WAYS = pytest.mark.parametrize("way", ["tty", "socket"])
+
+
+@contextlib.contextmanager
+def leg(folder: str, name: str, **more: object) -> Iterator[tuple[Held, Wire]]:
+    """An agent that says what it reads, and a connection to its holder."""
+    with hold(folder, raw_python(ECHO.replace("NAME", name)), **more) as held, Wire(held.folder) as wire:
+        yield held, wire
+
+
+def heard(wire: Wire) -> bytes:
+    """What the agent has read so far."""
+    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
+    return b"".join(bytes.fromhex(part.split(b">")[0].decode()) for part in parts)
+
+
+def wait_to_hear(switches: Switches, wire: Wire, expected: bytes) -> None:
+    """The agent has read exactly this, its screen being looked at meanwhile."""
+    switches.person.wait_until(lambda: len(heard(wire)) >= len(expected), f"{expected!r}")
+    assert heard(wire) == expected
+
+
+def wait_for_end(switches: Switches, status: int) -> None:
+    """The client has left the terminal as it was."""
+    switches.person.wait_for(f"status {status}")
+    assert switches.person.wait_for_end() == 0
+    assert termios.tcgetattr(switches.person.slave) == switches.person.before
+    modes = switches.person.emulator.modes()
+    assert (modes["2004"], modes["1003"], modes["1"], modes["7"], modes["cursor_visible"]) == (0, 0, 0, 1, 1)
+
+
+def wait_between(switches: Switches) -> None:
+    """The client has the terminal, whose cursor it hides; the bar is there all the time."""
+    modes = switches.person.emulator.modes
+    switches.watch(BAR[0], lambda: modes()["cursor_visible"] == 0, "the agent's end")
+
+
+def end_under_bar(switches: Switches, wire: Wire, typed: bytes = b"") -> None:
+    """The bar is shown on the agent, `typed` is held, and the agent ends; another is awaited."""
+    person = switches.person
+    person.wait_for("last words of ada")
+    assert wire.ask("bar", texts=BAR, holds_keys=True)["ok"]
+    person.wait_for(BAR[0])
+    person.type(typed)
+    wait_until(lambda: wire.ask("status")["held"] == len(typed), "the keys to be held")
+    switches.answer("handing-off", bar=BAR)
+    wire.type(b"q")
+    assert wire.event("exit") if wire.ask("watch")["exit"] is None else True
+
+
+@WAYS
+def test_keys_of_a_whole_switch_reach_the_successor_below_a_bar_that_is_always_there(
+    tmp_path: object, way: str
+) -> None:
+    """On the first agent, between the two, and on the second before it works: in order, once."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob", bar=NEXT, holds_keys=True) as (two, second),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        person = switches.person
+        end_under_bar(switches, first, b"abc\x1b[A")
+        person.type(b"d\x1b[200~e\rf")
+        wait_between(switches)
+        person.type(b"g\x1b[201~\r")
+        assert "last words of ada" in person.text()
+        switches.answer("starting", bar=NEXT, message="→ ada hit its limit. Continuing with bob.")
+        person.wait_for(NEXT[0])
+        person.resize(24, 20)
+        person.wait_until(lambda: person.emulator.text()[-1] == NEXT[1], "the bar in 20 columns")
+        person.resize(24, 80)
+        person.wait_until(lambda: person.emulator.text()[-1] == NEXT[0], "the bar in 80 columns")
+        switches.answer("starting", leg=two.folder, bar=NEXT, message="→ ada hit its limit.")
+        switches.watch(NEXT[0], lambda: "I am bob" in person.text(), "the successor")
+        assert "last words of ada" in "\n".join(person.emulator.take_scrolled())
+        person.type(b"h")
+        wait_until(lambda: second.ask("status")["held"] == 25, "all of it to be held")
+        assert heard(second) == b""
+        assert second.ask("bar", texts=[], holds_keys=False)["ok"]
+        wait_to_hear(switches, second, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rh")
+        person.type(b"i")
+        wait_to_hear(switches, second, b"abc\x1b[Ad\x1b[200~e\rfg\x1b[201~\rhi")
+        assert "Continuing" not in bytes(person.received).decode()
+        assert person.emulator.modes()["1003"] == 1
+        switches.answer("ended")
+        second.type(b"q")
+        wait_for_end(switches, 0)
+
+
+def test_a_handoff_asked_for_elsewhere_shows_the_bar_before_there_is_an_agent(tmp_path: object) -> None:
+    """Whoever opens a session that is being handed over sees why nothing is there yet."""
+    with (
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", "tty", "", bar=BAR) as switches,
+    ):
+        switches.person.wait_for(BAR[0])
+        switches.person.type(b"abc")
+        switches.answer("busy", leg=two.folder)
+        switches.person.wait_for("I am bob")
+        wait_to_hear(switches, second, b"abc")
+
+
+@WAYS
+@pytest.mark.parametrize("key", [b"\x1b", b"\x03"])
+def test_escape_and_ctrl_c_hold_the_switch_back_between_two_agents(
+    tmp_path: object, way: str, key: bytes
+) -> None:
+    """There is no agent to have them; keys that only begin like Escape are kept."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        end_under_bar(switches, first)
+        wait_between(switches)
+        switches.person.type(b"a\x1b[")
+        switches.person.type(b"B\x1b[?1;2c")
+        switches.person.type(key)
+        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
+        assert switches.held_back() == 1
+        switches.answer("busy", leg=two.folder)
+        switches.person.wait_for("I am bob")
+        wait_to_hear(switches, second, b"a\x1b[B")
+
+
+@WAYS
+def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(tmp_path: object, way: str) -> None:
+    """What the daemon says to it is shown as any line of relay's; Ctrl-C is a key like others there."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        switches.person.wait_for("last words")
+        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
+        switches.person.wait_for(BAR[0])
+        switches.person.type(b"\x03")
+        wait_until(lambda: first.ask("status")["held"] == 1, "Ctrl-C to be held")
+        switches.person.type(b"\x1b")
+        switches.person.wait_for("ada keeps the session")
+        assert switches.held_back() == 1
+        assert first.ask("bar", texts=[], holds_keys=False)["ok"]
+        wait_to_hear(switches, first, b"\x03")
+
+
+@WAYS
+def test_what_no_agent_was_given_is_told_when_the_session_is_over(tmp_path: object, way: str) -> None:
+    """Once the terminal is the person's again: a prompt they typed should not be lost in silence."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        end_under_bar(switches, first, b"fix the\x1b[A\r")
+        wait_between(switches)
+        switches.person.type(b"cents")
+        switches.answer("ended", message="→ The handoff failed.")
+        wait_for_end(switches, 0)
+        shown = switches.person.text()
+        assert "13 typed characters were not delivered: fix the cents" in shown
+        assert shown.index("→ The handoff failed.") > 0
+        assert "relay" not in shown
+
+
+def test_ctrl_c_leaves_where_nothing_can_be_held_back(tmp_path: object) -> None:
+    """A daemon that does not answer must not keep somebody's terminal."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        switches.refuse()
+        end_under_bar(switches, first, b"typed")
+        wait_between(switches)
+        switches.person.type(b"\x03")
+        switches.person.wait_for("there is nothing to hold back (Ctrl-C leaves)")
+        switches.person.type(b"\x03")
+        wait_for_end(switches, 130)
+        assert "5 typed characters were not delivered: typed" in switches.person.text()
+
+
+@WAYS
+def test_who_detaches_below_the_bar_is_told_what_was_not_delivered(tmp_path: object, way: str) -> None:
+    """The keys were this terminal's, and go with it."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        person = switches.person
+        person.wait_for("last words")
+        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
+        person.wait_for(BAR[0])
+        person.type(b"abc\x1d/detach\r")
+        wait_for_end(switches, 0)
+        assert "3 typed characters were not delivered: abc" in person.text()
+
+
+def test_an_agent_that_cannot_be_attached_costs_no_key(tmp_path: object) -> None:
+    """The next one gets them."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        leg(f"{tmp_path}/two", "bob") as (two, second),
+        at_switches(f"{tmp_path}/daemon", "tty", one.folder) as switches,
+    ):
+        end_under_bar(switches, first, b"abc")
+        os.makedirs(f"{tmp_path}/none")
+        switches.answer("starting", leg=f"{tmp_path}/none", bar=BAR)
+        wait_between(switches)
+        switches.person.type(b"def")
+        switches.answer("busy", leg=two.folder)
+        switches.person.wait_for("I am bob")
+        wait_to_hear(switches, second, b"abcdef")

@@ -1,0 +1,89 @@
+"""A switch of agents as the person at the terminal sees and types through it, holder, client and daemon."""
+
+import glob
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.person import Person
+from tests.support.relay_world import RelayWorld
+from tests.support.seats import find_session, seat, seated_world
+
+
+@pytest.fixture
+def world() -> Iterator[RelayWorld]:
+    """A world with two scripted agents."""
+    with seated_world() as made:
+        yield made
+
+
+def read_prompts(world: RelayWorld) -> list[str]:
+    """What the understudy was asked, prompt by prompt."""
+    rows = []
+    for path in glob.glob(f"{world.home}/agents/understudy/*.jsonl"):
+        with open(path, encoding="utf-8") as file:
+            rows += [json.loads(line) for line in file if line.endswith("\n")]
+    return [row["text"] for row in rows if row["type"] == "prompt"]
+
+
+def read_lowest(person: Person) -> str:
+    return person.emulator.text()[-1].strip()
+
+
+@pytest.mark.slow
+def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWorld) -> None:
+    """The screen said nothing at the moment at which everything stops."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
+        said: list[str] = []
+        deadline = time.monotonic() + 60
+        while "understudy goes on" not in person.text() and time.monotonic() < deadline:
+            said.append(read_lowest(person))
+            person.look(0.02)
+        assert "understudy goes on" in person.text()
+        missing = [
+            row
+            for row in said
+            if not row.removeprefix("relay: ").startswith(
+                ("demo → understudy · limit until ", "demo → understudy · demo hit its session limit ")
+            )
+        ]
+        # The moment at which the successor's first work is painted may be a sample, too.
+        assert missing[:-1] == []
+        awaited = list(dict.fromkeys(row.split(" · ")[2] for row in said if row not in missing))
+        assert awaited[0] == "demo is ending"
+        assert "understudy is starting" in awaited
+        person.wait_until(lambda: "→" not in read_lowest(person), "the bar has gone")
+
+
+@pytest.mark.slow
+def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: RelayWorld) -> None:
+    """A return on a stray line sent it ahead of all that the successor was to know."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
+        person.type(b"and be quick\r")
+        person.wait_for("understudy goes on")
+        person.wait_for("understudy heard you")
+        first, second = read_prompts(world)
+        assert first.count("<handoff-context>") == 1
+        assert second == "and be quick"
+        names = [event.body.name for event in world.events(find_session(world))]
+        assert names.count("handoff.delivered") == 1
+
+
+@pytest.mark.slow
+def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
+    """One key; the session rests with its packet."""
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_until(lambda: "Esc cancels" in read_lowest(person), "the bar")
+        person.type(b"\x1b")
+        person.wait_for("was cancelled")
+        assert "handoff.cancelled" in [event.body.name for event in world.events(find_session(world))]

@@ -1,0 +1,187 @@
+"""A person at their terminal while every agent rests: told at once, one key to choose, nothing lost."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from agent_relay.domain.session import State
+from tests.support.person import Person
+from tests.support.relay_world import RelayWorld, kill
+from tests.support.seats import assert_given_back, find_session, run, seat, seated_world, wait_for_daemon
+
+LATER = 3600
+SOON = 25
+FIRST = re.compile(r"Every agent rests\. First reset: demo at .*\d\d:\d\d, in (\d+:\d\d:\d\d)")
+
+
+def _limit(resets_in_s: int) -> dict[str, object]:
+    return {"wait_s": 0.2, "limit": "You've hit your session limit", "resets_in_s": resets_in_s}
+
+
+@contextlib.contextmanager
+def resting_world(resets_in_s: int = LATER, *, order: tuple[str, ...] = ("demo",)) -> Iterator[RelayWorld]:
+    """A user all of whose agents meet their limit at the word."""
+    with seated_world(order=order) as world:
+        for name in ("demo", "understudy"):
+            scenes = [
+                {"when": "handoff-context", "again": True, "do": [{"say": f"{name} goes on"}]},
+                {"when": "limit", "do": [_limit(resets_in_s)]},
+                {"again": True, "do": [{"say": f"{name} heard you"}]},
+            ]
+            with open(f"{world.folder}/plays/{name}.json", "w", encoding="utf-8") as stream:
+                json.dump({"scenes": scenes}, stream)
+        yield world
+
+
+@contextlib.contextmanager
+def resting_person(world: RelayWorld, *, rows: int = 24, cols: int = 80) -> Iterator[Person]:
+    """They asked their only agent for something, and it has hit its limit."""
+    with seat(world, "agent", "demo", rows=rows, cols=cols) as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_for("l leave")
+        yield person
+
+
+def press(person: Person, key: bytes, seen: Callable[[], bool], what: str) -> None:
+    """Press `key` until it counts: one that comes right after the screen does is not meant for it."""
+    again = 0.0
+
+    def look() -> bool:
+        nonlocal again
+        if seen():
+            return True
+        if time.monotonic() >= again:
+            person.type(key)
+            again = time.monotonic() + 3
+        return False
+
+    person.wait_until(look, what)
+
+
+def shows(person: Person, text: str) -> Callable[[], bool]:
+    return lambda: text in " ".join(person.text().split())
+
+
+def leave(person: Person) -> None:
+    press(person, b"l", lambda: "l leave" not in person.text(), "the end")
+    assert person.wait_for_end() == 3
+    assert "Toreturn:agent-relayattach" in "".join(person.text().split())
+    assert_given_back(person)
+
+
+def test_who_is_attached_is_told_at_once_that_every_agent_rests() -> None:
+    """Today's person sat before an agent that said nothing of the others, or was back in their shell."""
+    with resting_world() as world, resting_person(world) as person:
+        found = FIRST.search(person.text())
+        assert found is not None, person.text()
+        person.wait_until(
+            lambda: (now := FIRST.search(person.text())) is not None and now[1] != found[1], "the countdown"
+        )
+        rows = person.text().splitlines()
+        assert rows[-1] == "w continue at reset   a always continue at reset   v show its screen   l leave"
+        assert "Work will not continue automatically." in rows
+        leave(person)
+        # Whoever comes back sees the same, and the agent's own screen behind it.
+        with seat(world, "attach") as again:
+            again.wait_for("l leave")
+            press(again, b"v", lambda: "l leave" not in again.text(), "the key")
+            again.wait_for("ready | demo")
+            again.type(b"/quit\r")
+            again.wait_for("l leave")
+            assert "v show its screen" not in again.text()
+            leave(again)
+
+
+def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() -> None:
+    """One key, and the person may go to lunch."""
+    with resting_world(SOON) as world, resting_person(world) as person:
+        press(person, b"w", shows(person, "Work will continue automatically at"), "the promise")
+        assert world.session(find_session(world)).agreed
+        person.wait_for("demo goes on")
+        person.wait_for("ready | demo")
+        session = world.wait_for(find_session(world), lambda found: len(found.done) == 1, "it is confirmed")
+        assert (len(session.legs), session.done[-1].why) == (2, "the first reset has passed")
+        assert not session.agreed
+
+
+def test_without_a_choice_who_is_back_is_offered_by_name() -> None:
+    """Nobody agreed to anything: one key goes on, and nothing else does."""
+    with resting_world(SOON) as world, resting_person(world) as person:
+        person.wait_for("demo is available again: Enter goes on.")
+        assert len(world.session(find_session(world)).legs) == 1
+        press(person, b"\r", lambda: "Enter continue" not in person.text(), "Enter")
+        person.wait_for("demo goes on")
+        person.wait_for("ready | demo")
+
+
+def test_another_agent_is_one_number_away_although_it_rests() -> None:
+    """A limit may be believed wrongly, or be small: who wants to try must not have to leave."""
+    with resting_world(order=("demo", "understudy")) as world, seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_for("understudy goes on")
+        person.wait_for("ready | understudy")
+        person.type(b"limit\r")
+        person.wait_for("l leave")
+        press(
+            person,
+            b"n",
+            shows(person, "a resting agent is started anyway. 1 demo (rests until"),
+            "the choice",
+        )
+        press(person, b"1", lambda: "Esc  back" not in person.text(), "the number")
+        person.wait_for("demo goes on")
+        assert world.session(find_session(world)).agent == "demo"
+
+
+def test_the_screen_survives_its_daemon_odd_keys_and_a_window_of_twenty_columns() -> None:
+    """It may stand there for days, on a phone, with a cat on the keyboard."""
+    with resting_world() as world, resting_person(world) as person:
+        daemon = wait_for_daemon(world)
+        kill(daemon)
+        for keys in (
+            b"\x1b[",
+            b"A\x1b]11;rgb:0/0/0\x07",
+            b"\x1b[200~walnut\x1b[201~",
+            b"wanna\x00\xff\xfe",
+            b"\x1b",
+        ):
+            person.type(keys)
+            person.look(0.2)
+        person.resize(8, 20)
+        os.kill(person.pid, signal.SIGWINCH)
+        person.wait_until(shows(person, "Every agent rests."), "the narrow screen")
+        assert all(len(row) <= 20 for row in person.text().splitlines())
+        wait_for_daemon(world, other_than=daemon)
+        person.resize(24, 80)
+        os.kill(person.pid, signal.SIGWINCH)
+        press(person, b"a", shows(person, "Saved resume_at_reset = true in config.toml"), "the wish")
+        with open(f"{world.folders.config}/config.toml", encoding="utf-8") as file:
+            assert file.read() == 'resume_at_reset = true\norder = ["demo"]\n'
+        person.wait_until(shows(person, "Work will continue automatically at"), "the plan")
+        leave(person)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_a_terminal_as_it_was(number: signal.Signals) -> None:
+    """Whoever ends the command must not be left with a terminal that shows nothing."""
+    with resting_world() as world, resting_person(world) as person:
+        os.kill(person.pid, number)
+        assert person.wait_for_end() == 128 + number
+        assert_given_back(person)
+        assert world.session(find_session(world)).state is State.RESTING
+
+
+def test_without_a_terminal_a_resting_session_is_three_as_before() -> None:
+    """A script asks, is told until when, and is not kept."""
+    with resting_world() as world:
+        done = run(world, "run", "demo", "limit")
+        assert done.status == 3
+        assert "The first reset is at" in done.err

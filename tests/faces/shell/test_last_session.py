@@ -1,0 +1,137 @@
+"""`agent-relay` alone offers the session that was left here last."""
+
+import json
+import os
+from pathlib import Path
+
+from agent_relay.faces.shell.company import Company
+from agent_relay.faces.shell.rejoining import find_last, render_offer
+from agent_relay.system.session_index import write_entry
+from tests.support.runs import find_sessions
+from tests.support.shells import ShellPerson, list_prompts
+
+OLD, NEW = "01K0000000000000000000000A", "01K0000000000000000000000B"
+ENDED = (("leg.starting", {"leg": "L1", "agent": "ada"}), ("session.ended", {"why": "over"}))
+
+
+def _write(
+    folder: Path, session: str, *, at_s: int, events: tuple[tuple[str, dict[str, object]], ...] = ENDED
+) -> None:
+    """A session of the user's whose journal was written last at `at_s`."""
+    place = folder / "work" / ".agent-relay" / "sessions" / session
+    place.mkdir(parents=True)
+    created = ("session.created", {"session": session, "root": "", "cwd": "", "task": f"task {session[-1]}"})
+    rows = [
+        {"v": 1, "n": number, "at": "2026-11-21T18:20:00+00:00", "g": 0, "event": name, "data": data}
+        for number, (name, data) in enumerate((created, *events), 1)
+    ]
+    journal = place / "journal.jsonl"
+    journal.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    journal.chmod(0o600)
+    os.utime(journal, (at_s, at_s))
+    write_entry(f"{folder}/home/sessions", session, root=f"{folder}/work", cwd=f"{folder}/work")
+
+
+def _find(folder: Path) -> str:
+    """The session that is offered there; empty for none."""
+    company = folder / "company"
+    company.mkdir(exist_ok=True)
+    view = find_last(f"{folder}/work", f"{folder}/home/sessions", Company(f"{company}"))
+    assert os.listdir(company) == []
+    return "" if view is None else str(view["session"])
+
+
+def test_the_session_that_was_written_to_last_is_offered(tmp_path: Path) -> None:
+    """The one begun last need not be the one worked in last."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    assert _find(tmp_path) == ""
+    _write(tmp_path, OLD, at_s=2000)
+    _write(tmp_path, NEW, at_s=1000)
+    assert _find(tmp_path) == OLD
+
+
+def test_a_session_that_is_at_work_is_not_offered(tmp_path: Path) -> None:
+    """Its agent has a screen of its own elsewhere, or a turn under way; two owners spoil the work."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    _write(tmp_path, OLD, at_s=1000)
+    ready = (("leg.starting", {"leg": "L1", "agent": "ada"}), ("leg.ready", {"leg": "L1"}))
+    _write(tmp_path, NEW, at_s=2000, events=ready)
+    assert _find(tmp_path) == ""
+
+
+def test_a_session_that_rests_is_offered_where_it_has_no_screen(tmp_path: Path) -> None:
+    """In its own screen somebody may wait for the reset."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    rested = ("session.rested", {"why": "all rest"})
+    _write(tmp_path, OLD, at_s=1000, events=(("leg.starting", {"leg": "L1", "agent": "ada"}), rested))
+    assert _find(tmp_path) == ""
+    headless = ("leg.starting", {"leg": "L1", "agent": "ada", "headless": True})
+    _write(tmp_path, NEW, at_s=2000, events=(headless, rested))
+    assert _find(tmp_path) == NEW
+
+
+def test_a_session_no_agent_ever_had_is_not_offered(tmp_path: Path) -> None:
+    """There is nobody to go on with it, and nothing to go on with."""
+    (tmp_path / "home").mkdir(mode=0o700)
+    _write(tmp_path, OLD, at_s=1000, events=(("session.ended", {"why": "over"}),))
+    assert _find(tmp_path) == ""
+
+
+def test_the_offer_names_the_work_its_agent_and_the_day() -> None:
+    """An id says nothing; without a title its end is what can be typed."""
+    view = {
+        "title": "fix the cents",
+        "agent": "ada",
+        "updated_at": "2020-11-21T12:00:00+00:00",
+        "session": OLD,
+    }
+    assert render_offer(view) == "Press Enter to continue 'fix the cents' (ada, Nov 21, 2020)"
+    assert render_offer(view | {"title": ""}) == "Press Enter to continue session 00000A (ada, Nov 21, 2020)"
+
+
+def test_enter_on_the_first_line_goes_on_with_the_last_session(person: ShellPerson) -> None:
+    """Opening the shell again after lunch should not need an id."""
+    person.type("fix the cents")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    person.type("/exit")
+    person.terminal.wait_exit()
+    again = ShellPerson(person.world)
+    try:
+        again.wait_for(r"Press Enter to continue 'fix the cents' \(demo, today \d\d:\d\d\)")
+        again.type("")
+        again.wait_for(f"Session {person.session()}, demo has the next message.")
+        again.type("and the euros")
+        again.wait_for(r"demo > and the euros\s+demo heard you")
+        again.wait_idle()
+    finally:
+        again.terminal.close()
+    assert list_prompts(person.world, person.session()) == ["fix the cents", "and the euros"]
+
+
+def test_anything_else_that_is_typed_ends_the_offer(person: ShellPerson) -> None:
+    """An Enter too many, later, must not take the conversation to another session."""
+    person.type("fix the cents")
+    person.wait_for("demo heard you")
+    person.wait_idle()
+    first = person.session()
+    beside = ShellPerson(person.world)
+    try:
+        assert "Enter: go on" not in beside.screen
+    finally:
+        beside.terminal.close()
+    person.type("/exit")
+    person.terminal.wait_exit()
+    again = ShellPerson(person.world)
+    try:
+        again.wait_for("Press Enter to continue 'fix the cents'")
+        again.type("something else")
+        again.wait_for(r"demo > something else\s+demo heard you")
+        again.wait_idle()
+        again.type("")
+        again.type("/status")
+        again.wait_for("task: something else")
+    finally:
+        again.terminal.close()
+    assert list_prompts(person.world, first) == ["fix the cents"]
+    assert len(find_sessions(person.world)) == 2

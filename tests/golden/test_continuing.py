@@ -1,0 +1,135 @@
+"""An agent that goes on by itself at its limit's reset, as its real screens and records say so."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from agent_relay.domain.ids import AgentName
+from agent_relay.domain.signal import Record, Signal
+from agent_relay.logic.alignment import find_start
+from agent_relay.logic.detector.detector import Detector
+from agent_relay.logic.emulator import Emulator
+from agent_relay.logic.playback import play
+from agent_relay.logic.screen import Screen
+from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.system.emulator_library import find_library
+from agent_relay.system.evidence import read_evidence
+from agent_relay.system.recording import read_recording
+from agent_relay.system.rules import load_rules
+
+HERE = os.path.dirname(__file__)
+LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)
+RULES = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
+WAITS_AND_ENDS = [
+    ("session-limit-120x40", ["2026-11-23T11:50:21"]),
+    ("session-limit-subagent-120x40", ["2026-11-23T11:52:56"]),
+    ("session-limit-esc-120x40", ["2026-11-23T11:50:21", "-"]),
+    ("session-limit-continue-120x40", ["2026-11-23T09:55:11", "-"]),
+    ("session-limit-options-wait-80x24", ["2026-11-23T11:55:34", "-"]),
+    ("weekly-limit-wait-120x40", ["2026-11-26T21:17:01"]),
+    ("weekly-limit-wait-80x24", ["2026-11-26T21:17:00"]),
+    ("weekly-limit-80x24", []),
+    ("org-spend-limit-120x40", []),
+    ("decoy-prose-120x40", []),
+    ("decoy-user-prompt-120x40", []),
+    ("decoy-file-80x24", []),
+    ("normal-text-120x40", []),
+]
+
+
+class Noting(Detector):
+    """A detector that notes each change of what the agent says of going on by itself."""
+
+    def begin(self) -> list[str]:
+        """Return the list that the changes are added to."""
+        self.said: list[str] = []
+        return self.said
+
+    def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
+        """Note what is known after the screen."""
+        signals = super().look(screen, now=now, at_offset=at_offset)
+        self._note()
+        return signals
+
+    def hear(self, record: Record, *, now: datetime) -> tuple[Signal, ...]:
+        """Note what is known after the record."""
+        signals = super().hear(record, now=now)
+        self._note()
+        return signals
+
+    def _note(self) -> None:
+        said = f"{self.continues_at:%Y-%m-%dT%H:%M:%S}" if self.continues_at is not None else "-"
+        if said != (self.said[-1] if self.said else "-"):
+            self.said.append(said)
+
+
+def play_run(name: str, *, with_screen: bool = True, with_records: bool = True) -> tuple[list[str], Detector]:
+    """Play one run; return the changes and the detector."""
+    recording = read_recording(os.path.join(HERE, "recordings", "claude", f"claude-2.1.330-{name}.raw.gz"))
+    records = read_evidence(os.path.join(HERE, "transcripts", "claude", f"claude-2.1.330-{name}"))
+    started_at = find_start(records, typed=recording.typed, length_s=recording.timing.length_s)
+    library = find_library()
+    assert started_at is not None
+    assert library is not None
+    detector = Noting(
+        RULES, agent=AgentName("claude"), started_at=started_at, zone=UTC, trusts_screen=not with_records
+    )
+    said = detector.begin()
+    kept: Sequence[Record] = records if with_records else ()
+    for record in kept:
+        detector.recall(record)
+    data = recording.data if with_screen else b""
+    play(
+        iter([data]),
+        total=len(data),
+        timing=recording.timing,
+        emulator=Emulator(library, recording.cols, recording.rows),
+        detector=detector,
+        records=kept,
+        started_at=started_at,
+    )
+    return said, detector
+
+
+def is_exact(said: Sequence[str]) -> list[str]:
+    """Return the moments without the coarse ones that an exact one follows within its minute."""
+    return [
+        one for index, one in enumerate(said) if index + 1 == len(said) or said[index + 1][:16] != one[:16]
+    ]
+
+
+@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
+def test_a_wait_is_known_from_its_beginning_to_its_end(name: str, expected: list[str]) -> None:
+    """Who takes the work over must know that its owner will come back by itself, and exactly when."""
+    said, _ = play_run(name)
+    assert is_exact(said) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
+def test_the_records_alone_tell_of_it(name: str, expected: list[str]) -> None:
+    """A session that is adopted, or whose screen cannot be read, has its records only."""
+    said, _ = play_run(name, with_screen=False)
+    assert is_exact(said) == expected
+
+
+@pytest.mark.parametrize(("name", "expected"), WAITS_AND_ENDS)
+def test_the_screen_alone_tells_of_it_by_the_minute(name: str, expected: list[str]) -> None:
+    """Where nothing else can be read; and no quoted countdown is one."""
+    said, _ = play_run(name, with_records=False)
+    assert [one[:16] for one in said] == [one[:16] for one in expected]
+
+
+def test_going_on_by_itself_is_noted_with_its_time() -> None:
+    """Then the work has an owner again: the agent's own, 92 s after the reset."""
+    _, detector = play_run("session-limit-continue-120x40")
+    assert detector.continued_at == datetime(2026, 11, 23, 9, 56, 42, 955000, tzinfo=UTC)
+    _, other = play_run("session-limit-esc-120x40")
+    assert other.continued_at is None
+
+
+def test_what_keeps_it_from_going_on_is_data() -> None:
+    """The keys, and how long after the reset it may still go on."""
+    assert RULES.continues.cancel == "\x1b"
+    assert RULES.continues.late_s == 180

@@ -1,0 +1,302 @@
+"""Keys typed below the bar: held, and given to the agent in order, once, when the bar goes."""
+
+import contextlib
+
+import pytest
+
+from tests.support.bar_seat import BarSeat
+from tests.support.legs import Wire, hold, raw_python, wait_until
+from tests.support.person import at_terminal, client
+
+BAR = ["relay  ada → bob"]
+ECHO = """
+say("ready ")
+while True:
+    data = os.read(0, 1 << 16)
+    if data == b"q": break
+    say("<" + data.hex() + ">")
+"""
+MARKED = "say('\\x1b[?2004h')" + ECHO
+ASKING = (
+    """
+say("up"); os.read(0, 1); say("\\x1b[c")
+"""
+    + ECHO
+)
+PASTE = b"\x1b[200~one\rtwo\x1b[201~"
+
+
+def heard(wire: Wire) -> bytes:
+    """What the agent has read so far."""
+    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
+    return b"".join(bytes.fromhex(part.split(b">")[0].decode()) for part in parts)
+
+
+def wait_to_hear(wire: Wire, expected: bytes) -> None:
+    """The agent has read exactly this."""
+    wait_until(lambda: len(heard(wire)) >= len(expected), f"{expected[:60]!r} ({len(expected)} bytes)")
+    assert heard(wire) == expected
+
+
+def show(wire: Wire, *texts: str, holds_keys: bool = True) -> None:
+    """The bar says this; nothing takes it away."""
+    assert wire.ask("bar", texts=list(texts), holds_keys=holds_keys)["ok"]
+
+
+def wait_to_hold(wire: Wire, size: int) -> None:
+    """So many bytes are held, and none of them counts as waiting in the agent's line."""
+    wait_until(lambda: wire.ask("status")["held"] == size, f"{size} bytes to be held")
+    assert wire.ask("status")["typed"] == 0
+
+
+@contextlib.contextmanager
+def seat_below_bar(folder: str, code: str, **more: object):  # type: ignore[no-untyped-def]  # noqa: ANN201
+    """A leg of that program with the bar, a terminal on it, and a connection that watches."""
+    with hold(folder, raw_python(code)) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("ready")
+        show(wire, *BAR)
+        seat = BarSeat(held.folder, **more)  # type: ignore[arg-type]
+        with contextlib.closing(seat):
+            seat.wait_for_bar(BAR[0])
+            yield seat, wire
+
+
+@pytest.mark.parametrize(
+    "reads",
+    [
+        [b"fix it\r"],
+        [b"a", b"\r", b"\x03", b"\x7f", b"\t", "ü".encode()],
+        [b"\x1b[A", b"\x1bOB", b"\x1b[1;5C", b"\x1bx"],
+        [PASTE, b"\r"],
+        [PASTE[:9], PASTE[9:]],
+        [PASTE[:-2], PASTE[-2:] + b"x"],
+        [b"x" + PASTE + b"y" + PASTE],
+    ],
+)
+def test_what_is_typed_below_the_bar_reaches_the_agent_when_it_goes(
+    tmp_path: object, reads: list[bytes]
+) -> None:
+    """In order and once: who types on while the agents change loses nothing."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        size = 0
+        for data in reads:
+            seat.ours.sendall(data)
+            size += len(data)
+            wait_to_hold(wire, size)
+        assert heard(wire) == b""
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"".join(reads))
+        seat.ours.sendall(b"z")
+        wait_to_hear(wire, b"".join(reads) + b"z")
+        assert wire.ask("status")["held"] == 0
+
+
+def test_a_sequence_cut_in_two_is_held_as_one_key(tmp_path: object) -> None:
+    """Its first byte alone would be the Escape key."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        for data in (b"a\x1b[", b"A", b"b\x1b[1;", b"5C"):
+            seat.ours.sendall(data)
+        wait_to_hold(wire, 11)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"a\x1b[Ab\x1b[1;5C")
+
+
+@pytest.mark.parametrize("escape", [b"\x1b", b"\x1b[27u", b"\x1b[27;1:1u"])
+def test_escape_alone_is_told_and_not_held(tmp_path: object, escape: bytes) -> None:
+    """It holds the switch back, which is the daemon's to do."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"ab")
+        wait_to_hold(wire, 2)
+        seat.ours.sendall(escape)
+        assert seat.wire.event("hold-back") == {"event": "hold-back"}
+        assert wire.ask("status")["held"] == 2
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"ab")
+        seat.ours.sendall(escape)
+        wait_to_hear(wire, b"ab" + escape)
+
+
+def test_an_agent_that_wants_no_marks_around_pastes_gets_none(tmp_path: object) -> None:
+    """The terminal is asked for them below the bar, whatever the agent says later."""
+    with seat_below_bar(str(tmp_path), ECHO) as (seat, wire):
+        seat.ours.sendall(b"a" + PASTE + b"b\r")
+        wait_to_hold(wire, len(PASTE) + 3)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"aone\rtwob\r")
+
+
+def test_a_megabyte_is_held_up_to_its_bound_and_the_bell_rings(tmp_path: object) -> None:
+    """What is not held is not dropped in silence; what is held is whole."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.type(b"x" * (1 << 20))
+        seat.wait_until(lambda: b"\x07" in seat.received, "the bell")
+        seat.ours.sendall(b"\x1b")
+        assert seat.wire.event("hold-back"), "all of it was read"
+        wait_to_hold(wire, 64 << 10)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"x" * (64 << 10))
+
+
+def test_a_paste_too_large_is_refused_whole(tmp_path: object) -> None:
+    """Half a paste is another text, and without its end it would never end."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.type(b"a\x1b[200~" + b"x" * 70_000 + b"\x1b[201~b" + PASTE)
+        seat.wait_until(lambda: b"\x07" in seat.received, "the bell")
+        wait_to_hold(wire, 2 + len(PASTE))
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"ab" + PASTE)
+
+
+def test_a_question_is_answered_below_the_bar_and_what_was_held_stays_so(tmp_path: object) -> None:
+    """Held keys were meant for the task: an Enter among them must not trust a folder."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"task\r")
+        wait_to_hold(wire, 5)
+        show(wire, "asks", holds_keys=False)
+        seat.wait_for_bar("asks")
+        seat.ours.sendall(b"1\r")
+        wait_to_hear(wire, b"1\r")
+        seat.ours.sendall(b"\x1b")
+        wait_to_hear(wire, b"1\r\x1b")
+        show(wire, *BAR)
+        seat.wait_for_bar(BAR[0])
+        seat.ours.sendall(b"more")
+        wait_until(lambda: wire.ask("status")["held"] == 9, "more to be held")
+        show(wire, *BAR)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"1\r\x1btask\rmore")
+
+
+def test_a_paste_goes_whole_to_whoever_got_its_beginning(tmp_path: object) -> None:
+    """The agent that gives way has the rest of it, too, and the successor no half."""
+    with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
+        seat = BarSeat(held.folder)
+        with contextlib.closing(seat):
+            seat.wait_for("ready")
+            seat.ours.sendall(b"\x1b[200~first ")
+            wait_to_hear(wire, b"\x1b[200~first ")
+            show(wire, *BAR)
+            seat.wait_for_bar(BAR[0])
+            seat.ours.sendall(b"half\x1b[201~")
+            wait_to_hear(wire, b"\x1b[200~first half\x1b[201~")
+            seat.ours.sendall(b"held\x1b[200~sec")
+            wait_until(lambda: wire.ask("status")["held"] == 13, "the next to be held")
+            seat.bar = ""
+            show(wire)
+            seat.ours.sendall(b"ond\x1b[201~!")
+            wait_to_hear(wire, b"\x1b[200~first half\x1b[201~held\x1b[200~second\x1b[201~!")
+
+
+def test_what_the_daemon_types_is_never_held(tmp_path: object) -> None:
+    """The packet goes in while people's keys wait behind it."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"hello\r")
+        wait_to_hold(wire, 6)
+        assert wire.ask("input", data="packet\r", unless_typed=True)["ok"]
+        wait_to_hear(wire, b"packet\r")
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"packet\rhello\r")
+
+
+def test_answers_of_the_terminal_are_no_keys(tmp_path: object) -> None:
+    """A program that waits for one would wait as long as the bar is there."""
+    with hold(str(tmp_path), raw_python(ASKING)) as held, Wire(held.folder) as wire:
+        seat = BarSeat(held.folder)
+        with contextlib.closing(seat):
+            seat.wait_for("up")
+            wire.type(b"g")
+            seat.wait_until(lambda: b"\x1b[c" in seat.received, "the question")
+            show(wire, *BAR)
+            seat.ours.sendall(b"k\x1b[?1;2cl")
+            wait_to_hear(wire, b"\x1b[?1;2c")
+            wait_to_hold(wire, 2)
+
+
+@pytest.mark.parametrize("pending", [b"", b"\x1b[", b"\x1b[200~pas"])
+def test_what_the_agent_was_not_given_comes_back_with_its_end(tmp_path: object, pending: bytes) -> None:
+    """The client takes it along to the next agent; what it sent and nobody read is part of it."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.bar = ""
+        seat.ours.sendall(b"a\x1b[Ab" + pending)
+        wait_until(lambda: int(str(wire.ask("status")["held"])) >= 5, "the keys to be held")
+        wire.type(b"q")
+        ended = seat.wire.event("exit")
+        assert (ended["status"], ended["held"], ended["bar"]) == (0, f"a\x1b[Ab{pending.decode()}", BAR)
+
+
+@pytest.mark.parametrize("op", ["detach", "exit"])
+def test_a_terminal_let_go_tells_what_it_holds_and_nothing_else(tmp_path: object, op: str) -> None:
+    """Without a bar there is nothing to tell."""
+    with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
+        seat = BarSeat(held.folder)
+        with contextlib.closing(seat):
+            seat.wait_for("ready")
+            seat.ours.sendall(b"x")
+            wait_to_hear(wire, b"x")
+            if op == "detach":
+                assert seat.wire.ask("detach")["detached"] == 1
+                assert seat.wire.event("detached") == {"event": "detached", "held": "", "bar": []}
+            else:
+                wire.type(b"q")
+                ended = seat.wire.event("exit")
+                assert (ended["held"], ended["bar"]) == ("", [])
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_what_was_typed_before_it_was_attached_comes_first(tmp_path: object, shown: bool) -> None:  # noqa: FBT001
+    """Where the bar is gone already, there is nothing to wait for."""
+    more = {"bar": BAR, "holds_keys": True} if shown else {}
+    with hold(str(tmp_path), raw_python(MARKED), **more) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("ready")
+        seat = BarSeat(held.folder, held="before" + PASTE[:9].decode())
+        with contextlib.closing(seat):
+            seat.ours.sendall(PASTE[9:] + b"then")
+            if shown:
+                wait_to_hold(wire, 10 + len(PASTE))
+                show(wire)
+            wait_to_hear(wire, b"before" + PASTE + b"then")
+
+
+def test_two_terminals_hold_their_own(tmp_path: object) -> None:
+    """What two people type is not mixed within a word."""
+    with seat_below_bar(str(tmp_path), MARKED, rows=20) as (one, wire):
+        two = BarSeat(one.folder, rows=22)
+        with contextlib.closing(two):
+            for seat, key in ((one, b"a"), (two, b"1"), (one, b"b"), (two, b"2")):
+                seat.ours.sendall(key)
+            wait_to_hold(wire, 4)
+            one.bar = ""
+            show(wire)
+            wait_to_hear(wire, b"ab12")
+
+
+@pytest.mark.parametrize("way", ["tty", "socket"])
+def test_the_relay_key_opens_the_prompt_below_the_bar(tmp_path: object, way: str) -> None:
+    """It is never held; what is typed to the agent around it is."""
+    with (
+        hold(str(tmp_path), raw_python(MARKED)) as held,
+        at_terminal(client(held.socket, way=way)) as person,
+        Wire(held.folder) as wire,
+    ):
+        person.wait_for("ready")
+        show(wire, *BAR)
+        person.wait_for(BAR[0])
+        person.type(b"ab\x1d")
+        person.wait_for("/use AGENT")
+        person.type(b"/quiet\rcd")
+        person.wait_for(BAR[0])
+        wait_to_hold(wire, 4)
+        person.type(b"\x1d")
+        person.wait_for("/use AGENT")
+        person.type(b"\x1d")
+        wait_to_hold(wire, 5)
+        show(wire)
+        wait_to_hear(wire, b"abcd\x1d")
