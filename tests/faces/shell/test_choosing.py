@@ -1,4 +1,4 @@
-"""`/use` of agents that cannot be had, and while somebody is already taking over; shells that share a session."""
+"""`/use` of agents that cannot be had, or while one is already taking over; shells that share a session."""
 
 import os
 
@@ -86,7 +86,7 @@ def test_a_switch_to_who_takes_over_already_changes_nothing() -> None:
         )
         person.type("/use understudy")
         person.wait_for(
-            r"→ understudy is already taking over|understudy is already at work|understudy has the next message"
+            r"→ understudy is already taking over|understudy (is already at work|has the next message)"
         )
         person.wait_for(r"(?s)understudy goes on.*understudy > second thought\s+understudy heard you")
         person.wait_idle()
