@@ -7,25 +7,28 @@ from dataclasses import dataclass
 
 from agent_relay.logic.emulator import Emulator
 from agent_relay.system.emulator_library import find_library
-from tests.bench.measure import Effort, write_recorded
-from tests.bench.programs import END
+from tests.bench.measure import MEGABYTE, Effort, write_recorded
+from tests.bench.programs import END, READY
 from tests.bench.session import COLS, ROWS, Session
-from tests.bench.wrappers import PROGRAMS, World, open_world
+from tests.bench.wrappers import World, open_world
 from tests.support.peak import read_peak_mb
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUIET_S = 0.5
+_FIRST_S = 1.0
+_RATE_S = 2.0
 
 
 @dataclass(frozen=True)
 class Stall:
-    """An agent floods with one terminal reading, one stalled and one whose client is stopped.
+    """An agent floods with one terminal reading, one that never reads and one whose client is stopped.
 
-    `alone_s` is the same flood with only the reading terminal. Memory is the holder's peak.
+    `beside_mb_s` is what the reading one gets, once a round, `alone_mb_s` the same with only that terminal;
+    both from the second second on. Memory is the holder's peak.
     """
 
-    alone_s: float
-    beside_s: float
+    alone_mb_s: list[float]
+    beside_mb_s: list[float]
     same_screens: bool
     peak_mb: float
 
@@ -40,51 +43,65 @@ class Idle:
 
 
 def measure_stall(effort: Effort) -> Stall:
-    """Times, screens in the end, and memory, with two terminals that do not read."""
+    """Rates, screens in the end, and memory, with two terminals that do not read."""
+    rates: dict[int, list[float]] = {0: [], 2: []}
     with open_world() as world:
-        alone_s, _, _ = _flood(world, effort, 0)
-        beside_s, same, peak_mb = _flood(world, effort, 2)
-    return Stall(alone_s, beside_s, same, peak_mb)
+        for _ in range(max(2, effort.rounds // 3)):
+            for others in effort.order.sample((0, 2), 2):
+                rates[others].append(_measure_rate(world, others))
+        same, peak_mb = _compare_screens(world, effort)
+    return Stall(rates[0], rates[2], same, peak_mb)
 
 
-def _flood(world: World, effort: Effort, others: int) -> tuple[float, bool, float]:
-    folder, pid_path = (
-        os.path.join(world.folder, f"stall{others}"),
-        os.path.join(world.folder, f"pid-s{others}"),
-    )
-    argv = [
-        "python3",
-        "-I",
-        "-S",
-        PROGRAMS,
-        "flood",
-        pid_path,
-        write_recorded(world),
-        str(effort.flood_bytes),
-    ]
-    holder = world.hold(argv, folder)
-    lazy = [world.attach(folder, pid_path) for _ in range(others)]
+def _measure_rate(world: World, others: int) -> float:
+    """Megabytes a second on the terminal that reads, of a flood without an end."""
+    reading = world.start("relay", "flood", write_recorded(world), "0")
+    lazy = _attach_lazy(world, reading, others)
+    reading.type(b"g")
+    _count_for(reading, _FIRST_S)
+    start = time.perf_counter()
+    count = _count_for(reading, _RATE_S)
+    rate = count / MEGABYTE / (time.perf_counter() - start)
+    for session in [*lazy, reading]:
+        world.end(session)
+    return rate
+
+
+def _attach_lazy(world: World, first: Session, count: int) -> list[Session]:
+    """So many more terminals on that session, which show its screen and are not read from then on."""
+    lazy = [world.attach(first) for _ in range(count)]
     for session in lazy:
-        session.read(5)
-    reading = world.attach(folder, pid_path)
-    reading.wait_for(b"BENCH-READY")
+        session.wait_for(READY)
     if lazy:
         os.kill(lazy[0].pid, signal.SIGSTOP)
-    start = time.perf_counter()
+    return lazy
+
+
+def _count_for(session: Session, span_s: float) -> int:
+    """How many bytes the terminal gets in that time."""
+    count, end = 0, time.perf_counter() + span_s
+    while (left_s := end - time.perf_counter()) > 0:
+        count += len(session.read(left_s))
+    return count
+
+
+def _compare_screens(world: World, effort: Effort) -> tuple[bool, float]:
+    """Whether terminals that did not read show the reader's screen once they do; the holder's peak memory."""
+    reading = world.start("relay", "flood", write_recorded(world), str(effort.flood_bytes))
+    holder = world.find_holder(reading)
+    lazy = _attach_lazy(world, reading, 2)
     reading.type(b"g")
     screen = Emulator(find_library() or "", COLS, ROWS)
     tail = b""
     while END not in tail:
         data = reading.read(60)
         if not data:
-            return float("inf"), False, 0.0
+            return False, 0.0
         screen.feed(data)
         tail = tail[-len(END) :] + data
-    spent_s = time.perf_counter() - start
-    if lazy:
-        os.kill(lazy[0].pid, signal.SIGCONT)
+    os.kill(lazy[0].pid, signal.SIGCONT)
     same = all(_read_screen(session) == screen.text() for session in lazy)
-    return spent_s, same, read_peak_mb(holder.holder_pid)
+    return same, read_peak_mb(holder)
 
 
 def _read_screen(session: Session) -> list[str]:

@@ -7,11 +7,14 @@ import argparse
 import json
 import os
 import platform
+import statistics
 import sys
 from dataclasses import asdict, dataclass
 
 from tests.bench.endurance import Idle, Stall, measure_idle, measure_stall
 from tests.bench.measure import QUICK, Effort, Samples, compare, measure_echo, measure_flood, measure_paste
+from tests.bench.starts import measure_starts
+from tests.bench.switches import Switches, measure_switches, render_steps
 from tests.bench.wrappers import NAMES
 
 _QUIET_LOAD = 0.3
@@ -41,6 +44,8 @@ class Results:
     recorded_mb_s: Samples
     truecolor_mb_s: Samples
     paste_mb_s: Samples
+    starts_ms: Samples
+    switches: Switches
     stall: Stall
     idle: Idle
     load: float
@@ -58,6 +63,8 @@ def measure(effort: Effort) -> Results:
         _say("recorded flood", measure_flood(effort, is_truecolor=False)),
         _say("truecolor flood", measure_flood(effort, is_truecolor=True)),
         _say("paste", measure_paste(effort)),
+        _say("starts", measure_starts(effort)),
+        measure_switches(effort),
         measure_stall(effort),
         measure_idle(effort),
         load,
@@ -78,20 +85,38 @@ def build_bars(results: Results, rounds: int) -> list[Bar]:
             ratio = float("inf") if at_most else 0.0
         return [] if ratio is None else [Bar(f"{what} / {peer}", ratio, bound, at_most)]
 
+    def tail(what: str, samples: Samples, peer: str, bound: float) -> list[Bar]:
+        theirs = _percentile(samples[peer], 99)
+        return [Bar(what, _percentile(samples["relay"], 99) / theirs, bound, at_most=True)] if theirs else []
+
+    def start(kind: str, bound: float) -> Bar:
+        ratio = compare(results.starts_ms, kind, "python", rounds) or float("inf")
+        return Bar(f"the agent's first byte, {kind} start / a bare Python", ratio, bound, at_most=True)
+
     stall, idle = results.stall, results.idle
     return [
         *against("echo p50", results.echo_us, "dtach", 1.0, at_most=True),
         *against("echo p50", results.echo_us, "tmux", 1.1, at_most=True),
+        *tail("echo p99 / tmux", results.echo_us, "tmux", 1.2),
         *against("echo p50 beside a flood", results.flooded_echo_us, "tmux", 0.5, at_most=True),
+        *tail("echo p99 beside a flood / tmux", results.flooded_echo_us, "tmux", 1.2),
         *against("recorded flood", results.recorded_mb_s, "dtach", 0.85, at_most=False),
         *against("recorded flood", results.recorded_mb_s, "tmux", 3.0, at_most=False),
         *against("truecolor flood", results.truecolor_mb_s, "script", 0.55, at_most=False),
         *against("paste", results.paste_mb_s, "tmux", 10.0, at_most=False),
+        start("warm", 4.0),
+        start("cold", 15.0),
         Bar(
-            "flood beside two terminals that do not read / alone",
-            stall.beside_s / stall.alone_s,
-            3.0,
+            "limit on the screen to successor spawned, without the quitting, s",
+            results.switches.without_quitting_s,
+            0.5,
             at_most=True,
+        ),
+        Bar(
+            "flood beside two terminals that do not read / alone, from the second second on",
+            statistics.median(stall.beside_mb_s) / statistics.median(stall.alone_mb_s),
+            0.9,
+            at_most=False,
         ),
         Bar("screens of those terminals afterwards are exact", float(stall.same_screens), 1.0, at_most=False),
         Bar("holder's peak memory meanwhile, MB", stall.peak_mb, 64.0, at_most=True),
@@ -113,16 +138,25 @@ def render(results: Results, bars: list[Bar]) -> str:
     ]
     lines = [f"{'':28}" + "".join(f"{name:>9}" for name in NAMES)]
     for title, samples, percent in rows:
-        lines.append(f"{title:28}" + "".join(f"{_percentile(samples[name], percent):>9}" for name in NAMES))
+        lines.append(f"{title:28}" + "".join(f"{_show(samples[name], percent):>9}" for name in NAMES))
+    lines += [
+        "",
+        *(
+            f"{f'{kind} start, ms':28}{_percentile(times, 50):>9.1f}"
+            for kind, times in results.starts_ms.items()
+        ),
+    ]
+    lines += ["", *render_steps(results.switches)]
     stall = results.stall
     if results.load > _QUIET_LOAD * (os.cpu_count() or 1):
         lines += [
             "",
             f"The machine had other work (load {results.load:.1f}): measure again when it is quiet.",
         ]
+    alone, beside = (statistics.median(rates) for rates in (stall.alone_mb_s, stall.beside_mb_s))
     lines += [
         "",
-        f"A recorded flood: {stall.alone_s:.2f} s, {stall.beside_s:.2f} s beside two terminals that stall.",
+        f"A recorded flood: {alone:.0f} MB/s, {beside:.0f} MB/s beside two terminals that do not read.",
         "",
     ]
     for bar in bars:
@@ -131,11 +165,14 @@ def render(results: Results, bars: list[Bar]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _percentile(values: list[float], percent: int) -> str:
-    if not values:
-        return "-"
+def _show(values: list[float], percent: int) -> str:
+    return f"{_percentile(values, percent):.1f}" if values else "-"
+
+
+def _percentile(values: list[float], percent: int) -> float:
+    """That value of the ordered ones; 0 where there are none."""
     ordered = sorted(values)
-    return f"{ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]:.1f}"
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] if ordered else 0.0
 
 
 def main() -> int:

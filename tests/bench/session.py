@@ -21,15 +21,18 @@ class LateError(Exception):
 class Session:
     """One program on one terminal, through a wrapper or not.
 
-    `pid` is whatever runs on our terminal; `pid_path` is where the program under it says its own pid.
+    `pid` is whatever runs on our terminal; `pid_path` is where the program under it says its own pid, empty
+    where it does not.
     """
 
-    def __init__(self, argv: list[str], *, env: dict[str, str], pid_path: str) -> None:
+    def __init__(self, argv: list[str], *, env: dict[str, str], pid_path: str, cwd: str) -> None:
         self.pid_path = pid_path
+        self.cwd = cwd
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
+                os.chdir(cwd)
                 os.execvpe(argv[0], argv, env)  # noqa: S606 - a terminal of its own, not a shell
             finally:
                 os._exit(127)
@@ -98,7 +101,8 @@ class Session:
 
     def close(self) -> None:
         """End everything on this terminal."""
-        for pid in {self.program_pid, self.pid, self._drainer} - {0}:
+        program = self.program_pid if self.pid_path else 0
+        for pid in {program, self.pid, self._drainer} - {0}:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:

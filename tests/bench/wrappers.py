@@ -3,14 +3,18 @@
 import contextlib
 import fcntl
 import os
+import select
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.emulator_library import find_library
+from agent_relay.system.folders import get_folders
 from agent_relay.system.holder.spec import HolderSpec
 from agent_relay.system.holder_client import Started, start_holder
 from tests.bench.programs import READY
@@ -20,11 +24,27 @@ NAMES = ("direct", "script", "dtach", "tmux", "screen", "relay")
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs.py")
 WATCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "watcher.py")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_ATTACH = """
-import sys
-sys.path.insert(0, sys.argv[2])
-from agent_relay.client.attach import attach
-attach(sys.argv[1], on_relay_key=lambda line: [])
+COMMAND = (
+    sys.executable,
+    "-I",
+    "-c",
+    f"import sys; sys.path.insert(0, {ROOT!r}); from agent_relay.__main__ import main; sys.exit(main())",
+)
+"""`agent-relay`, whatever is installed."""
+AGENT = "bench"
+_ADAPTER = """
+name = "bench"
+letter = "n"
+title = "Measured"
+budget_tokens = 4000
+quit = [{ signal = "SIGKILL", wait_s = 2.0 }]
+
+[launch]
+program = "/usr/bin/env"
+
+[deliver]
+packet_by = "paste"
+opening = "Go on."
 """
 
 
@@ -39,6 +59,7 @@ class World:
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "SCREENDIR": os.path.join(self.folder, "screens"),
+            "AGENT_RELAY_HOME": os.path.join(self.folder, "relay"),
         }
         self._count = 0
         self._sessions: list[Session] = []
@@ -48,7 +69,21 @@ class World:
             "tmux.conf",
             "set -g status off\nset -s exit-empty off\nset -s escape-time 0\nset -g history-limit 2000\n",
         )
+        self._write_agent()
         self._write("screenrc", "startup_message off\nautodetach on\ndefscrollback 2000\n")
+
+    def _write_agent(self) -> None:
+        """An agent that is any program, and is looked at for the limits of a real one."""
+        adapter = os.path.join(get_folders(self.env).config, "adapters", AGENT)
+        os.makedirs(adapter, mode=0o700)
+        self._write(os.path.join(adapter, "adapter.toml"), _ADAPTER)
+        shutil.copy(os.path.join(ROOT, "adapters", "claude", "rules.toml"), adapter)
+        self.write_order(AGENT)
+
+    def write_order(self, *agents: str) -> None:
+        """Name the agents that agent-relay may take, in this order."""
+        config = os.path.join(get_folders(self.env).config, "config.toml")
+        self._write(config, f"order = {list(agents)!r}\n")
 
     def _write(self, name: str, text: str) -> str:
         path = os.path.join(self.folder, name)
@@ -58,13 +93,33 @@ class World:
 
     def start(self, wrapper: str, *program: str) -> Session:
         """That program of ours under that wrapper, ready. A second one under tmux shares its server."""
-        self._count += 1
-        pid_path = os.path.join(self.folder, f"pid{self._count}")
-        argv = [sys.executable, "-I", "-S", PROGRAMS, program[0], pid_path, *program[1:]]
-        session = Session(self._wrap(wrapper, argv), env=self.env, pid_path=pid_path)
-        self._sessions.append(session)
+        return self.run(wrapper, lambda pid_path: build_program(program[0], pid_path, *program[1:]))
+
+    def run(self, wrapper: str, build: Callable[[str], Sequence[str]]) -> Session:
+        """What `build` makes of the path of a pid, under that wrapper, ready."""
+        session = self.open(wrapper, build)
         session.wait_for(READY)
         return session
+
+    def open(self, wrapper: str, build: Callable[[str], Sequence[str]]) -> Session:
+        """As `run`, but nothing is waited for."""
+        self._count += 1
+        pid_path = os.path.join(self.folder, f"pid{self._count}")
+        # A tree has one session of agent-relay at a time.
+        tree = os.path.join(self.folder, f"tree{self._count}")
+        return self.open_in(tree, self._wrap(wrapper, list(build(pid_path))), pid_path)
+
+    def open_in(self, tree: str, argv: list[str], pid_path: str = "") -> Session:
+        """A command on a terminal of its own, in a new repository."""
+        subprocess.run(["git", "init", "--quiet", tree], env=self.env, check=True)
+        session = Session(argv, env=self.env, pid_path=pid_path, cwd=tree)
+        self._sessions.append(session)
+        return session
+
+    def stop(self, session: Session) -> None:
+        """The session of agent-relay is over, with all of its agents."""
+        subprocess.run([*COMMAND, "stop"], env=self.env, cwd=session.cwd, capture_output=True, check=True)
+        self.end(session)
 
     def end(self, session: Session) -> None:
         """That one is over."""
@@ -92,19 +147,31 @@ class World:
             case "screen":
                 return ["screen", "-c", os.path.join(self.folder, "screenrc"), "-S", f"b{self._count}", *argv]
             case "relay":
-                self.hold(argv, path)
-                return self.attach_argv(path)
+                return [*COMMAND, AGENT, "--new", "--", *argv]
         return argv
 
-    def attach_argv(self, leg_folder: str) -> list[str]:
-        """Our client on a leg that is held."""
-        return [sys.executable, "-c", _ATTACH, os.path.join(leg_folder, "sock"), ROOT]
-
-    def attach(self, leg_folder: str, pid_path: str) -> Session:
-        """One more terminal on a leg."""
-        session = Session(self.attach_argv(leg_folder), env=self.env, pid_path=pid_path)
+    def attach(self, first: Session) -> Session:
+        """One more terminal on the session of agent-relay that `first` began."""
+        session = Session([*COMMAND, "attach"], env=self.env, pid_path=first.pid_path, cwd=first.cwd)
         self._sessions.append(session)
         return session
+
+    def find_daemon(self) -> int | None:
+        """The pid of this world's daemon."""
+        return find_daemon_pid(get_folders(self.env))
+
+    def find_holder(self, session: Session) -> int:
+        """The pid of the holder of a session of agent-relay: its program's parent."""
+        with open(f"/proc/{session.program_pid}/stat", encoding="ascii", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+
+    def end_daemon(self) -> None:
+        """No daemon runs; the next command starts one."""
+        if pid := self.find_daemon():
+            handle = os.pidfd_open(pid)
+            os.kill(pid, signal.SIGTERM)
+            select.select([handle], [], [], 30)
+            os.close(handle)
 
     def hold(self, argv: list[str], leg_folder: str, *, is_watched: bool = True) -> Started:
         """A leg with that program, watched as the daemon watches it."""
@@ -138,6 +205,7 @@ class World:
 
     def close(self) -> None:
         """Everything started here ends."""
+        self.end_daemon()
         for session in list(self._sessions):
             with contextlib.suppress(OSError, ValueError):
                 self.end(session)
@@ -148,6 +216,11 @@ class World:
             watcher.terminate()
             watcher.communicate()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def build_program(what: str, pid_path: str, *rest: str) -> list[str]:
+    """The command line of one of `programs`."""
+    return [sys.executable, "-I", "-S", PROGRAMS, what, pid_path, *rest]
 
 
 @contextlib.contextmanager
