@@ -1,26 +1,31 @@
 """Adopting a native session relay did not start: its history becomes a new session's first leg."""
 
+from typing import TYPE_CHECKING
+
 from agent_relay.app.ground import Ground
 from agent_relay.app.wishes import OpenWish, is_on_its_way
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
-from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Session
 from agent_relay.logic.hints import agent_command
 from agent_relay.system.adapters import find_program
-from agent_relay.system.native_programs import end_programs, find_holding, find_running
-from agent_relay.system.native_sessions import Found, find_native_sessions
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
 
 _LOOKED_AT = 500
 """How many of an agent's sessions a name is looked for among, newest first."""
 
 
-def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
+def find_adoptable(ground: Ground, wish: OpenWish) -> "NativeSession":
     """The native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
 
     Raises WrongUseError where it has none, or not exactly one of that name; RelayError where one that might
     be the newest cannot be read.
     """
+    # Readers of transcripts take long to load, and few sessions begin so.
+    from agent_relay.system.native_sessions import Found, find_native_sessions
+
     agent, wanted = wish.source, wish.native
     spec = ground.get_adapter(agent).adapter.transcript
     found = Found((), ())
@@ -50,12 +55,14 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> NativeSession:
     return named[0]
 
 
-def check_left(ground: Ground, wish: OpenWish, native: NativeSession) -> None:
+def check_left(ground: Ground, wish: OpenWish, native: "NativeSession") -> None:
     """Raise WrongUseError if the agent's own program still runs; end it if the user said yes.
 
     Some agents go on by themselves at a limit's reset: its own program beside a successor would be a second
     owner. Reads processes.
     """
+    from agent_relay.system.native_programs import end_programs, find_holding, find_running
+
     loaded = ground.get_adapter(wish.source)
     spec, program = loaded.adapter.transcript, find_program(loaded, wish.environ)
     if spec is not None and spec.held_open:
@@ -90,7 +97,7 @@ def _is_named(native_id: str, wanted: str) -> bool:
     return native_id.startswith(wanted) or native_id.endswith(wanted)
 
 
-def build_history(leg: str, agent: str, native: NativeSession) -> tuple[Body, ...]:
+def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[Body, ...]:
     """What the journal says of an adopted session: a leg that worked, told its name, and is over."""
     return (
         LegStarting(leg, agent, 1, native_id=native.native_id),

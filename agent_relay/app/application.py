@@ -2,20 +2,17 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from agent_relay.app.chatting import build_chat_handlers
 from agent_relay.app.evidence import Evidence
 from agent_relay.app.ground import Ground
 from agent_relay.app.handlers import build_handlers
+from agent_relay.app.late_handlers import build_late_handlers
 from agent_relay.app.narrate_handlers import build_narrate_handlers
 from agent_relay.app.narrating import Narrating
-from agent_relay.app.onlooking import build_watch_handlers
 from agent_relay.app.preload import load_rest
-from agent_relay.app.race.handlers import build_race_handlers
-from agent_relay.app.race.racing import Racing
-from agent_relay.app.race.runner import SessionRunners
-from agent_relay.app.running import build_run_handlers
 from agent_relay.app.sessions import Sessions
 from agent_relay.domain.serving import Handler, Teller
 from agent_relay.system.adapter_catalog import AdapterCatalog, read_catalog
@@ -28,7 +25,13 @@ from agent_relay.system.local_zone import LocalZone
 from agent_relay.system.owner_facts import read_boot_moment, read_owner
 from agent_relay.system.removing import sweep_unfinished
 
+if TYPE_CHECKING:
+    from agent_relay.app.race.racing import Racing
+
 _log = logging.getLogger(__name__)
+
+
+_RACE = ("race.begin", "race.resume", "race.stop", "race.apply", "race.clean", "race.show")
 
 
 class Application:
@@ -39,7 +42,7 @@ class Application:
         self._loading: asyncio.Task[None] | None = None
         self._narrating = Narrating(ground)
         self._sessions = Sessions(ground, self._narrating)
-        self._racing = Racing(ground, SessionRunners(self._sessions, ground))
+        self._racing: Racing | None = None
 
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
@@ -48,7 +51,8 @@ class Application:
             await asyncio.to_thread(sweep_unfinished, folder)
         await asyncio.to_thread(sweep_unmade, folders)
         await self._sessions.start()
-        await self._racing.start()
+        if await asyncio.to_thread(_has_races, folders):
+            await self._get_racing().start()
         self._loading = asyncio.create_task(load_rest())
 
     async def stop(self) -> None:
@@ -56,20 +60,56 @@ class Application:
         if self._loading is not None:
             self._loading.cancel()
         await self._narrating.close()
-        await self._racing.close()
+        if self._racing is not None:
+            await self._racing.close()
         await self._sessions.stop()
         await self._ground.evidence.close()
         self._ground.messengers.close()
         await asyncio.to_thread(end_server)
 
     def handlers(self) -> Mapping[str, Handler]:
-        """The operations by name."""
-        narrate = build_narrate_handlers(self._sessions, self._narrating)
-        race = build_race_handlers(self._racing)
-        run = build_run_handlers(self._sessions, self._ground)
-        chat = build_chat_handlers(self._sessions, self._ground)
-        watch = build_watch_handlers(self._sessions)
-        return {**build_handlers(self._sessions), **narrate, **race, **run, **chat, **watch}
+        """The operations by name; what a start need not wait for is loaded when it is asked for."""
+        return {
+            **build_handlers(self._sessions),
+            **build_narrate_handlers(self._sessions, self._narrating),
+            **build_late_handlers(("run.begin", "run.follow", "run.forget"), self._build_run),
+            **build_late_handlers(("chat.begin", "chat.next"), self._build_chat),
+            **build_late_handlers(("watch.follow",), self._build_watch),
+            **build_late_handlers(_RACE, self._build_race),
+        }
+
+    def _build_run(self) -> Mapping[str, Handler]:
+        from agent_relay.app.running import build_run_handlers
+
+        return build_run_handlers(self._sessions, self._ground)
+
+    def _build_chat(self) -> Mapping[str, Handler]:
+        from agent_relay.app.chatting import build_chat_handlers
+
+        return build_chat_handlers(self._sessions, self._ground)
+
+    def _build_watch(self) -> Mapping[str, Handler]:
+        from agent_relay.app.onlooking import build_watch_handlers
+
+        return build_watch_handlers(self._sessions)
+
+    def _build_race(self) -> Mapping[str, Handler]:
+        from agent_relay.app.race.handlers import build_race_handlers
+
+        return build_race_handlers(self._get_racing())
+
+    def _get_racing(self) -> "Racing":
+        from agent_relay.app.race.racing import Racing
+        from agent_relay.app.race.runner import SessionRunners
+
+        if self._racing is None:
+            self._racing = Racing(self._ground, SessionRunners(self._sessions, self._ground))
+        return self._racing
+
+
+def _has_races(folders: Folders) -> bool:
+    """Whether there may be a race to be taken up."""
+    return os.path.isdir(folders.races)
 
 
 def open_app(folders: Folders, clock: Clock, teller: Teller) -> Application:

@@ -14,11 +14,9 @@ from agent_relay.app.headless_legs import judge
 from agent_relay.app.kept import release_legs
 from agent_relay.app.leg_ends import end_agent, end_by_force, end_lost_leg, is_held
 from agent_relay.app.legs import Known, LiveLeg, adopt_leg
-from agent_relay.app.own_records import find_native
 from agent_relay.app.session_rests import EndedRests
 from agent_relay.app.slow_start import tell_slow_start
 from agent_relay.app.stopping import stop_leg
-from agent_relay.app.telling import read_words
 from agent_relay.domain.effect import Answered, ClockSetBack, Happened, LegGone, Spawned
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import LegNamed
@@ -202,6 +200,8 @@ class Following:
         ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
         if not leg.headless or turn is None or not turn.seat:
             return ending
+        from agent_relay.app.telling import read_words
+
         said = await asyncio.to_thread(read_words, self._ground, leg)
         return replace(ending, said=said)
 
@@ -311,6 +311,8 @@ class Following:
 
     async def _name(self, leg: Leg, told: Told) -> None:
         """The journal knows the agent's own session and transcript."""
+        from agent_relay.app.own_records import find_native
+
         found = await asyncio.to_thread(find_native, self._ground, told.session, leg, self._environ())
         if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
             told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))

@@ -10,7 +10,6 @@ from agent_relay.app.bar_sender import BarSender
 from agent_relay.app.delivery import Text, deliver_text, forget_text
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
-from agent_relay.app.publishing import read_packet_text
 from agent_relay.domain.effect import Delivered, DeliverFailed, Happened, TaskGiven
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Handoff, Session
@@ -45,6 +44,8 @@ class Handing:
         try:
             packet = ""
             if deliver.packet_by == "paste":
+                from agent_relay.app.publishing import read_packet_text
+
                 packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
             text = Text(handoff.id, packet, deliver.opening)
             progress = _Progress(self._bar, live, partial(self._tell, live))

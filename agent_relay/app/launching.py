@@ -8,9 +8,6 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jinja2 import TemplateError
-from jinja2.sandbox import SandboxedEnvironment
-
 from agent_relay.domain.adapter import FileTemplate
 from agent_relay.domain.errors import ConfigurationError, RelayError
 from agent_relay.domain.session import Leg
@@ -99,6 +96,10 @@ def prepare_launch(
 def _render_file(
     loaded: LoadedAdapter, file: FileTemplate, values: Mapping[str, str], place: LegPlace
 ) -> str:
+    # Only agents that read files of ours need it, and it takes longer to load than an agent's start may wait.
+    from jinja2 import TemplateError
+    from jinja2.sandbox import SandboxedEnvironment
+
     path = os.path.join(loaded.folder, file.template)
     environment = SandboxedEnvironment(autoescape=False)
     environment.filters["shell"] = shlex.quote

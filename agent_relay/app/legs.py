@@ -15,7 +15,6 @@ from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for, prepare_streams
 from agent_relay.app.launching import Start, build_values, prepare_launch
-from agent_relay.app.publishing import read_packet_text
 from agent_relay.app.senses import Senses
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
@@ -276,6 +275,9 @@ def _write_packet(ground: Ground, session: Session, leg: Leg, folder: str) -> st
     handoff = session.handoff
     if handoff is None or handoff.id != leg.handoff or not handoff.text_path:
         return ""
+    # A first leg has none.
+    from agent_relay.app.publishing import read_packet_text
+
     path = f"{folder}/packet.md"
     write_atomic(path, read_packet_text(ground, session, handoff).encode(), durable=False)
     return path

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 from agent_relay.app.threads import OwnThread
 from agent_relay.domain.errors import RelayError
-from agent_relay.logic.exporting.delivering import Receiver
-from agent_relay.system.deliveries import Deliveries
 from agent_relay.system.desktop import show_on_desktop
 
 if TYPE_CHECKING:
     from agent_relay.system.webhook import Webhook
 
 _log = logging.getLogger(__name__)
-_RECEIVER = Receiver("webhook", "The webhook of `notify`", "notification", "notifications")
 
 
 class OutsideNotifiers:
@@ -30,9 +27,12 @@ class OutsideNotifiers:
         webhook = self._webhooks.get(address)
         if webhook is None:
             # Few have one, and its library takes longer to load than a start may wait.
+            from agent_relay.logic.exporting.delivering import Receiver
+            from agent_relay.system.deliveries import Deliveries
             from agent_relay.system.webhook import Webhook
 
-            webhook = Webhook(address, Deliveries(_RECEIVER, _log_delivery))
+            receiver = Receiver("webhook", "The webhook of `notify`", "notification", "notifications")
+            webhook = Webhook(address, Deliveries(receiver, _log_delivery))
             webhook.start()
             self._webhooks[address] = webhook
         webhook.put(body)

@@ -10,28 +10,26 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC
+from typing import TYPE_CHECKING
 
 from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.launching import Start, prepare_launch
 from agent_relay.app.legs import Luggage
-from agent_relay.app.own_records import find_native
-from agent_relay.app.publishing import get_allow
 from agent_relay.domain.adapter import Narrative
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.facts import NativeSession
 from agent_relay.domain.session import Leg, Session
 from agent_relay.logic.launch import LaunchPlan
 from agent_relay.logic.narrative import Kind, Narrated, build_request, fail, has_messages, read_answer
-from agent_relay.logic.redact import redact_text
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.folders import ensure_private
 from agent_relay.system.headless import run_headless
-from agent_relay.system.narratives import Kept, save_beside_packets, write_narrative
 from agent_relay.system.native_fork import fork_session, remove_fork
 from agent_relay.system.project import open_project, session_folder
 from agent_relay.system.secrets import gather_secrets
-from agent_relay.system.transcripts import read_facts
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
 
 _log = logging.getLogger(__name__)
 _FOLDER = "narratives"
@@ -153,8 +151,12 @@ class Narrating:
             _remove(folder)
         return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
 
-    def _find_native(self, occasion: Occasion, loaded: LoadedAdapter) -> NativeSession | None:
+    def _find_native(self, occasion: Occasion, loaded: LoadedAdapter) -> "NativeSession | None":
         """The leg's native session, where it holds something to hand off."""
+        from agent_relay.app.own_records import find_native
+        from agent_relay.domain.facts import NativeSession
+        from agent_relay.system.transcripts import read_facts
+
         leg, spec = occasion.leg, loaded.adapter.transcript
         native = find_native(self._ground, occasion.session, leg, occasion.environ)
         if native is None and leg.native_id and os.path.exists(leg.transcript):
@@ -176,7 +178,7 @@ class Narrating:
             return ensure_private(os.path.join(parent, self._ground.create_id()))
 
     def _prepare(
-        self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative, native: NativeSession, folder: str
+        self, occasion: Occasion, loaded: LoadedAdapter, spec: Narrative, native: "NativeSession", folder: str
     ) -> LaunchPlan:
         """How the fork is started, its files in `folder`: the agent's own launch with other words."""
         fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
@@ -197,6 +199,10 @@ class Narrating:
 
     def _keep(self, occasion: Occasion, told: Narrated) -> Narrated:
         """The document without secrets, kept for the next packet. Raises RelayError where it cannot be."""
+        from agent_relay.app.publishing import get_allow
+        from agent_relay.logic.redact.text import redact_text
+        from agent_relay.system.narratives import Kept, save_beside_packets, write_narrative
+
         session, leg, now = occasion.session, occasion.leg, self._ground.clock.now()
         known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)
         allow = get_allow(self._ground)

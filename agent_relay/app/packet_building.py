@@ -29,14 +29,10 @@ from agent_relay.logic.packet.asked import AUTOMATIC, add_asked, add_prompt, is_
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.packet.doubt import find_doubt
 from agent_relay.logic.packet_json import parse_packet
-from agent_relay.logic.redact import (
-    Allow,
-    build_allow,
-    redact_facts,
-    redact_packet,
-    redact_text,
-    redact_words,
-)
+from agent_relay.logic.redact.allow import Allow, build_allow
+from agent_relay.logic.redact.facts import redact_facts
+from agent_relay.logic.redact.packet import redact_packet
+from agent_relay.logic.redact.text import redact_text, redact_words
 from agent_relay.logic.spending import find_spent
 from agent_relay.logic.succession import find_native_id
 from agent_relay.logic.transcripts.words import clip

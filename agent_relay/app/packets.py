@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent_relay.app.finishing import finish_or_end
 from agent_relay.domain.effect import Happened, Published, PublishFailed
@@ -12,8 +12,25 @@ from agent_relay.domain.session import Handoff, Session
 from agent_relay.logic.outcome import Outcome
 from agent_relay.system.shortages import find_passing
 
+if TYPE_CHECKING:
+    from agent_relay.app.ground import Ground
+    from agent_relay.system.limited_process import LimitedProcess
+
 Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
 """Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
+
+
+def publish(
+    ground: "Ground",
+    building: "LimitedProcess",
+    session: Session,
+    handoff: Handoff,
+    environ: Mapping[str, str],
+) -> Published:
+    """Make the handoff's packet visible, by `app.publishing`: a session's start does not wait for that."""
+    from agent_relay.app.publishing import publish as publish_now
+
+    return publish_now(ground, building, session, handoff, environ)
 
 
 class Journalling(Protocol):

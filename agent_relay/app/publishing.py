@@ -28,7 +28,8 @@ from agent_relay.domain.session import Handoff, Session
 from agent_relay.logic.expecting import is_given, list_untold
 from agent_relay.logic.freshness import list_later, verify_freshness
 from agent_relay.logic.packet.asked import AUTOMATIC, add_asked, is_waiting
-from agent_relay.logic.redact import Allow, build_allow, redact_text, redact_words
+from agent_relay.logic.redact.allow import Allow, build_allow
+from agent_relay.logic.redact.text import redact_text, redact_words
 from agent_relay.logic.render import mark_stale
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.git import read_tree

@@ -12,7 +12,6 @@ from agent_relay.app.finishing import finish_or_end
 from agent_relay.app.limited_work import run_limited
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
-from agent_relay.logic.redact import redact_words
 from agent_relay.logic.redact_event import count_redacted, redact_body
 from agent_relay.system.limited_process import Limit, LimitedProcess, TookTooLongError
 
@@ -32,11 +31,15 @@ async def redact_event(body: Body, *, known: frozenset[str]) -> Body:
 
 async def redact_wish(text: str, *, known: frozenset[str] = frozenset()) -> str:
     """Return `text` without secrets. Raise RelayError as `redact_event` does."""
+    from agent_relay.logic.redact.text import redact_words
+
     return await _redact(len(text), partial(redact_words, text, known=known))
 
 
 def redact_in_thread(text: str, *, known: frozenset[str] = frozenset()) -> str:
     """Return the same for work that is in a thread already."""
+    from agent_relay.logic.redact.text import redact_words
+
     work = partial(redact_words, text, known=known)
     return work() if len(text) <= MOST_AT_ONCE else _search(LimitedProcess(), work)
 

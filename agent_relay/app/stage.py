@@ -19,8 +19,7 @@ from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
 from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
-from agent_relay.app.packets import Packets
-from agent_relay.app.publishing import publish
+from agent_relay.app.packets import Packets, publish
 from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
@@ -28,7 +27,6 @@ from agent_relay.app.session_rests import note_rest
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
 from agent_relay.app.trees import Trees
-from agent_relay.app.waiting import find_spoilt
 from agent_relay.app.waking import sleep_until
 from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
 from agent_relay.domain.effect import (
@@ -49,21 +47,20 @@ from agent_relay.domain.effect import (
 )
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.event import Body
-from agent_relay.domain.packet import ResumePacket
 from agent_relay.domain.rest_effect import CancelContinue
 from agent_relay.domain.session import Handoff, Leg, Session, State
 from agent_relay.domain.terms import Terms
 from agent_relay.logic.bar import Bar
 from agent_relay.logic.outcome import World
-from agent_relay.logic.redact import collect_known
+from agent_relay.logic.redact.known import collect_known
 from agent_relay.logic.wording import session_folder
 from agent_relay.system.limited_process import LimitedProcess
 from agent_relay.system.secrets import gather_secrets
 from agent_relay.system.shortages import find_passing
-from agent_relay.system.templates import build_renderer
 
 if TYPE_CHECKING:
     from agent_relay.app.host import Host
+    from agent_relay.domain.packet import ResumePacket
 
 _UPGRADE_S = 8.0
 """How long files of ours may be on their way back: package managers remove before they write."""
@@ -175,7 +172,7 @@ class Stage:
         if self._secrets[0] is not luggage:
             known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
             self._secrets = (luggage, known)
-        spoilt = await self._deciding.run(find_spoilt, session, self._build_renderer)
+        spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
         return World(
             ground.clock.now(),
             {
@@ -198,8 +195,16 @@ class Stage:
             owner=ground.owner,
         )
 
-    def _build_renderer(self, agent: str) -> Callable[[ResumePacket], str]:
+    def _find_spoilt(self, session: Session) -> dict[str, str]:
+        """By agent, why the packet that waits for it cannot be used."""
+        from agent_relay.app.waiting import find_spoilt
+
+        return find_spoilt(session, self._build_renderer)
+
+    def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
         """What renders packets for `agent`. Raises RelayError."""
+        from agent_relay.system.templates import build_renderer
+
         return build_renderer(self._ground.get_adapter(agent), session_folder(self.host.session))
 
     async def _find_fault(self) -> str:

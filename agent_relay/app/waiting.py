@@ -79,7 +79,7 @@ def find_spoilt(session: Session, render: Callable[[str], Callable[[ResumePacket
 
     `render` gives what renders packets for an agent. Reads disk.
     """
-    if not session.saved and session.retriable is None:
+    if not session.may_owe_packet:
         return {}
     spoilt: dict[str, str] = {}
     for sequence, target, is_given in _list_waiting(session):

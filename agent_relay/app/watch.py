@@ -24,7 +24,6 @@ from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.detector.records import is_meant, open_envelope
 from agent_relay.logic.elapsed import start_at
 from agent_relay.logic.naming import find_names
-from agent_relay.logic.redact import redact_text
 from agent_relay.logic.stream import Verdict
 from agent_relay.system.clock import Clock, JumpingClock
 from agent_relay.system.holder_client import HolderConnection, HolderError
@@ -307,6 +306,14 @@ class LegWatch:
             self._changed.notify_all()
 
     def _say(self, signals: Sequence[Signal]) -> None:
+        if signals:
+            self._tell_all(signals)
+        self._plan_tick(self._read_clock())
+
+    def _tell_all(self, signals: Sequence[Signal]) -> None:
+        # Most legs begin without one, and the rules take long to load.
+        from agent_relay.logic.redact.text import redact_text
+
         for signal in signals:
             until = signal.resets_at.isoformat() if signal.resets_at else ""
             text = redact_text(signal.evidence.text).text
@@ -316,7 +323,6 @@ class LegWatch:
                 self._known.add((*said, signal.decides))
                 evidence = replace(signal.evidence, text=text)
                 self.tell(Heard(self.leg.id, replace(signal, evidence=evidence)))
-        self._plan_tick(self._read_clock())
 
     def _plan_tick(self, now: datetime) -> None:
         if self._ticker is not None:

@@ -237,6 +237,11 @@ class Session:
         return self.state is State.RESTING and self.retriable is not None and self.retriable.is_cancelled
 
     @property
+    def may_owe_packet(self) -> bool:
+        """Whether a packet may wait for somebody: one was saved, or a handoff can be tried again."""
+        return bool(self.saved) or self.retriable is not None
+
+    @property
     def refusal(self) -> Limit | None:
         """What the agent at work said when it was signed out or its key refused; `None` while it is not."""
         return next((found for found in self.refused if found.agent == self.agent), None)

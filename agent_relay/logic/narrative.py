@@ -5,12 +5,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.adapter import Answer
-from agent_relay.domain.facts import Facts
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.plain import clean_text
 from agent_relay.logic.reasons import find_reason, quote_reason
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import Facts
 
 SECTIONS = (
     ("Goal", "what the user wants in the end, in their words where they matter"),
@@ -78,13 +81,13 @@ def build_request(focus: str = "") -> str:
     )
 
 
-def has_messages(facts: Facts) -> bool:
+def has_messages(facts: "Facts") -> bool:
     """Whether there is anything to hand off: a prompt and an answer at least."""
     return len(facts.conversation) >= FEWEST_MESSAGES
 
 
 def render_narrative(
-    text: str, written: str, moment: str, *, facts: Facts, now: datetime, fresh_prompts: int
+    text: str, written: str, moment: str, *, facts: "Facts", now: datetime, fresh_prompts: int
 ) -> str:
     """A kept document as a packet takes it along, with its age; empty where too much was asked since.
 

@@ -10,7 +10,6 @@ from agent_relay.domain.session import Session, State
 from agent_relay.logic.hints import agent_command
 from agent_relay.logic.moments import parse_moment, render_moment
 from agent_relay.logic.notification_bytes import clean
-from agent_relay.logic.redact import redact_text
 
 OFTEN_S = 5.0
 """Two of the same kind within so many seconds are one: whoever is there saw the first."""
@@ -86,4 +85,7 @@ def _find_begun(events: Sequence[Event], handoff: str) -> HandoffBegun | None:
 
 
 def _tell(text: str) -> str:
+    # The daemon loads this at its start, and has nobody to notify then.
+    from agent_relay.logic.redact.text import redact_text
+
     return clean(redact_text(text).text)

@@ -23,7 +23,6 @@ from agent_relay.domain.handoff_event import (
 )
 from agent_relay.domain.turn_event import ChatBegun, SessionWaits, TurnBegun, TurnEnded
 from agent_relay.logic.chat.wording import LONGEST_MESSAGE, shorten
-from agent_relay.logic.redact import redact_words
 
 MOST_PROMPT = 8000
 """How many characters of a prompt are journalled."""
@@ -44,7 +43,12 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
     """`body` without secrets; `known` are values that are secret wherever they stand."""
 
     def clean(text: str) -> str:
-        return redact_words(text, known=known) if text else text
+        if not text:
+            return text
+        # Most events hold no words of anybody, and the rules take long to load.
+        from agent_relay.logic.redact.text import redact_words
+
+        return redact_words(text, known=known)
 
     def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(clean(text) for text in texts)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from agent_relay.domain.run_event import PlanStep
 from agent_relay.domain.saying import Meaning, Saying, Token, Totals
 from agent_relay.logic.changes import read_change
 from agent_relay.logic.detector.records import find_text, find_value, is_meant
 from agent_relay.logic.lengths import LONGEST_RESULT
 from agent_relay.logic.reasons import quote_reason
+
+if TYPE_CHECKING:
+    from agent_relay.domain.run_event import PlanStep
 
 _MOST_COST = 1e9
 _MOST_TOKENS = 1 << 53
@@ -51,7 +53,7 @@ class Said:
     is_failure: bool = False
     is_piece: bool = False
     about: Literal["", "plan"] = ""
-    steps: tuple[PlanStep, ...] = ()
+    steps: "tuple[PlanStep, ...]" = ()
     is_whole: bool = False
     tokens: Mapping[str, int] = field(default_factory=dict)
     cost: float | None = None
@@ -170,7 +172,10 @@ def _read(saying: Saying, part: object) -> Said:
     )
 
 
-def _read_steps(saying: Saying, part: object) -> tuple[PlanStep, ...]:
+def _read_steps(saying: Saying, part: object) -> "tuple[PlanStep, ...]":
+    # A leg with a screen is heard without them.
+    from agent_relay.domain.run_event import PlanStep
+
     steps = saying.steps
     found = find_value(part, steps.each) if steps.each else [part]
     return tuple(

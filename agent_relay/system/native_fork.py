@@ -4,13 +4,15 @@ import contextlib
 import os
 import sqlite3
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.facts import NativeSession
 from agent_relay.system.files import cannot_write, write_atomic
 from agent_relay.system.regular_files import check_database, open_stream
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
 
 LEFTOVER = "leftover"
 """The file of a run's folder that names the copy outside it, so that a crash leaves no copy for ever."""
@@ -34,7 +36,7 @@ class Fork:
 
 
 def fork_session(
-    native: NativeSession, *, copy_by: Literal["", "beside", "database"], folder: str, fresh_id: str
+    native: "NativeSession", *, copy_by: Literal["", "beside", "database"], folder: str, fresh_id: str
 ) -> Fork:
     """A fork of `native` as its adapter's narrative says, in or noted in the run's private `folder`.
 
@@ -73,7 +75,7 @@ def _speaks_of(path: bytes, fresh_id: bytes) -> bool:
         return False
 
 
-def _copy_beside(native: NativeSession, folder: str, fresh_id: str) -> Fork:
+def _copy_beside(native: "NativeSession", folder: str, fresh_id: str) -> Fork:
     name = os.path.basename(native.path)
     lengths = range(len(native.native_id), _SHORTEST_ID - 1, -1)
     length = next((length for length in lengths if native.native_id[:length] in name), 0)

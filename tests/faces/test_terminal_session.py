@@ -84,7 +84,7 @@ def test_the_relay_prompt_hands_over_by_hand(terminals: Terminals) -> None:
     child.send(" ")
     child.expect_exact("ready | demo")
     child.send("\x1d/use understudy\r")
-    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("demo → understudy")
     child.expect_exact("understudy goes on")
     (session,) = terminals.read_status()
     assert session["agent"] == "understudy"
@@ -97,7 +97,7 @@ def test_the_relay_prompt_hands_over_to_the_next_of_the_order(terminals: Termina
     child.send("hello\r")
     child.expect_exact("demo heard you")
     child.send("\x1d/handoff the tests first\r")
-    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("demo → understudy")
     child.expect_exact("understudy goes on")
     assert "the tests first" in terminals.world.run("packet", "show").out
 
@@ -109,7 +109,7 @@ def test_an_agent_named_from_another_terminal_takes_over_in_both(terminals: Term
     first.send("hello\r")
     first.expect_exact("demo heard you")
     second = terminals.open("understudy")
-    first.expect_exact("Continuing with understudy.")
+    first.expect_exact("demo → understudy")
     first.expect_exact("understudy goes on")
     second.expect_exact("understudy goes on")
 
@@ -124,7 +124,7 @@ def test_a_killed_daemon_costs_the_person_nothing(terminals: Terminals) -> None:
     child.expect_exact("demo heard you")
     assert terminals.world.run("daemon", "start").status == 0
     child.send("now the limit\r")
-    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("demo → understudy")
     child.expect_exact("understudy goes on")
 
 
@@ -138,7 +138,7 @@ def test_nobody_left_is_status_three_with_the_first_reset(terminals: Terminals) 
     child.send("limit\r")
     child.expect_exact("Nobody can take over (demo: rests until")
     child.expect_exact("Every agent rests. First reset: demo at")
-    _press(child, "l", "Back: agent-relay attach")
+    _press(child, "l", "To return: agent-relay attach")
     assert _end(child) == 3
     limits = json.loads(terminals.world.run("limits", "--json").out)["limits"]
     assert {limit["agent"] for limit in limits} == {"demo", "understudy"}
@@ -187,7 +187,7 @@ def test_a_session_relay_did_not_start_is_handed_over(terminals: Terminals) -> N
     """Most people hit their limit before they have heard of relay."""
     _work_without_relay(terminals)
     child = terminals.open("understudy", "--from", "demo")
-    child.expect_exact("Continuing with understudy.")
+    child.expect_exact("demo → understudy")
     child.expect_exact("understudy goes on")
     packet = terminals.world.run("packet", "show").out
     assert "paint the shed green" in packet

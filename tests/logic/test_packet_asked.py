@@ -8,7 +8,7 @@ import pytest
 from agent_relay.domain.facts import Facts, Said
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session
 from agent_relay.logic.packet.asked import add_asked, add_prompt, is_waiting
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.text import redact_text
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 ASKED_AT = BEGAN + timedelta(minutes=5)

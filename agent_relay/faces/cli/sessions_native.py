@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from agent_relay.domain.errors import RelayError, UntrustedDataError
 from agent_relay.domain.facts import NativeSession
 from agent_relay.faces.cli.printing import plain
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.text import redact_text
 from agent_relay.system.adapter_catalog import load_adapters
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, list_own_at

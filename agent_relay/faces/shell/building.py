@@ -35,7 +35,7 @@ from agent_relay.faces.shell.typed_ahead import TypedAhead
 from agent_relay.faces.shell.usage_watch import watch_usage
 from agent_relay.faces.shell.welcome import greet
 from agent_relay.logic.counts import render_count
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.text import redact_text
 from agent_relay.system.folders import Folders, ensure_private
 from agent_relay.system.followed_config import FollowedConfig
 from agent_relay.system.glances import find_near_root

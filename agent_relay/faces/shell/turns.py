@@ -19,7 +19,7 @@ from agent_relay.faces.shell.one_turn import Event, build_turn
 from agent_relay.faces.shell.paper import Paper
 from agent_relay.faces.shell.typed_ahead import NOTHING, Message, TypedAhead
 from agent_relay.faces.shell.wished import Wished
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.text import redact_text
 
 if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning

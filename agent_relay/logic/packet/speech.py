@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from agent_relay.domain.facts import Facts, Said
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import Facts, Said
 
 _CONTEXT = re.compile(r"<handoff-context\b.*?(?:</handoff-context>|\Z)", re.DOTALL)
 _LETTER = re.compile(r"\w")
@@ -22,11 +24,11 @@ class Spoken:
     """One quoted sentence or message, with the clause that gives its reason or outcome."""
 
     text: str
-    said: Said
+    said: "Said"
     clause: str = ""
 
 
-def strip_relay(facts: Facts, relay_texts: Iterable[str]) -> tuple[Facts, bool]:
+def strip_relay(facts: "Facts", relay_texts: Iterable[str]) -> "tuple[Facts, bool]":
     """The facts without what relay typed, and whether relay's own prompt is still unanswered.
 
     A delivered packet and the opening typed after it stand in the transcript as the user's words. Words
@@ -67,7 +69,7 @@ def _strip(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
     return rest.strip() if _LETTER.search(rest) else ""
 
 
-def select_since(facts: Facts, since: datetime | None) -> Facts:
+def select_since(facts: "Facts", since: datetime | None) -> "Facts":
     """The facts from `since` on; what carries no time is kept. A resumed session repeats old legs."""
     if since is None:
         return facts

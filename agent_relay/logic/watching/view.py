@@ -18,7 +18,6 @@ from agent_relay.domain.watch_event import (
     TokensUsed,
     WatchEvent,
 )
-from agent_relay.logic.redact import redact_text
 from agent_relay.logic.watching.live import Live, build_context
 from agent_relay.logic.watching.story import Story
 from agent_relay.logic.wording import render_message
@@ -114,6 +113,9 @@ def _build_screen(session: Session, live: Live | None) -> ScreenTold | None:
     """The screen without secrets; none once the agent is gone."""
     if live is None or not live.rows or session.living_leg is None:
         return None
+    # Most who load this show no screen.
+    from agent_relay.logic.redact.text import redact_text
+
     text = redact_text("\n".join(live.rows)).text
     return ScreenTold(
         session=session.id,

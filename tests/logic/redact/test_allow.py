@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_relay.domain.facts import Facts, Said
-from agent_relay.logic.redact import build_allow, redact_facts, redact_packet, redact_text
+from agent_relay.logic.redact.allow import build_allow
+from agent_relay.logic.redact.facts import redact_facts
+from agent_relay.logic.redact.packet import redact_packet
+from agent_relay.logic.redact.text import redact_text
 from tests.logic.redact import planted
 from tests.logic.redact.test_redact_packet import KEY, build
 

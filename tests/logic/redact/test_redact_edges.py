@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.logic.redact import redact_text
+from agent_relay.logic.redact.text import redact_text
 from agent_relay.logic.redact.values import looks_secret
 
 KEY = "Zk3jd9sLq2mN8vB4xT6yPq1wR5tY7uI0oA1sD2fG3hJ4kL5zX6cV7bN8mQ9"

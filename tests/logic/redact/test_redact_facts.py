@@ -9,7 +9,8 @@ from agent_relay.domain.facts import CommandRun, Facts, Said, Step, ToolError
 from agent_relay.domain.packet import Reason
 from agent_relay.logic.packet.build import Occasion, build_packet
 from agent_relay.logic.packet_json import render_document, render_json
-from agent_relay.logic.redact import redact_facts, redact_packet
+from agent_relay.logic.redact.facts import redact_facts
+from agent_relay.logic.redact.packet import redact_packet
 from tests.logic.redact.planted import TOKENS, Planted, leaks
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)

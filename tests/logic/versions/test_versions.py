@@ -17,7 +17,7 @@ from agent_relay.domain.session import Session, State
 from agent_relay.logic.fold import fold_events
 from agent_relay.logic.glance import glance
 from agent_relay.logic.packet_json import parse_packet, render_document
-from agent_relay.logic.redact import redact_packet
+from agent_relay.logic.redact.packet import redact_packet
 from agent_relay.system.journal import read_events
 from agent_relay.system.store import publish_packet
 from agent_relay.system.store_reading import find_edited, read_body, read_packet

@@ -19,7 +19,8 @@ from agent_relay.logic.airc import is_airc, parse_airc, render_airc
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.hints import continue_command
 from agent_relay.logic.packet_json import parse_document, parse_packet, render_document, render_json
-from agent_relay.logic.redact import build_allow, redact_packet
+from agent_relay.logic.redact.allow import build_allow
+from agent_relay.logic.redact.packet import redact_packet
 from agent_relay.system.adapter_catalog import read_catalog
 from agent_relay.system.adapters import LoadedAdapter, list_default_roster
 from agent_relay.system.clock import SystemClock, create_ulid

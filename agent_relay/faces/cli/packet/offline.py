@@ -10,7 +10,9 @@ from agent_relay.domain.packet import Reason, ResumePacket
 from agent_relay.domain.ulid import build_ulid
 from agent_relay.logic.budget import fit_packet
 from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.redact import build_allow, redact_facts, redact_packet
+from agent_relay.logic.redact.allow import build_allow
+from agent_relay.logic.redact.facts import redact_facts
+from agent_relay.logic.redact.packet import redact_packet
 from agent_relay.system.adapter_catalog import read_catalog
 from agent_relay.system.adapters import LoadedAdapter
 from agent_relay.system.config import read_user_config
