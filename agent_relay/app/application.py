@@ -19,6 +19,7 @@ from agent_relay.system.adapter_catalog import AdapterCatalog, read_catalog
 from agent_relay.system.clock import Clock
 from agent_relay.system.folders import Folders
 from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.holder_start import end_spare
 from agent_relay.system.legs import sweep_unmade
 from agent_relay.system.limited_process import end_server
 from agent_relay.system.local_zone import LocalZone
@@ -66,6 +67,7 @@ class Application:
         await self._ground.evidence.close()
         self._ground.messengers.close()
         await asyncio.to_thread(end_server)
+        await asyncio.to_thread(end_spare)
 
     def handlers(self) -> Mapping[str, Handler]:
         """The operations by name; what a start need not wait for is loaded when it is asked for."""

@@ -17,13 +17,13 @@ from agent_relay.app.headless_legs import was_begun
 from agent_relay.app.kept import find_luggage
 from agent_relay.app.leg_ends import can_use_pids, end_lost_leg
 from agent_relay.app.legs import LiveLeg, Luggage, find_known, start_leg
-from agent_relay.app.limited_work import prepare_server
 from agent_relay.app.narrating import Narrating
 from agent_relay.app.packets import Packets, publish
 from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
 from agent_relay.app.session_rests import note_rest
+from agent_relay.app.started_ahead import StartedAhead
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
 from agent_relay.app.trees import Trees
@@ -96,6 +96,7 @@ class Stage:
         self._packets = Packets(partial(publish, ground, building), end=building.end)
         self._handing = Handing(ground, self._following.live, self._bar)
         self._relief = Relief(narrating, self._following.live)
+        self._ahead = StartedAhead()
         self._agent_timers = AgentTimers(ground.clock, self._following.live)
 
     @property
@@ -269,7 +270,7 @@ class Stage:
         if leg is not None:
             known = find_known(self.host.events, leg.id)
             if await self._following.adopt(leg, self.host, known, self._take_over):
-                await _prepare_building()
+                self._ahead.prepare()
                 return Restarted(leg_lives=True)
             began = await asyncio.to_thread(was_begun, self._ground, leg)
         if (found := await find_luggage(self._ground, session)) is not None:
@@ -303,6 +304,7 @@ class Stage:
 
     async def close(self) -> None:
         """Nothing is watched any more; legs run on."""
+        self._ahead.close()
         await self._bar.close()
         await self._following.close()
         self._deciding.close()
@@ -344,7 +346,7 @@ class Stage:
                         raise
                     return LegGone(leg.id, "unstarted", why=error.sentence)
                 self._following.follow(live, self.host)
-                await _prepare_building()
+                self._ahead.prepare()
         self._troubles.pop("stop", None)
         self._troubles.pop("task", None)
         return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
@@ -396,8 +398,3 @@ class Stage:
             return None
         self._troubles.pop(what, None)
         return happened
-
-
-async def _prepare_building() -> None:
-    """A handoff that comes finds all that builds packets imported."""
-    await asyncio.to_thread(prepare_server)

@@ -24,6 +24,7 @@ from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugEr
 from agent_relay.domain.loading import Calmly
 from agent_relay.domain.wire import build_hello, build_refusal, render_line
 from agent_relay.system.folders import Folders, ensure_private, get_folders
+from agent_relay.system.holder_start import prepare_spare
 from agent_relay.system.locks import take_lock
 from agent_relay.system.sockets import connect, listen
 
@@ -100,6 +101,8 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
     if owned is None:
         return ExitCode.DONE
     listening, lock = owned
+    # It gets ready on another core while this one loads the rest.
+    prepare_spare()
     # What follows is dear to import; whoever connects meanwhile waits in the socket's queue.
     opens = _load(open_app)
     import asyncio

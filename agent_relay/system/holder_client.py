@@ -5,7 +5,6 @@ import contextlib
 import errno
 import json
 import os
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from agent_relay.domain.errors import RelayError
 from agent_relay.logic.screen import Screen, parse_screen
 from agent_relay.system.holder.frames import FrameError, FrameReader, render_frame
 from agent_relay.system.holder.spec import HolderSpec, render_spec
-from agent_relay.system.holder_program import build_command
+from agent_relay.system.holder_start import WaitingHolder, take_spare
 
 _START_S = 20.0
 _ANSWER_S = 10.0
@@ -52,32 +51,22 @@ class Started:
 
 
 def start_holder(spec: HolderSpec, *, python: str = sys.executable, limit_s: float = _START_S) -> Started:
-    """The holder of a new leg, listening on `<leg_folder>/sock`. Takes some 40 ms: call it in a thread.
+    """The holder of a new leg, listening on `<leg_folder>/sock`: the program that waits, or a new one.
 
-    `spec.lock_fd` and `spec.tree_fd` stay open here; the holder keeps copies of its own for life. The holder
-    is nobody's child: it outlives this process. Raises SpawnError when the program could not be started,
-    HolderError when the holder could not.
+    A new one takes some 40 ms: call it in a thread. `spec.lock_fd` and `spec.tree_fd` stay open here; the
+    holder keeps copies of its own for life. The holder is nobody's child: it outlives this process. Raises
+    SpawnError when the program could not be started, HolderError when the holder could not.
     """
-    arguments = build_command(python=python)
+    order = render_spec(spec)
+    spare = take_spare() if python == sys.executable else None
     try:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-            pass_fds=[lock for lock in (spec.lock_fd, spec.tree_fd) if lock >= 0],
-            start_new_session=True,
-        )
+        said = spare.hold(order, spec, limit_s=limit_s) if spare is not None else b""
+        # A program that waited may have been killed meanwhile.
+        said = said or WaitingHolder(python=python).hold(order, spec, limit_s=limit_s)
+    except TimeoutError as error:
+        raise HolderError(f"the holder did not start within {limit_s:g} s") from error
     except OSError as error:
         raise HolderError(f"{python} cannot be started: {error.strerror}") from error
-    with process:
-        try:
-            said, _ = process.communicate(render_spec(spec), timeout=limit_s)
-        except subprocess.TimeoutExpired as error:
-            process.kill()
-            raise HolderError(f"the holder did not start within {limit_s:g} s") from error
     try:
         line = json.loads(said)
     except ValueError as error:

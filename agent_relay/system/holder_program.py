@@ -1,4 +1,4 @@
-"""The program of holders: how it is run, and whether it could be started now."""
+"""Whether a holder could be started now."""
 
 import json
 import os
@@ -9,18 +9,11 @@ import time
 
 from agent_relay.logic.reasons import find_reason
 from agent_relay.system.holder.entry import CHECK
-from agent_relay.system.holder.spec import HolderSpec, render_spec
+from agent_relay.system.holder_start import ENTRY, build_command
 
-ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "holder", "entry.py")
 _CHECK_S = 20.0
 _AGAIN_S = 1.0
 """How long a fault is believed: whoever is asked more often must not start a program each time."""
-
-
-def build_command(*, python: str = sys.executable, entry: str = ENTRY) -> list[str]:
-    """Return the arguments that start a holder, which is told its spec on standard input."""
-    # Without -X utf8 a holder under another locale would read names written here differently.
-    return [python, "-I", "-S", "-X", "utf8", entry]
 
 
 class HolderProgram:
@@ -60,11 +53,10 @@ class HolderProgram:
 
     def _try_out(self) -> str:
         self._proven = {}
-        spec = HolderSpec(argv=["true"], env={}, cwd="/", leg_folder="/", rows=1, cols=1, lock_fd=0)
         try:
             done = subprocess.run(
                 [*build_command(python=self._python, entry=self._entry), CHECK],
-                input=render_spec(spec),
+                stdin=subprocess.DEVNULL,
                 capture_output=True,
                 cwd="/",
                 env={},

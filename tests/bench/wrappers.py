@@ -32,20 +32,12 @@ COMMAND = (
 )
 """`agent-relay`, whatever is installed."""
 AGENT = "bench"
-_ADAPTER = """
-name = "bench"
-letter = "n"
-title = "Measured"
-budget_tokens = 4000
-quit = [{ signal = "SIGKILL", wait_s = 2.0 }]
-
-[launch]
-program = "/usr/bin/env"
-
-[deliver]
-packet_by = "paste"
-opening = "Go on."
+_ANY_PROGRAM = """#!/bin/sh
+while [ "$1" != run ]; do shift; done
+shift
+exec "$@"
 """
+"""Stands for a real agent's program, and is whatever follows the word `run` of its arguments."""
 
 
 class World:
@@ -73,11 +65,18 @@ class World:
         self._write("screenrc", "startup_message off\nautodetach on\ndefscrollback 2000\n")
 
     def _write_agent(self) -> None:
-        """An agent that is any program, and is looked at for the limits of a real one."""
+        """A real agent's adapter, with any program in the agent's place."""
         adapter = os.path.join(get_folders(self.env).config, "adapters", AGENT)
-        os.makedirs(adapter, mode=0o700)
-        self._write(os.path.join(adapter, "adapter.toml"), _ADAPTER)
-        shutil.copy(os.path.join(ROOT, "adapters", "claude", "rules.toml"), adapter)
+        shutil.copytree(os.path.join(ROOT, "adapters", "claude"), adapter)
+        program = self._write(os.path.join(adapter, "program"), _ANY_PROGRAM)
+        os.chmod(program, 0o700)
+        path = os.path.join(adapter, "adapter.toml")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        text = text.replace('name = "claude"', f'name = "{AGENT}"', 1).replace(
+            'letter = "c"', 'letter = "n"', 1
+        )
+        self._write(path, text.replace('program = "claude"', 'program = "./program"', 1))
         self.write_order(AGENT)
 
     def write_order(self, *agents: str) -> None:
@@ -147,7 +146,7 @@ class World:
             case "screen":
                 return ["screen", "-c", os.path.join(self.folder, "screenrc"), "-S", f"b{self._count}", *argv]
             case "relay":
-                return [*COMMAND, AGENT, "--new", "--", *argv]
+                return [*COMMAND, AGENT, "--new", "--", "run", *argv]
         return argv
 
     def attach(self, first: Session) -> Session:

@@ -161,7 +161,7 @@ def test_a_spec_survives_its_way_to_the_holder() -> None:
         luggage="l",
         linger_s=0.5,
     )
-    again = parse_spec(render_spec(spec))
+    again = parse_spec(render_spec(spec), [3])
     assert {name: getattr(again, name) for name in HolderSpec.__slots__} == {
         name: getattr(spec, name) for name in HolderSpec.__slots__
     }

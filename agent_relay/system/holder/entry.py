@@ -15,18 +15,25 @@ if TYPE_CHECKING:
 
 CHECK = "--check"
 _READ_BYTES = 1 << 16
+_INT_BYTES = 4
 
 
 def main() -> None:
     """Hold one leg from its spawn to the collection of its exit status."""
     # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])
+    os.chdir("/")
+    # All of it before the spec: whoever sends that waits for an agent.
+    import agent_relay.logic.emulator
+    import agent_relay.system.holder.leg
+    import agent_relay.system.holder.operations  # noqa: F401 - loaded, and used below
     from agent_relay.system.holder.faults import append_note
-    from agent_relay.system.holder.spec import parse_spec
 
-    spec = parse_spec(_read_all(0))
     if sys.argv[1:] == [CHECK]:
-        _check()
+        _tell_files()
+        return
+    spec = _read_spec()
+    if spec is None:
         return
     # The agent must not inherit a lock: it would look held as long as any process of the agent lives.
     for lock in (spec.lock_fd, spec.tree_fd):
@@ -47,12 +54,8 @@ def main() -> None:
     os._exit(0)
 
 
-def _check() -> None:
-    """Load all a holder needs, and tell where it came from."""
-    import agent_relay.logic.emulator
-    import agent_relay.system.holder.leg
-    import agent_relay.system.holder.operations  # noqa: F401 - that they can be loaded is the question
-
+def _tell_files() -> None:
+    """Tell where all that was loaded came from."""
     files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
     os.write(1, json.dumps(sorted(files - {""})).encode() + b"\n")
 
@@ -105,11 +108,27 @@ def _name(error: OSError, spec: "HolderSpec") -> str:
     return error.filename if isinstance(error.filename, str) else spec.argv[0]
 
 
-def _read_all(fd: int) -> bytes:
-    parts = []
-    while part := os.read(fd, _READ_BYTES):
-        parts.append(part)
-    return b"".join(parts)
+def _read_spec() -> "HolderSpec | None":
+    """What is to be held, with the descriptors that came along; `None` where whoever was to say has gone."""
+    import _socket
+
+    from agent_relay.system.holder.spec import parse_spec
+
+    room = _socket.CMSG_SPACE(2 * _INT_BYTES)
+    told = _socket.socket(fileno=os.dup(0))
+    data, descriptors = b"", []
+    while True:
+        part, extras, _, _ = told.recvmsg(_READ_BYTES, room, _socket.MSG_CMSG_CLOEXEC)
+        for level, kind, found in extras:
+            if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
+                descriptors += memoryview(found).cast("i").tolist()
+        if not part:
+            break
+        data += part
+    told.close()
+    if not data:
+        return None
+    return parse_spec(data, descriptors)
 
 
 def _report(line: dict[str, object]) -> None:

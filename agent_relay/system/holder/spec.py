@@ -74,10 +74,13 @@ def render_spec(spec: HolderSpec) -> bytes:
     return json.dumps({name: getattr(spec, name) for name in HolderSpec.__slots__}).encode()
 
 
-def parse_spec(data: bytes) -> HolderSpec:
-    """The spec from JSON, without what this version does not know.
+def parse_spec(data: bytes, descriptors: list[int]) -> HolderSpec:
+    """The spec from JSON, without what this version does not know, for a process that was sent `descriptors`.
 
-    Raises ValueError, TypeError or KeyError where it is none.
+    They are those the spec names, in the order of `lock_fd` and `tree_fd`. Raises ValueError, TypeError or
+    KeyError where it is none.
     """
     found = json.loads(data)
-    return HolderSpec(**{name: found[name] for name in HolderSpec.__slots__ if name in found})
+    known = {name: found[name] for name in HolderSpec.__slots__ if name in found}
+    names = [name for name in ("lock_fd", "tree_fd") if known.get(name, -1) >= 0]
+    return HolderSpec(**{**known, **dict(zip(names, descriptors, strict=True))})

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import socket
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -58,16 +59,15 @@ def hold_unheard(
         lock_fd=theirs,
         streams=[str(tmp_path / name) for name in ("given", "said", "errors")],
     )
-    heard, holder = start_holder(theirs, is_heard=sign is None)
-    assert holder.stdin is not None
+    heard, holder, orders = start_holder(theirs, is_heard=sign is None)
     if is_folder_gone:
         (folder / "lock").unlink()
         folder.rmdir()
     elif sign is None:
         os.close(heard)
     with holder:
-        holder.stdin.write(render_spec(spec))
-        holder.stdin.close()
+        orders.sendall(render_spec(spec))
+        orders.close()
         if sign is not None:
             wait_until(sign.exists, "the program's sign")
             os.close(heard)
@@ -81,8 +81,11 @@ def hold_unheard(
     return left
 
 
-def start_holder(lock: int, *, is_heard: bool) -> tuple[int, "subprocess.Popen[bytes]"]:
-    """Where a holder will tell how it went, and its starter; where nobody hears it, it waits to be."""
+def start_holder(lock: int, *, is_heard: bool) -> tuple[int, "subprocess.Popen[bytes]", socket.socket]:
+    """Where a holder will tell how it went, its starter, and where that takes its spec.
+
+    Where nobody hears it, it waits to be.
+    """
     heard, told = os.pipe()
     if not is_heard:
         os.set_blocking(told, False)
@@ -90,16 +93,18 @@ def start_holder(lock: int, *, is_heard: bool) -> tuple[int, "subprocess.Popen[b
             while True:
                 os.write(told, b"x" * 4096)
         os.set_blocking(told, True)
+    ours, theirs = socket.socketpair()
     holder = subprocess.Popen(
         [sys.executable, "-I", "-S", entry.__file__],
-        stdin=subprocess.PIPE,
+        stdin=theirs,
         stdout=told,
         stderr=subprocess.DEVNULL,
-        pass_fds=(lock,),
     )
+    theirs.close()
+    socket.send_fds(ours, [b" "], [lock])
     os.close(lock)
     os.close(told)
-    return heard, holder
+    return heard, holder, ours
 
 
 @pytest.mark.parametrize("is_folder_gone", [False, True])

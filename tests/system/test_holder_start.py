@@ -1,0 +1,90 @@
+"""The holder's program that waits for a leg: taken once, and gone with whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_relay.system.holder_start import ENTRY, end_spare, prepare_spare, take_spare
+from tests.house.tree import CHECKOUT
+from tests.support.legs import Wire, hold, raw_python
+from tests.support.relay_world import wait_until
+
+AGENT = raw_python("say('up'); os.read(0, 1)")
+
+
+@pytest.fixture(autouse=True)
+def _no_spare() -> Iterator[None]:
+    end_spare()
+    yield
+    end_spare()
+
+
+def find_waiting(parent: int) -> list[int]:
+    """Return the programs of holders that `parent` started and still has."""
+    found = []
+    with open(f"/proc/{parent}/task/{parent}/children", encoding="ascii") as file:
+        children = file.read().split()
+    for pid in children:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if ENTRY.encode() in file.read().split(b"\0"):
+                found.append(int(pid))
+    return found
+
+
+def test_a_leg_gets_the_program_that_waits(tmp_path: Path) -> None:
+    """Nobody who starts an agent waits for an interpreter."""
+    prepare_spare()
+    assert len(find_waiting(os.getpid())) == 1
+    with hold(f"{tmp_path}/leg", AGENT, holder=sys.executable) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("up")
+        assert find_waiting(os.getpid()) == []
+        assert take_spare() is None
+
+
+def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) -> None:
+    """The kernel takes what it likes when memory is short."""
+    prepare_spare()
+    (waiting,) = find_waiting(os.getpid())
+    os.kill(waiting, signal.SIGKILL)
+    with hold(f"{tmp_path}/leg", AGENT, holder=sys.executable) as held, Wire(held.folder) as wire:
+        wire.wait_for_text("up")
+
+
+def test_only_one_program_waits() -> None:
+    """Each takes memory, and most are never needed."""
+    prepare_spare()
+    prepare_spare()
+    assert len(find_waiting(os.getpid())) == 1
+    end_spare()
+    assert find_waiting(os.getpid()) == []
+
+
+def test_a_program_that_waits_ends_with_a_daemon_that_is_killed() -> None:
+    """Nobody would ever give it a leg."""
+    code = (
+        f"import sys, time; sys.path.insert(0, {CHECKOUT!r});"
+        "from agent_relay.system.holder_start import prepare_spare;"
+        "prepare_spare(); print('ready', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-I", "-c", code], stdout=subprocess.PIPE) as daemon:
+        assert daemon.stdout is not None
+        assert daemon.stdout.readline() == b"ready\n"
+        (waiting,) = find_waiting(daemon.pid)
+        handle = os.pidfd_open(waiting)
+        daemon.kill()
+    wait_until(lambda: is_over(handle), "the program's end")
+    os.close(handle)
+
+
+def is_over(handle: int) -> bool:
+    """Whether the process behind that descriptor has ended."""
+    try:
+        signal.pidfd_send_signal(handle, 0)
+    except ProcessLookupError:
+        return True
+    return False
