@@ -221,6 +221,7 @@ def _build_start(
         packet=packet,
         model=leg.model or (luggage.model if mine else "") or wishes.model,
         args=(*wishes.args, *(luggage.args if mine else ())),
+        may_continue=ground.config.may_ever_continue,
     )
 
 
