@@ -61,7 +61,7 @@ class Submission:
         watch = self._watch
         self._presses = int(self.was_pressed)
         await self._press_and_wait(_PAUSES_S[:-1])
-        if self._is_lost() and self.paste_again is not None:
+        if self.paste_again is not None and self._is_lost() and await self._is_left_alone():
             _log.warning("paste-lost leg=%s returns=%d", watch.leg.id, self._presses)
             await self.paste_again()
             await self._press_and_wait(_PAUSES_S)
@@ -104,6 +104,11 @@ class Submission:
         can_tell = watch.hears_prompts and watch.hears_old_prompts and watch.own.is_comparable
         is_gone = self._stood and watch.state == "ready" and watch.input == "empty"
         return can_tell and is_gone and not self.is_taken()
+
+    async def _is_left_alone(self) -> bool:
+        """Whether nobody pressed a key since the first return: who cleared the line did not want the text."""
+        age_s = (await self._watch.holder.request("status")).get("key_age_s")
+        return not isinstance(age_s, int | float) or age_s > self._waited_s
 
     def is_taken(self) -> bool:
         """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""

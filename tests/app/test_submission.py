@@ -182,10 +182,14 @@ def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_
     assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
 
 
-def test_what_no_record_would_tell_of_is_not_pasted_again() -> None:
-    """It may have been worked on to its end while nobody looked: an agent would do it twice."""
+@pytest.mark.parametrize("known", [{"hears_old_prompts": False}, {"key_age_s": 20.0}])
+def test_what_no_record_would_tell_of_or_somebody_may_have_cleared_is_not_pasted_again(
+    known: dict[str, object],
+) -> None:
+    """It may have been worked on while nobody looked, or whoever sits there does not want it."""
     agent = Agent()
-    agent.hears_old_prompts = False
+    for name, value in known.items():
+        setattr(agent, name, value)
     lose(agent)
 
     def be_done() -> None:
