@@ -1,14 +1,17 @@
 """Adopting a native session relay did not start: its history becomes a new session's first leg."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from agent_relay.app.ground import Ground
+from agent_relay.app.native_owners import list_adopted_owners, list_owners
+from agent_relay.app.room import Room
 from agent_relay.app.wishes import OpenWish, is_on_its_way
+from agent_relay.domain.effect import Asked
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.event import Body, LegBusy, LegEnded, LegNamed, LegStarting, SessionEnded
 from agent_relay.domain.session import Session
-from agent_relay.logic.hints import agent_command
-from agent_relay.system.adapters import find_program
+from agent_relay.logic.adopting import check_program
+from agent_relay.system.native_programs import end_programs
 
 if TYPE_CHECKING:
     from agent_relay.domain.facts import NativeSession
@@ -55,33 +58,35 @@ def find_adoptable(ground: Ground, wish: OpenWish) -> "NativeSession":
     return named[0]
 
 
-def check_left(ground: Ground, wish: OpenWish, native: "NativeSession") -> None:
-    """Raise WrongUseError if the agent's own program still runs; end it if the user said yes.
+def check_program_ended(ground: Ground, wish: OpenWish, native: "NativeSession") -> None:
+    """Raise WrongUseError if the agent's own program still runs and the user has not said to end it.
 
-    Some agents go on by themselves at a limit's reset: its own program beside a successor would be a second
-    owner. Reads processes.
+    Reads processes; ends none: that waits until a successor is known to be able to start.
     """
-    from agent_relay.system.native_programs import end_programs, find_holding, find_running
+    found = list_owners(ground, wish.source, native, cwd=wish.cwd, environ=wish.environ)
+    pids = [pid for pid, _ in found]
+    check_program(wish.source, wish.cwd, pids, successor=wish.agent, force=wish.force)
 
-    loaded = ground.get_adapter(wish.source)
-    spec, program = loaded.adapter.transcript, find_program(loaded, wish.environ)
-    if spec is not None and spec.held_open:
-        found = find_holding(native.path)
-    elif program is not None:
-        found = find_running(program, wish.cwd, by=native.changed_at, now=ground.clock.now())
-    else:
-        found = []
-    if not found:
-        return
-    if wish.force:
-        end_programs(found)
-        return
-    pids = ", ".join(str(pid) for pid, _ in found)
-    take_over = agent_command(wish.agent, "--from", wish.source, "--yes")
-    raise WrongUseError(
-        f"{wish.source} still runs in {wish.cwd} (process {pids}) and may go on with that session itself",
-        hint=f"Quit {wish.source} first, or let relay end it: {take_over}",
+
+async def end_adopted_program(ground: Ground, room: Room, asked: Asked, wish: OpenWish) -> None:
+    """End the user's own program that has what the room's session adopted, if the user said yes.
+
+    Raises WrongUseError where they did not, and what asking would raise: nobody is stopped for whom nobody
+    could come.
+    """
+    session = room.session
+    found = await asyncio.to_thread(list_adopted_owners, ground, session, wish.environ)
+    agent, pids = session.agent, [pid for pid, _ in found]
+    is_ended = check_program(
+        agent, session.cwd, pids, successor=wish.agent, session=session.id, force=wish.force
     )
+    if not is_ended:
+        return
+    await room.host.check(asked)
+    fault = await asyncio.to_thread(ground.holders.find_fault)
+    if fault:
+        raise RelayError(fault)
+    await asyncio.to_thread(end_programs, found)
 
 
 def was_adopted(session: Session, wish: OpenWish) -> bool:
@@ -95,14 +100,3 @@ def was_adopted(session: Session, wish: OpenWish) -> bool:
 
 def _is_named(native_id: str, wanted: str) -> bool:
     return native_id.startswith(wanted) or native_id.endswith(wanted)
-
-
-def build_history(leg: str, agent: str, native: "NativeSession") -> tuple[Body, ...]:
-    """What the journal says of an adopted session: a leg that worked, told its name, and is over."""
-    return (
-        LegStarting(leg, agent, 1, native_id=native.native_id),
-        LegBusy(leg),
-        LegNamed(leg, native_id=native.native_id, transcript=native.path),
-        LegEnded(leg, "exited", 0),
-        SessionEnded(f"adopted from {agent}"),
-    )

@@ -1,14 +1,17 @@
 """A session's first lines: what it is for, who may work in it, and what it goes on from."""
 
 import asyncio
+from collections.abc import Iterable
 
-from agent_relay.app.adoption import build_history, check_left, find_adoptable
+from agent_relay.app.adoption import check_program_ended, find_adoptable
 from agent_relay.app.ground import Ground
 from agent_relay.app.index import create_journal
 from agent_relay.app.redaction import redact_wish
 from agent_relay.app.wishes import OpenWish
 from agent_relay.domain.event import SessionCreated
+from agent_relay.domain.session import Session
 from agent_relay.domain.versions import is_newer
+from agent_relay.logic.adopting import build_history, check_conversations
 from agent_relay.logic.outcome import Outcome
 from agent_relay.logic.wording import render_left_out, render_newer, render_resting_note
 from agent_relay.system.agent_versions import claim_first_notice
@@ -16,17 +19,21 @@ from agent_relay.system.journal import Journal
 from agent_relay.system.secrets import gather_secrets
 
 
-async def create_session(ground: Ground, wish: OpenWish, root: str) -> tuple[Journal, Outcome]:
+async def create_session(
+    ground: Ground, wish: OpenWish, root: str, at_work: Iterable[Session]
+) -> tuple[Journal, Outcome]:
     """The journal of a new session in `root`, and the past it is to be given: of an adopted one, or none.
 
-    Raises ConfigurationError while the user's file has a mistake: an older one is not what they want.
+    Raises WrongUseError for a past that one of the sessions `at_work` goes on with already, and
+    ConfigurationError while the user's file has a mistake: an older one is not what they want.
     """
     await asyncio.to_thread(ground.check_config)
     native = None
     if wish.source:
         native = await asyncio.to_thread(find_adoptable, ground, wish)
+        check_conversations(wish.source, (native.native_id,), at_work, successor=wish.agent)
         if wish.launch:
-            await asyncio.to_thread(check_left, ground, wish, native)
+            await asyncio.to_thread(check_program_ended, ground, wish, native)
     roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
     known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
     task = await redact_wish(wish.task, known=known)

@@ -113,7 +113,14 @@ class _Delivery:
         )
         submission.is_counted = is_counted and shown != "asked"
         submission.was_pressed = note == self._submitted
+        submission.paste_again = self._paste_again
         await submission.run()
+
+    async def _paste_again(self) -> None:
+        """What was lost after its return stands in the line once more, as far as that can be seen."""
+        await self._paste()
+        await self._find_shown()
+        await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
 
     async def _paste(self) -> bool:
         """The text was pasted for an agent that waited for a prompt, while nobody was typing one.

@@ -94,7 +94,7 @@ class Entrance:
     async def create(self, wish: OpenWish, root: str) -> Room:
         """The room of a new session, without a leg or with the one adopted from `wish.source`."""
         async with self._rooms.trees.enter(root):
-            journal, past = await create_session(self._ground, wish, root)
+            journal, past = await create_session(self._ground, wish, root, self._rooms.at_work())
             room = self._rooms.add(journal)
         if past.bodies:
             await room.host.ask(past)

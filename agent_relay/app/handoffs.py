@@ -1,4 +1,4 @@
-"""The operations on handoffs as records: planned, called off, tried again, judged."""
+"""The requests about handoffs as records: plan, cancel, retry, and say what came of one."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ _LONGEST = 2000
 
 
 def build_handoff_handlers(sessions: Sessions) -> Mapping[str, Handler]:
-    """The operations by name."""
+    """Return the handlers by the names of their requests."""
     handlers = _Handlers(sessions)
     return {
         "handoff.plan": handlers.plan,
@@ -30,7 +30,7 @@ def build_handoff_handlers(sessions: Sessions) -> Mapping[str, Handler]:
 
 
 def parse_terms(request: Request, *, target: str) -> Terms:
-    """What the request expects of a handoff to `target`. Raises WrongUseError for what cannot be meant."""
+    """Return what the request expects of a handoff to `target`; raise WrongUseError for contradictions."""
     terms = Terms(
         deliverables=_read_texts(request, "expect"),
         criteria=_read_texts(request, "accept"),
@@ -67,25 +67,25 @@ class _Handlers:
         self._sessions = sessions
 
     async def plan(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """Whom a handoff would go to now, and why the others not. Nothing happens."""
+        """Return whom a handoff would go to now, and why not to the others; nothing is changed."""
         room = await self._sessions.take_up(request.text("session"), _pack(request))
         world = await room.stage.build_world(room.session)
         return build_plan(room.session, world, needs=_read_texts(request, "needs"))
 
     async def cancel(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The handoff called off."""
+        """Cancel the handoff; return how the session stands."""
         handoff = request.text("handoff")
         room = self._sessions.get(request.text("session"))
         return _tell(await room.host.ask(CancelAsked(handoff, request.text("note", ""))), handoff)
 
     async def retry(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The handoff under way again."""
+        """Start the handoff again from where it stopped; return how the session stands."""
         handoff = request.text("handoff")
         room = await self._sessions.take_up(request.text("session"), _pack(request))
         return _tell(await room.host.ask(RetryAsked(handoff, force=request.flag("yes"))), handoff)
 
     async def close(self, request: Request, _peer: Peer) -> Mapping[str, object]:
-        """The handoff judged; its failure may have begun another one."""
+        """Note that the handoff succeeded or failed, which may begin one to its rollback agent."""
         handoff, verdict = request.text("handoff"), request.text("verdict")
         if verdict not in VERDICTS:
             raise WrongUseError(f"there is no verdict {verdict[:40]!r}", hint=f"Known: {', '.join(VERDICTS)}")

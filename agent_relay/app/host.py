@@ -160,6 +160,10 @@ class Host:
         """
         self._queue.put_nowait(_Item(happened, ready=ready))
 
+    async def check(self, happened: Happened) -> None:
+        """Raise what asking for `happened` would raise as things stand; nothing changes."""
+        step(self.session, happened, await self._build_world(self.session))
+
     async def ask(self, happened: Happened | Outcome) -> Session:
         """The session after `happened` was journalled, its effects begun.
 

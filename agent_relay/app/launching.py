@@ -26,7 +26,7 @@ class Start:
     """What a leg is started from, beyond its adapter.
 
     `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
-    for none.
+    for none. `may_continue` is whether the agent may go on by itself when a limit of its own is over.
     """
 
     leg_folder: str
@@ -35,6 +35,7 @@ class Start:
     packet: str = ""
     model: str = ""
     args: Sequence[str] = ()
+    may_continue: bool = True
 
 
 def build_values(loaded: LoadedAdapter, leg: Leg, start: Start) -> dict[str, str]:
@@ -88,13 +89,18 @@ def prepare_launch(
     )
     place = LegPlace(leg.id, leg.starting_at, values, plan.env)
     for file in loaded.adapter.launch.files:
-        text = _render_file(loaded, file, values, place)
+        text = _render_file(loaded, file, values, place, may_continue=start.may_continue)
         write_atomic(os.path.join(start.leg_folder, file.name), text.encode(), durable=False)
     return plan
 
 
 def _render_file(
-    loaded: LoadedAdapter, file: FileTemplate, values: Mapping[str, str], place: LegPlace
+    loaded: LoadedAdapter,
+    file: FileTemplate,
+    values: Mapping[str, str],
+    place: LegPlace,
+    *,
+    may_continue: bool,
 ) -> str:
     # Only agents that read files of ours need it, and it takes longer to load than an agent's start may wait.
     from jinja2 import TemplateError
@@ -106,7 +112,8 @@ def _render_file(
     read = {name: _read_object(form, place) for name, form in file.reads.items()}
     try:
         source = read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode()
-        return environment.from_string(source).render(**values, **read, hook_command=build_hook_command())
+        own = {"hook_command": build_hook_command(), "may_continue": may_continue}
+        return environment.from_string(source).render(**values, **read, **own)
     except FileNotFoundError:
         raise ConfigurationError(f"the adapter's template {path} is missing") from None
     except (TemplateError, UnicodeDecodeError) as error:

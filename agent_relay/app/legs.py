@@ -15,6 +15,7 @@ from agent_relay.app.finishing import finish
 from agent_relay.app.ground import Ground
 from agent_relay.app.headless_legs import load_for, prepare_streams
 from agent_relay.app.launching import Start, build_values, prepare_launch
+from agent_relay.app.native_owners import check_owners
 from agent_relay.app.senses import Senses
 from agent_relay.app.watch import LegWatch
 from agent_relay.domain.adapter import Adapter
@@ -117,6 +118,7 @@ async def start_leg(
             return await adopt_leg(ground, leg, frozenset())
         os.close(lock)
         await asyncio.to_thread(legs.remove_leg, place)
+    await check_owners(ground, session, luggage.environ, leg.agent)
     return await _start(ground, session, leg, luggage, prompt=prompt, bar=bar)
 
 
@@ -218,6 +220,7 @@ def _build_start(
         packet=packet,
         model=leg.model or (luggage.model if mine else "") or wishes.model,
         args=(*wishes.args, *(luggage.args if mine else ())),
+        may_continue=ground.config.may_ever_continue,
     )
 
 

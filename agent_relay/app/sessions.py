@@ -5,7 +5,7 @@ import logging
 import os
 from datetime import tzinfo
 
-from agent_relay.app.adoption import was_adopted
+from agent_relay.app.adoption import end_adopted_program, was_adopted
 from agent_relay.app.beginning import find_config_note, find_note
 from agent_relay.app.begun import Begun, get_newest
 from agent_relay.app.entrance import Entrance
@@ -33,9 +33,10 @@ from agent_relay.domain.effect import Asked, StopAsked, TurnAsked
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
 from agent_relay.domain.session import BY_HAND, Session, State
 from agent_relay.domain.terms import NO_TERMS, Terms
+from agent_relay.logic.adopting import check_conversations
 from agent_relay.logic.elapsed import has_passed
 from agent_relay.logic.fold import fold_events
-from agent_relay.logic.succession import begin_leg
+from agent_relay.logic.succession import begin_leg, find_native_id
 from agent_relay.logic.wording import session_folder as build_folder
 from agent_relay.system.journal import read_events
 from agent_relay.system.session_index import find_root, list_unended
@@ -269,8 +270,21 @@ class Sessions:
             return session
         if is_on_its_way(session, wish.agent) and asks_nothing_new(wish):
             return session
+        asked = Asked(wish.agent, focus=focus, force=wish.force, terms=wish.terms)
         room.stage.take(wish.pack(), wish.task)
-        return await room.host.ask(Asked(wish.agent, focus=focus, force=wish.force, terms=wish.terms))
+        if living is None:
+            self._check_conversations(session, wish.agent)
+            await end_adopted_program(self._ground, room, asked, wish)
+        return await room.host.ask(asked)
+
+    def _check_conversations(self, session: Session, agent: str) -> None:
+        """Raise WrongUseError where another session is at work on what `agent` would go on with here."""
+        at_work, newest = self.at_work(), session.leg
+        resumed = find_native_id(session, agent)
+        check_conversations(agent, (resumed,), at_work, successor=agent, but=session.id)
+        if newest is not None:
+            known = (newest.native_id,)
+            check_conversations(newest.agent, known, at_work, successor=agent, but=session.id)
 
     async def _started(self, room: Room) -> Session:
         """The session once its leg lives. Raises RelayError where it did not start."""

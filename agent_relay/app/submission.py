@@ -1,6 +1,7 @@
 """Submitting what stands in an agent's input line: a return, and whether the agent took it."""
 
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 
 from agent_relay.app.patience import (
     SILENT_S,
@@ -21,7 +22,7 @@ _TURN_S = 600.0
 """How long an agent may ask, or still be starting its tools, before a return may be pressed."""
 _PAUSES_S = (1.5, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0)
 """How long each return is waited for; measured from one to the first sign of work: 0.1-3 s, on a machine
-with ten times the work it can do fifteen times as long."""
+with ten times the work it can do fifteen times as long. What is gone after all but the last was lost."""
 
 
 class Submission:
@@ -41,11 +42,14 @@ class Submission:
         """Whether a key counted as typed is one of a line under way, and no answer to a question."""
         self.was_pressed = False
         """Whether a daemon that was killed pressed the first return."""
+        self.paste_again: Callable[[], Awaitable[object]] | None = None
+        """What puts a text that was lost into the line once more; it is asked for once."""
         self._note = note
         self._tell = tell
         self._announce = announce
         self._stood = False
         self._presses = 0
+        self._waited_s = 0.0
 
     async def run(self) -> None:
         """The agent was seen to take the text.
@@ -54,22 +58,15 @@ class Submission:
         stand there still and nobody has typed since: anywhere else it could say yes to a question. Raises
         RelayError where the agent ends, or nothing tells that it took the text.
         """
-        watch, waited_s = self._watch, 0.0
+        watch = self._watch
         self._presses = int(self.was_pressed)
-        for pause_s in _PAUSES_S:
-            await self._wait_for_turn()
-            if self.is_taken():
-                break
-            if not self._presses or (watch.state == "ready" and watch.input == "typed"):
-                await self._press(after_s=waited_s)
-            if await watch.wait_until(self.is_taken, limit_s=pause_s):
-                break
-            waited_s += pause_s
-            if waited_s >= SILENT_S:
-                await self._tell(
-                    f"{watch.leg.agent} has not begun to work on its packet for {waited_s:.0f} s"
-                )
-            await watch.settle_evidence()
+        await self._press_and_wait(_PAUSES_S[:-1])
+        if self.paste_again is not None and self._is_lost() and await self._is_left_alone():
+            _log.warning("paste-lost leg=%s returns=%d", watch.leg.id, self._presses)
+            await self.paste_again()
+            await self._press_and_wait(_PAUSES_S)
+        else:
+            await self._press_and_wait(_PAUSES_S[-1:])
         if watch.gone.is_set():
             raise RelayError(f"{watch.leg.agent} ended while it was given its packet")
         if not self.is_taken():
@@ -77,6 +74,41 @@ class Submission:
             raise RelayError(f"{watch.leg.agent} did not begin to work on its packet")
         if self._presses != 1:
             _log.info("submitted leg=%s returns=%d", watch.leg.id, self._presses)
+
+    async def _press_and_wait(self, pauses_s: Sequence[float]) -> None:
+        """The text was taken, or its return was waited for as long as all of these together."""
+        watch = self._watch
+        for pause_s in pauses_s:
+            if self.is_taken():
+                return
+            await self._wait_for_turn()
+            if self.is_taken():
+                break
+            if not self._presses or (watch.state == "ready" and watch.input == "typed"):
+                await self._press()
+            if await watch.wait_until(self.is_taken, limit_s=pause_s):
+                break
+            self._waited_s += pause_s
+            if self._waited_s >= SILENT_S:
+                await self._tell(
+                    f"{watch.leg.agent} has not begun to work on its packet for {self._waited_s:.0f} s"
+                )
+            await watch.settle_evidence()
+
+    def _is_lost(self) -> bool:
+        """Whether the text stood in a line that is empty now, of an agent that waits and recorded none of it.
+
+        Only records that would tell of it can say so; a turn that nobody saw may be over by now.
+        """
+        watch = self._watch
+        can_tell = watch.hears_prompts and watch.hears_old_prompts and watch.own.is_comparable
+        is_gone = self._stood and watch.state == "ready" and watch.input == "empty"
+        return can_tell and is_gone and not self.is_taken()
+
+    async def _is_left_alone(self) -> bool:
+        """Whether nobody pressed a key since the first return: who cleared the line did not want the text."""
+        age_s = (await self._watch.holder.request("status")).get("key_age_s")
+        return not isinstance(age_s, int | float) or age_s > self._waited_s
 
     def is_taken(self) -> bool:
         """Whether the text was submitted, by us or by somebody at the terminal, or the agent is gone."""
@@ -105,7 +137,7 @@ class Submission:
         if not is_ours:
             raise RelayError(f"{describe_wait(watch)}, after {_TURN_S:.0f} s")
 
-    async def _press(self, *, after_s: float) -> None:
+    async def _press(self) -> None:
         """A return was pressed, unless somebody has typed into the line meanwhile: it is theirs to send."""
         watch = self._watch
         try:
@@ -120,4 +152,6 @@ class Submission:
         pause_at("after return")
         self._presses += 1
         if self._presses > 1:
-            _log.warning("submit-again leg=%s returns=%d after_s=%.1f", watch.leg.id, self._presses, after_s)
+            _log.warning(
+                "submit-again leg=%s returns=%d after_s=%.1f", watch.leg.id, self._presses, self._waited_s
+            )

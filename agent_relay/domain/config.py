@@ -208,6 +208,11 @@ class UserConfig(Strict):
     def _order_names_each_once(cls, order: tuple[str, ...]) -> tuple[str, ...]:
         return _check_order(order)
 
+    @property
+    def may_ever_continue(self) -> bool:
+        """Whether there is an hour of the day at which an agent may go on by itself after its limit."""
+        return self.resume_at_reset is not False and not self.build_quiet_hours().always
+
     def build_quiet_hours(self) -> QuietHours:
         """The hours in which nothing goes on by itself."""
         return parse_quiet_hours(self.quiet_hours)

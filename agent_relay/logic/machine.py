@@ -1,6 +1,7 @@
 """What a session does when something happens: the events to journal and the effects to perform."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from agent_relay.domain.context_effect import Filled, Quiet, Spared
 from agent_relay.domain.effect import (
@@ -56,6 +57,7 @@ from agent_relay.logic.hints import continue_command
 from agent_relay.logic.intervention import RETRIED_FROM, go_on, intervene
 from agent_relay.logic.ledger import find_rest
 from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.nearing import is_told, is_warning
 from agent_relay.logic.origin import inherit_terms
 from agent_relay.logic.outcome import NOTHING, Outcome, World
@@ -216,14 +218,27 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
     if not acts:
         return Outcome((seen,))
-    if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
-        return NOTHING
     rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
     wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
+    if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
+        is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
+        return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     known = _note_limit(signal, world)
     why = f"{signal.agent} hit {name_scope(signal.scope)}"
     after = remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
+
+
+def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
+    """Return whether `seen` tells the same limit's reset to the second, of which only the minute was known.
+
+    An agent's words name the minute; its record, which may be read later, has the moment. Whoever is offered
+    at the minute would meet the limit once more.
+    """
+    if limit is None or (limit.agent, limit.scope, limit.model) != (seen.agent, seen.scope, seen.model):
+        return False
+    known, new = parse_moment(limit.until), parse_moment(seen.until)
+    return known is not None and new is not None and timedelta(0) < new - known < timedelta(minutes=1)
 
 
 def _build_limit(seen: SignalSeen, world: World) -> Limit:

@@ -13,9 +13,9 @@ def find_parent(session: Session) -> Handoff | None:
 
 
 def inherit_terms(session: Session) -> Terms:
-    """What is still expected of whoever works next: what the parent was given, until a person judged it.
+    """Return what is still expected of whoever works next: the parent's terms, until a person judged it.
 
-    What was given to a cancelled handoff was called off with it.
+    The terms of a cancelled handoff ended with it: those of the one before it count.
     """
     parent = find_parent(session)
     if parent is not None and parent.is_cancelled:

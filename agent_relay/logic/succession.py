@@ -62,7 +62,7 @@ def find_native_id(session: Session, agent: str) -> str:
 
 
 def is_current(session: Session, handoff: str, *steps: Step) -> bool:
-    """Whether `handoff` is the one under way, not called off, and stands at one of these steps."""
+    """Return whether `handoff` is under way, not cancelled, and at one of these steps."""
     known = session.handoff
     return known is not None and known.id == handoff and known.step in steps and not known.is_cancelled
 

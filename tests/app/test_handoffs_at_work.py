@@ -1,4 +1,4 @@
-"""Handoffs as records under a real daemon: expected, listed, drawn, called off, tried again, judged."""
+"""Handoffs as records under a real daemon: expected, listed, drawn, cancelled, retried, judged."""
 
 import json
 import os

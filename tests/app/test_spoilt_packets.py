@@ -120,7 +120,7 @@ def test_a_limit_hands_over_past_a_spoilt_packet(world: RelayWorld, spoil: Calla
 def test_a_packet_spoilt_before_anybody_worked_on_it_is_refused_and_can_be_made_again(
     spoil: Callable[[str], None],
 ) -> None:
-    """Its successor was called off; what it says is known to nobody who would be asked again."""
+    """Its handoff was cancelled; what it says is known to nobody who would be asked again."""
     with mutable_world() as world:
         world.start_daemon()
         session = begin(world)

@@ -139,18 +139,62 @@ def test_a_packet_somebody_submitted_is_not_given_a_return_of_ours() -> None:
     assert agent.typed == [PASTED]
 
 
-def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_the_packet() -> None:
-    """A return it lost, and the tools it started then, were journalled as a packet that was delivered."""
-    agent = Agent()
+def lose(agent: Agent) -> None:
+    """From now on the agent drops what is submitted, and starts its tools instead."""
 
-    def lose(data: bytes) -> None:
+    def react(data: bytes) -> None:
         agent.input = "typed" if data != b"\r" else "empty"
         agent.state = "ready" if data != b"\r" else "busy"
+
+    agent.reacts = react
+
+
+def test_a_packet_that_was_lost_is_pasted_once_more() -> None:
+    """At night nobody would: the successor waits at its prompt, and its packet stands nowhere."""
+    agent = Agent()
+    lose(agent)
+
+    def be_done() -> None:
+        assert agent.typed == [PASTED, b"\r"]
+        agent.state, agent.reacts = "ready", agent.take
+
+    deliver(agent, *[lambda: None] * 6, be_done)
+    assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
+    assert agent.told[0] == "ann is busy with something else, and has not been given its packet yet"
+    assert agent.told[1:] == [
+        f"ann has not begun to work on its packet for {after} s" for after in (12, 24, 48)
+    ]
+
+
+def test_an_agent_that_works_on_something_else_above_a_clear_line_has_not_taken_the_packet() -> None:
+    """A return it lost, and the tools it started then, were journalled as a packet that was delivered.
+
+    Pasted once more and lost again it is left: whatever drops it would drop it for ever.
+    """
+    agent = Agent()
+    lose(agent)
 
     def be_done() -> None:
         agent.state = "ready"
 
-    agent.reacts = lose
+    with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
+        deliver(agent, *[be_done] * 400)
+    assert agent.typed == [PASTED, b"\r", PASTED, b"\r"]
+
+
+@pytest.mark.parametrize("known", [{"hears_old_prompts": False}, {"key_age_s": 20.0}])
+def test_what_no_record_would_tell_of_or_somebody_may_have_cleared_is_not_pasted_again(
+    known: dict[str, object],
+) -> None:
+    """It may have been worked on while nobody looked, or whoever sits there does not want it."""
+    agent = Agent()
+    for name, value in known.items():
+        setattr(agent, name, value)
+    lose(agent)
+
+    def be_done() -> None:
+        agent.state = "ready"
+
     with pytest.raises(RelayError, match="ann did not begin to work on its packet"):
         deliver(agent, *[lambda: None] * 6, be_done)
     assert agent.typed == [PASTED, b"\r"]

@@ -161,3 +161,19 @@ def test_a_budget_that_cannot_be_meant_is_an_error(wrong: list[dict[str, object]
     """Who mistypes a limit on money must not find out from the bill."""
     with pytest.raises(ValidationError):
         UserConfig.model_validate({"budgets": wrong})
+
+
+@pytest.mark.parametrize(
+    ("wishes", "may"),
+    [
+        ({}, True),
+        ({"resume_at_reset": True, "quiet_hours": "22:00-07:00"}, True),
+        ({"resume_at_reset": False}, False),
+        ({"quiet_hours": "always"}, False),
+    ],
+)
+def test_an_agent_may_go_on_by_itself_at_some_hour_unless_the_user_excluded_all(
+    wishes: dict[str, object], *, may: bool
+) -> None:
+    """Hours that end are kept by cancelling its timer; for no other wish is it started without one."""
+    assert UserConfig.model_validate(wishes).may_ever_continue is may

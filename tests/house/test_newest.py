@@ -75,7 +75,12 @@ def test_the_table_is_put_between_its_marks(tmp_path: object) -> None:
 
 def test_every_scene_is_a_column_and_a_row_of_the_page() -> None:
     """A scene nobody is told of proves nothing to anybody."""
-    played = re.findall(r"^def test_(\w+)\(", tree.read_text("tests/newest/scenes.py"), re.MULTILINE)
+    files = ("tests/newest/scenes.py", "tests/newest/reset_scenes.py")
+    played = [
+        name
+        for path in files
+        for name in re.findall(r"^def test_(\w+)\(", tree.read_text(path), re.MULTILINE)
+    ]
     assert played == list(SCENES)
     told = re.findall(
         r"^\| ([a-z ]+) \|", tree.read_text("docs/agents.md").partition("<!-- end")[2], re.MULTILINE

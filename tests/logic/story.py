@@ -37,14 +37,14 @@ class Story:
         self.session: Session | None = None
         self.ids = 0
         self.availability = dict.fromkeys(roster, HERE)
-        self._journal(Outcome((SessionCreated("S", "/r", "/r", roster, task),)))
+        self.journal(Outcome((SessionCreated("S", "/r", "/r", roster, task),)))
 
     def world(self, **changes: object) -> World:
         self.ids += 1
         world = World(NOW, self.availability, f"H{self.ids}", f"L{self.ids}", {"ann": f"native-{self.ids}"})
         return replace(world, **changes)
 
-    def _journal(self, outcome: Outcome) -> None:
+    def journal(self, outcome: Outcome) -> None:
         for body in outcome.bodies:
             event = Event(len(self.events) + 1, NOW, self.session.generation if self.session else 0, body)
             self.events.append(event)
@@ -63,7 +63,7 @@ class Story:
 
     def note_beginning(self, agent: str) -> "Story":
         """The first leg is in the journal, and nowhere else yet."""
-        self._journal(begin_leg(self.now, agent, self.world()))
+        self.journal(begin_leg(self.now, agent, self.world()))
         return self
 
     @property
@@ -77,7 +77,7 @@ class Story:
         return self.now.leg.id
 
     def happens(self, happened: Happened, **changes: object) -> "Story":
-        self._journal(step(self.now, happened, self.world(**changes)))
+        self.journal(step(self.now, happened, self.world(**changes)))
         return self
 
     def spawned(self) -> "Story":

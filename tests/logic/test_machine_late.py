@@ -1,5 +1,7 @@
 """News that come late, twice, out of order or to nobody: what the state machine makes of them."""
 
+from datetime import timedelta
+
 import pytest
 
 from agent_relay.domain.effect import (
@@ -8,6 +10,7 @@ from agent_relay.domain.effect import (
     Delivered,
     DeliverFailed,
     Heard,
+    NoteRest,
     Prompted,
     Published,
     PublishFailed,
@@ -17,6 +20,7 @@ from agent_relay.domain.effect import (
     SpawnLeg,
     StopAsked,
     StopLeg,
+    WakeAt,
 )
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.ids import AgentName
@@ -45,6 +49,24 @@ def test_a_screen_read_during_a_handoff_changes_nothing() -> None:
     story = Story().start().says("busy").limit()
     assert len(story.says("ready").events) == len(story.limit().events)
     assert story.now.state is State.HANDING_OFF
+
+
+def test_the_exact_moment_of_a_reset_that_comes_during_the_handoff_is_noted() -> None:
+    """Its words name the minute it is in: offered then, the agent met its limit once more."""
+    story = Story().start().says("busy").limit()
+    count = len(story.events)
+    exact = RESET + timedelta(seconds=18)
+    story.limit(resets_at=exact)
+    assert [one for one in story.effects if isinstance(one, NoteRest)] == [
+        NoteRest("ann", "account", exact, "You've hit it")
+    ]
+    assert WakeAt(exact) in story.effects
+    for other in (RESET, RESET - timedelta(seconds=18), RESET + timedelta(minutes=1), None):
+        assert story.limit(resets_at=other).effects == []
+    assert story.limit(Scope.BILLING, resets_at=exact).effects == []
+    by_hand = Story().start().happens(Asked("bob"))
+    assert by_hand.limit(resets_at=exact).effects == []
+    assert len(story.events) == count
 
 
 def test_an_agent_that_asks_is_seen_asking() -> None:

@@ -89,6 +89,7 @@ def play_scenes(folder: str, chosen: str) -> str:
                     "-m",
                     "pytest",
                     "tests/newest/scenes.py",
+                    "tests/newest/reset_scenes.py",
                     "-q",
                     "--durations=40",
                     "--junitxml",

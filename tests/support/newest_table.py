@@ -15,6 +15,7 @@ SCENES = {
     "handoff_in": "handoff in",
     "resume": "resume",
     "quit": "quit",
+    "reset": "reset",
 }
 """The scenes by the names of their tests, with the heads of their columns."""
 

@@ -20,7 +20,8 @@ PASTED = b"\x1b[200~see (at)home\n\nGo on @once.\x1b[201~"
 class Agent:
     """The leg: what it shows, and what was typed into it.
 
-    `reacts` is called with everything typed; `refusals` is how often somebody is in the middle of a line.
+    `reacts` is called with everything typed; `refusals` is how often somebody is in the middle of a line,
+    `key_age_s` how long ago a key was pressed.
     """
 
     def __init__(self, *, refusals: int = 0) -> None:
@@ -36,6 +37,7 @@ class Agent:
         self.hears_old_prompts = True
         self.holds: list[bool] = []
         self.refusals = refusals
+        self.key_age_s: float | None = None
         self.reacts: Callable[[bytes], None] = self.take
         self.says_working = 0
         self.looks = 0
@@ -48,6 +50,10 @@ class Agent:
     @property
     def holder(self) -> "Agent":
         return self
+
+    async def request(self, op: str) -> dict[str, object]:
+        assert op == "status"
+        return {"key_age_s": self.key_age_s}
 
     async def read_note(self) -> str | None:
         return self.note

@@ -84,9 +84,14 @@ def run(words: list[str]) -> int:
     return follow(folders, connection, answer)
 
 
+def has_terminal() -> bool:
+    """Return whether standard input and output are terminals."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def require_terminal(doing: str, agent: str) -> None:
     """Raise WrongUseError, naming `run`, unless standard input and output are terminals."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not has_terminal():
         raise WrongUseError(
             f"cannot {doing}: input and output must be a terminal",
             hint=f"In a script or a pipe: agent-relay run {agent} TASK",

@@ -8,9 +8,11 @@ import typer
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.agent import run_agent
+from agent_relay.faces.cli.attach import has_terminal, measure
 from agent_relay.faces.cli.printing import print_json, print_lines
 from agent_relay.faces.cli.session_word import find_session
 from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.faces.cli.wish_words import OPEN_LIMIT_S
 from agent_relay.system.folders import get_folders
 from agent_relay.system.glances import find_near_root, read_sessions_at
 from agent_relay.system.journal import read_session
@@ -45,10 +47,17 @@ def undo_handoff(
         view = here[0]
     chosen = str(view["session"])
     agent = find_predecessor(str(view["root"]), chosen)
-    if view["state"] not in _LIVE:
-        return run_agent(agent, ["--session", chosen, *(["--json"] if as_json else [])])
+    rows, cols = measure()
+    lives = view["state"] in _LIVE
+    if not lives and not as_json and has_terminal():
+        return run_agent(agent, ["--session", chosen])
     with connect_or_start(folders) as connection:
-        answer = connection.request("use", session=chosen, agent=agent)
+        if lives:
+            answer = connection.request("use", session=chosen, agent=agent)
+        else:
+            # Behind the relay key the terminal is the attached one, which shows whoever comes.
+            fields = {"cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols}
+            answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=chosen, **fields)
     if as_json:
         print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
     else:

@@ -51,6 +51,18 @@ def test_relay_goes_to_the_next_agent_and_undo_goes_back(world: RelayWorld) -> N
     assert legs[0].native_id == legs[2].native_id
 
 
+def test_undo_goes_back_where_no_agent_lives_any_more(world: RelayWorld) -> None:
+    """Behind the relay key it has no terminal of its own, and was told to work without a screen instead."""
+    session = str(world.open("demo", task="hello")["session"])
+    _wait_for(world, session, "demo")
+    world.open("understudy", session=session)
+    _wait_for(world, session, "understudy")
+    world.ask("session.stop", session=session)
+    world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
+    assert _run(world, "undo-handoff", session[-6:]) == (0, f"→ demo has session {session} again.\n", "")
+    _wait_for(world, session, "demo")
+
+
 def test_what_cannot_be_passed_on_is_said_in_one_sentence(world: RelayWorld) -> None:
     """A script that meets no session must learn so, and nothing may be begun for it."""
     assert _run(world, "relay") == (

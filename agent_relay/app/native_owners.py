@@ -1,0 +1,65 @@
+"""Whether the program a person started themselves still has the conversation that a session adopted."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agent_relay.app.ground import Ground
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session
+from agent_relay.logic.adopting import check_program, is_only_adopted
+from agent_relay.system.adapters import find_program
+from agent_relay.system.native_programs import find_holding, find_running
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
+
+
+def list_owners(
+    ground: Ground, agent: str, native: "NativeSession", *, cwd: str, environ: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Return the processes of the agent's own program that may have `native`, as (pid, born). Reads /proc."""
+    loaded = ground.get_adapter(agent)
+    spec, program = loaded.adapter.transcript, find_program(loaded, environ)
+    if spec is not None and spec.held_open:
+        return find_holding(native.path)
+    if program is None:
+        return []
+    return find_running(program, cwd, by=native.changed_at, now=ground.clock.now())
+
+
+def list_adopted_owners(
+    ground: Ground, session: Session, environ: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Return the same for the conversation the session adopted; nothing once relay's own agents have it."""
+    if not is_only_adopted(session):
+        return []
+    # Readers of transcripts take long to load, and few sessions are adopted.
+    from agent_relay.system.native_sessions import find_transcript
+
+    leg = session.legs[0]
+    spec = ground.get_adapter(leg.agent).adapter.transcript
+    if spec is None:
+        return []
+    home = environ.get("HOME", "")
+    native = find_transcript(spec, native_id=leg.native_id, cwd=session.cwd, home=home, environ=environ)
+    if native is None:
+        return []
+    return list_owners(ground, leg.agent, native, cwd=session.cwd, environ=environ)
+
+
+async def check_owners(ground: Ground, session: Session, environ: Mapping[str, str], successor: str) -> None:
+    """Raise WrongUseError where a program of the user's still has what the session adopted.
+
+    The last moment for it is right before a successor starts, whichever way that was asked for.
+    """
+    if not is_only_adopted(session):
+        return
+    try:
+        found = await asyncio.to_thread(list_adopted_owners, ground, session, environ)
+    except RelayError:
+        # What cannot be found any more cannot be told from what is gone.
+        return
+    pids = [pid for pid, _ in found]
+    agent = session.legs[0].agent
+    check_program(agent, session.cwd, pids, successor=successor, session=session.id, force=False)
