@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     HoldBack = Callable[[], str]
 
 _READ_BYTES = 64 << 10
-# The rest of a key's escape sequence follows within this, or it was the Escape key.
-_KEY_S = 0.02
+# The rest of a key's escape sequence follows within this, or it was the Escape key, which cancels.
+_KEY_S = 0.1
 # Between two agents nothing moves but the bar; pastes come between marks, as the next agent may want them.
 _HELD_MODES = RESTORE_MODES + b"\x1b[?2004h\x1b[?25l"
 _INTERRUPT = b"\x03"
@@ -115,7 +115,8 @@ class HeldTerminal:
     def wait(self, fd: int, limit_s: float) -> None:
         """Wait until `fd` has something to read, at most so long; the bar is kept, and keys are held.
 
-        Raises KeyboardInterrupt where the person wants to leave: Ctrl-C, after it could not be held back.
+        Ctrl-C is for the next agent, as it is while there is one. Only after Escape could not cancel the
+        handoff does it raise KeyboardInterrupt: the person wants to leave.
         """
         deadline = time.monotonic() + limit_s
         while (left_s := deadline - time.monotonic()) > 0:
@@ -217,19 +218,13 @@ class HeldTerminal:
             is_paste = keys.in_paste
             # What the terminal still answers the agent that is gone, nobody asked any more.
             passed, rest = keys.feed(rest, sift=True)
-            if _INTERRUPT in passed and not (is_paste or keys.in_paste or b"\x1b[200~" in passed):
-                self._interrupt(passed)
-            else:
-                self._keep(passed, is_paste=is_paste or keys.in_paste)
+            is_paste = is_paste or keys.in_paste
+            if self._was_refused and _INTERRUPT in passed and not (is_paste or b"\x1b[200~" in passed):
+                raise KeyboardInterrupt
+            self._keep(passed, is_paste=is_paste)
             if rest is not None:
                 # There is no agent, and so no prompt.
                 self._terminal.write(_BELL)
-
-    def _interrupt(self, passed: bytes) -> None:
-        if self._was_refused:
-            raise KeyboardInterrupt
-        self._keep(passed.replace(_INTERRUPT, b""))
-        self._show_message(self._ask_to_hold_back())
 
     def _keep(self, typed: bytes, *, is_paste: bool = False) -> None:
         from agent_relay.logic.held_keys import is_escape
