@@ -71,6 +71,7 @@ class HeldTerminal:
             self._add(self._keys.release())
             self._keys = None
         held = self._held.take() if self._held is not None else b""
+        self._message = ""
         if self._signals is None:
             self._enter(self._terminal.__enter__)
         try:
@@ -82,7 +83,7 @@ class HeldTerminal:
                 line=line,
                 held=held,
                 keep=was_held,
-                hold_back=self._ask_to_hold_back,
+                hold_back=self._ask_below_agent,
             )
         except RelayError:
             # It was not attached: all of it is still ours.
@@ -106,8 +107,9 @@ class HeldTerminal:
         if not told:
             self._leave()
             return
-        was_held, self._texts, self._message = self.is_held, told, ""
+        was_held, self._texts = self.is_held, told
         if not was_held:
+            self._message = ""
             self._enter(self._terminal.hold)
             self._terminal.write(_HELD_MODES)
         self._terminal.write(self._paint())
@@ -180,8 +182,7 @@ class HeldTerminal:
         if self._signals is None:
             return
         if self._texts:
-            rows, _ = self._size()
-            self._terminal.write(b"\x1b[0m\x1b[%d;1H\x1b[2K" % rows)
+            self._terminal.write(self._erase())
             self._texts = []
         self._terminal.__exit__()
         signals, self._signals = self._signals, None
@@ -198,6 +199,15 @@ class HeldTerminal:
         rows, cols = self._size()
         above = render_line(self._message, rows - 1, cols) if self._message and rows > 1 else b""
         return above + b"\x1b[?7l" + render_bar(self._texts, rows, cols)
+
+    def _erase(self) -> bytes:
+        """Return what clears the bar and the message above it, the cursor left where they began."""
+        from agent_relay.client.attach_line import split_line
+
+        rows, cols = self._size()
+        above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
+        self._message = ""
+        return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - above - 1, -1))
 
     def _heed(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
@@ -251,6 +261,11 @@ class HeldTerminal:
 
             self._held = HeldKeys()
         return self._held.add(typed)
+
+    def _ask_below_agent(self) -> str:
+        """Return what to show above the bar, where it stays until there is another agent."""
+        self._message = self._ask_to_hold_back()
+        return self._message
 
     def _ask_to_hold_back(self) -> str:
         self._was_refused = False

@@ -159,10 +159,35 @@ def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(tmp_path: object
         switches.person.type(b"\x03")
         wait_until(lambda: first.ask("status")["held"] == 1, "Ctrl-C to be held")
         switches.person.type(b"\x1b")
-        switches.person.wait_for("ada keeps the session")
+        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
         assert switches.held_back() == 1
         assert first.ask("bar", texts=[], holds_keys=False)["ok"]
         wait_to_hear(switches, first, b"\x03")
+
+
+@WAYS
+def test_what_was_said_above_the_bar_goes_with_it(tmp_path: object, way: str) -> None:
+    """The lines that follow say what came of it; what is left of the bar's would only be in their way."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        person = switches.person
+        person.wait_for("last words")
+        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
+        person.wait_for(BAR[0])
+        person.type(b"\x1b")
+        switches.watch(BAR[0], lambda: "ada keeps the session" in person.text(), "the answer")
+        switches.answer("handing-off", bar=BAR)
+        first.type(b"q")
+        wait_between(switches)
+        switches.answer("handing-off", bar=NEXT)
+        person.wait_for(NEXT[0])
+        assert "ada keeps the session" in person.text()
+        switches.answer("ended", message="→ The handoff was cancelled.")
+        wait_for_end(switches, 0)
+        assert "ada keeps the session" not in person.text()
+        assert "→ The handoff was cancelled." in person.text()
 
 
 @WAYS
