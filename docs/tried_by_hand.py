@@ -8,6 +8,7 @@ python docs/tried_by_hand.py record typing   # one of the tries
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ MOST_SCREENS = {"bar": 2}
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """One thing that was tried: what was typed, what to notice, and how many screens it has."""
+    """One thing that was tried: what was typed, and what to notice."""
 
     name: str
     title: str
@@ -114,15 +115,15 @@ def play_bar(world: "World") -> list[str]:
     give_task(terminal)
     terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
     terminal.wait_for("hit your session limit|codex is starting")
-    limit = take(terminal)
+    limit = take(world, terminal)
     terminal.wait_for(GOES_ON[:28])
     terminal.wait_until(lambda: "claude → codex" not in terminal.rows[-1], "the bar to be gone")
     terminal.wait_quiet()
-    works = take(terminal)
+    works = take(world, terminal)
     type_line(terminal, "Now add a test for negative numbers.")
     terminal.wait_for("l leave")
     terminal.wait_quiet(0.3, limit_s=3)
-    return [limit, works, take(terminal)]
+    return [limit, works, take(world, terminal)]
 
 
 @tried(
@@ -141,11 +142,11 @@ def play_typing(world: "World") -> list[str]:
     terminal.send("and add a test\r")
     terminal.wait_for("codex is starting")
     terminal.send("then")
-    below = take(terminal)
+    below = take(world, terminal)
     terminal.wait_for("comes next")
     terminal.wait_for(r"(?m)^\S then")
     terminal.wait_quiet()
-    return [below, take(terminal)]
+    return [below, take(world, terminal)]
 
 
 @tried(
@@ -163,7 +164,7 @@ def play_cancel(world: "World") -> list[str]:
     terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
     terminal.send("\x1b")
     terminal.wait_exit()
-    return [take(terminal)]
+    return [take(world, terminal)]
 
 
 @tried(
@@ -185,7 +186,7 @@ def play_trust(world: "World") -> list[str]:
     give_task(terminal)
     terminal.wait_for("needs an answer")
     terminal.wait_quiet()
-    return [take(terminal), run(world, "status")]
+    return [take(world, terminal), run(world, "status")]
 
 
 @tried(
@@ -199,9 +200,9 @@ def play_resting(world: "World") -> list[str]:
     give_task(terminal)
     terminal.wait_for("l leave")
     terminal.wait_quiet(0.3, limit_s=3)
-    first = take(terminal)
+    first = take(world, terminal)
     terminal.press_until("w", "w cancel automatic")
-    return [first, take(terminal)]
+    return [first, take(world, terminal)]
 
 
 @tried(
@@ -215,10 +216,10 @@ def play_own(world: "World") -> list[str]:
     give_task(terminal)
     terminal.wait_for("l leave")
     terminal.wait_quiet(0.3, limit_s=3)
-    first = take(terminal)
+    first = take(world, terminal)
     terminal.press_until("v", "2.1.330|Usage limit")
     terminal.wait_quiet(1)
-    return [first, take(terminal)]
+    return [first, take(world, terminal)]
 
 
 @tried(
@@ -234,7 +235,7 @@ def play_task(world: "World") -> list[str]:
     world.play("claude", say("The cents are rounded now."))
     terminal.wait_for("rounded now")
     terminal.wait_quiet()
-    first = take(terminal)
+    first = take(world, terminal)
     terminal.send("/exit")
     terminal.wait_typed("/exit")
     terminal.send("\r")
@@ -266,19 +267,19 @@ def play_key(world: "World") -> list[str]:
     screens = []
     ask(terminal, "/use codex")
     terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
-    screens.append(take(terminal))
+    screens.append(take(world, terminal))
     terminal.wait_for(GOES_ON[:28])
     terminal.wait_until(lambda: "claude → codex" not in terminal.rows[-1], "the bar to be gone")
     terminal.wait_quiet()
     ask(terminal, "/log")
     terminal.wait_for("claude|codex")
     terminal.wait_quiet(0.5, limit_s=3)
-    screens.append(take(terminal))
+    screens.append(take(world, terminal))
     terminal.send("\x1b")
     terminal.wait_quiet(1)
     ask(terminal, "/undo-handoff")
     terminal.wait_until(lambda: "codex → claude" in terminal.rows[-1], "the way back")
-    screens.append(take(terminal))
+    screens.append(take(world, terminal))
     terminal.wait_for("Back at it")
     return screens
 
@@ -346,7 +347,6 @@ def begin(
     terminal = world.open(world.relay(first, *([task] if task else [])), env, size=SIZE)
     if not task:
         wait_prompt(terminal, first)
-    WORLDS[terminal] = world
     return terminal
 
 
@@ -374,12 +374,9 @@ def ask(terminal: "Terminal", line: str) -> None:
     terminal.send(f"{line}\r")
 
 
-WORLDS: dict["Terminal", "World"] = {}
-
-
-def take(terminal: "Terminal") -> str:
+def take(world: "World", terminal: "Terminal") -> str:
     """What the terminal shows now."""
-    return clean(WORLDS.get(terminal), "\n".join(row.rstrip() for row in terminal.rows).strip("\n"))
+    return clean(world, "\n".join(row.rstrip() for row in terminal.rows).strip("\n"))
 
 
 def run(world: "World", *words: str, env: dict[str, str] | None = None) -> str:
@@ -388,14 +385,14 @@ def run(world: "World", *words: str, env: dict[str, str] | None = None) -> str:
     env = env or world.env()
     done = subprocess.run(argv, env=env, cwd=world.project, capture_output=True, text=True, check=False)
     said = (done.stdout + done.stderr).rstrip()
-    return clean(world, f"$ agent-relay {' '.join(words)}\n{said}\n[exit status {done.returncode}]")
+    return clean(world, f"$ agent-relay {shlex.join(words)}\n{said}\n[exit status {done.returncode}]")
 
 
-def clean(world: "World | None", text: str) -> str:
+def clean(world: "World", text: str) -> str:
     """The text in a folder of nobody's."""
     from tests.support.install_clis import get_clis_folder, get_path_folders
 
-    root = (world or next(iter(WORLDS.values()))).root
+    root = world.root
     clis = get_clis_folder(dict(os.environ))
     text = re.sub(rf"{clis}/versions/[^/]*/node_modules/\.bin", "/home/ada/.local/bin", text)
     for folder in get_path_folders(clis):
@@ -412,7 +409,6 @@ def record(names: list[str]) -> None:
             continue
         with open_world() as world:
             screens = play(world)
-            WORLDS.clear()
         kept = read_screens() | {name: screens}
         with open(SCREENS, "w", encoding="utf-8") as file:
             json.dump(kept, file, indent=1, ensure_ascii=False, sort_keys=True)

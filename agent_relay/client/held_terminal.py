@@ -91,6 +91,7 @@ class HeldTerminal:
             if not was_held:
                 self._leave()
             raise
+        self._was_refused = False
         self._add(outcome.held)
         self._texts = outcome.bar if outcome.why == "ended" else []
         if self._texts:

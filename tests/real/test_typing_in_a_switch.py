@@ -124,3 +124,22 @@ def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     assert [names.count(f"handoff.{name}") for name in ("delivered", "confirmed", "failed")] == [1, 1, 0]
     # Told when the successor had taken it, which it cannot before it waited for a prompt.
     assert "leg.ready" in names[names.index("handoff.begun") : names.index("handoff.delivered")]
+
+
+def test_keys_that_reach_nobody_are_told(world: World) -> None:
+    """Esc cancels the handoff: what was typed for the successor is repeated, for whoever gets it instead."""
+    real_seeds.free_hands(world.home)
+    order(world, "claude", "codex")
+    world.play("claude", LIMITS["claude"])
+    terminal = world.open(world.relay("claude"))
+    wait_prompt(terminal, "claude")
+    type_line(terminal, TASK)
+    terminal.wait_until(lambda: "claude → codex ·" in terminal.rows[-1], "the bar")
+    terminal.send("and add a test")
+    terminal.pump(0)
+    terminal.send(b"\x1b")
+    terminal.wait_exit()
+    assert "14 typed characters were not delivered: and add a test" in " ".join(terminal.screen.split())
+    assert world.requests("codex") == []
+    names = list_names(world)
+    assert ("handoff.cancelled" in names, "handoff.delivered" in names) == (True, False)
