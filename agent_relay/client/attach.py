@@ -272,7 +272,7 @@ class _Attachment:
             self._tell(render_over_screen(str(event.get("text", ""))))
         elif kind == "hold-back" and self._hold_back is not None:
             if text := self._hold_back():
-                self._tell(text)
+                self._tell(text, below=1)
         elif kind == "relay-key":
             self._prompt(str(event.get("rest", "")).encode("latin-1"), on_relay_key)
 
@@ -295,15 +295,18 @@ class _Attachment:
                 prompt.show(lines)
         self._give_back(b"", relay_key=isinstance(line, Again) and line.key, typed=prompt.left)
 
-    def _tell(self, text: str) -> None:
-        """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read."""
+    def _tell(self, text: str, *, below: int = 0) -> None:
+        """Show what relay says; keys typed meanwhile are the agent's, and end it once it could be read.
+
+        The `below` lowest rows stay as they are: the bar's, where there is one.
+        """
         if not self._terminal.is_tty or not self._ask("cover").get("ok"):
             return
         self._prompting, self._typed = True, False
         if self._stream is not None:
             self._stream.covered = True
         rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
-        self._terminal.write(render_line(text, rows, cols))
+        self._terminal.write(render_line(text, max(1, rows - below), cols))
         began = time.monotonic()
         while not self._events:
             left_s = began + (SHORTEST_S if self._typed else LONGEST_S) - time.monotonic()

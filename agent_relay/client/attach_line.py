@@ -11,15 +11,20 @@ _PAINTING = b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[?25l"
 
 def render_line(text: str, rows: int, cols: int) -> bytes:
     """`text` over the lowest of `rows`, cut to what they hold; a repaint afterwards brings back the rest."""
-    room = max(1, cols - len(LABEL) - 2)
-    shown = clean(text)
-    parts = [shown[at : at + room] for at in range(0, len(shown), room)][: max(1, rows - 1)]
+    parts = split_line(text, rows, cols)
     first = rows - len(parts) + 1
     painted = "".join(
         f"\x1b[{first + at};1H\x1b[2K\x1b[7m{' ' * len(LABEL) if at else LABEL}\x1b[0m {part}"
         for at, part in enumerate(parts)
     )
     return _PAINTING + painted.encode()
+
+
+def split_line(text: str, rows: int, cols: int) -> list[str]:
+    """Return `text` in as many pieces as it takes rows."""
+    room = max(1, cols - len(LABEL) - 2)
+    shown = clean(text)
+    return [shown[at : at + room] for at in range(0, len(shown), room)][: max(1, rows - 1)]
 
 
 def clean(text: str) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     HoldBack = Callable[[], str]
 
 _READ_BYTES = 64 << 10
-# The rest of a key's escape sequence follows within this, or it was the Escape key.
-_KEY_S = 0.02
+# The rest of a key's escape sequence follows within this, or it was the Escape key, which cancels.
+_KEY_S = 0.1
 # Between two agents nothing moves but the bar; pastes come between marks, as the next agent may want them.
 _HELD_MODES = RESTORE_MODES + b"\x1b[?2004h\x1b[?25l"
 _INTERRUPT = b"\x03"
@@ -71,6 +71,7 @@ class HeldTerminal:
             self._add(self._keys.release())
             self._keys = None
         held = self._held.take() if self._held is not None else b""
+        self._message = ""
         if self._signals is None:
             self._enter(self._terminal.__enter__)
         try:
@@ -82,7 +83,7 @@ class HeldTerminal:
                 line=line,
                 held=held,
                 keep=was_held,
-                hold_back=self._ask_to_hold_back,
+                hold_back=self._ask_below_agent,
             )
         except RelayError:
             # It was not attached: all of it is still ours.
@@ -90,6 +91,7 @@ class HeldTerminal:
             if not was_held:
                 self._leave()
             raise
+        self._was_refused = False
         self._add(outcome.held)
         self._texts = outcome.bar if outcome.why == "ended" else []
         if self._texts:
@@ -106,8 +108,9 @@ class HeldTerminal:
         if not told:
             self._leave()
             return
-        was_held, self._texts, self._message = self.is_held, told, ""
+        was_held, self._texts = self.is_held, told
         if not was_held:
+            self._message = ""
             self._enter(self._terminal.hold)
             self._terminal.write(_HELD_MODES)
         self._terminal.write(self._paint())
@@ -115,7 +118,8 @@ class HeldTerminal:
     def wait(self, fd: int, limit_s: float) -> None:
         """Wait until `fd` has something to read, at most so long; the bar is kept, and keys are held.
 
-        Raises KeyboardInterrupt where the person wants to leave: Ctrl-C, after it could not be held back.
+        Ctrl-C is for the next agent, as it is while there is one. Only after Escape could not cancel the
+        handoff does it raise KeyboardInterrupt: the person wants to leave.
         """
         deadline = time.monotonic() + limit_s
         while (left_s := deadline - time.monotonic()) > 0:
@@ -179,8 +183,7 @@ class HeldTerminal:
         if self._signals is None:
             return
         if self._texts:
-            rows, _ = self._size()
-            self._terminal.write(b"\x1b[0m\x1b[%d;1H\x1b[2K" % rows)
+            self._terminal.write(self._erase())
             self._texts = []
         self._terminal.__exit__()
         signals, self._signals = self._signals, None
@@ -197,6 +200,15 @@ class HeldTerminal:
         rows, cols = self._size()
         above = render_line(self._message, rows - 1, cols) if self._message and rows > 1 else b""
         return above + b"\x1b[?7l" + render_bar(self._texts, rows, cols)
+
+    def _erase(self) -> bytes:
+        """Return what clears the bar and the message above it, the cursor left where they began."""
+        from agent_relay.client.attach_line import split_line
+
+        rows, cols = self._size()
+        above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
+        self._message = ""
+        return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - above - 1, -1))
 
     def _heed(self, seen: set[int]) -> None:
         if signal.SIGTSTP in seen:
@@ -217,19 +229,13 @@ class HeldTerminal:
             is_paste = keys.in_paste
             # What the terminal still answers the agent that is gone, nobody asked any more.
             passed, rest = keys.feed(rest, sift=True)
-            if _INTERRUPT in passed and not (is_paste or keys.in_paste or b"\x1b[200~" in passed):
-                self._interrupt(passed)
-            else:
-                self._keep(passed, is_paste=is_paste or keys.in_paste)
+            is_paste = is_paste or keys.in_paste
+            if self._was_refused and _INTERRUPT in passed and not (is_paste or b"\x1b[200~" in passed):
+                raise KeyboardInterrupt
+            self._keep(passed, is_paste=is_paste)
             if rest is not None:
                 # There is no agent, and so no prompt.
                 self._terminal.write(_BELL)
-
-    def _interrupt(self, passed: bytes) -> None:
-        if self._was_refused:
-            raise KeyboardInterrupt
-        self._keep(passed.replace(_INTERRUPT, b""))
-        self._show_message(self._ask_to_hold_back())
 
     def _keep(self, typed: bytes, *, is_paste: bool = False) -> None:
         from agent_relay.logic.held_keys import is_escape
@@ -256,6 +262,11 @@ class HeldTerminal:
 
             self._held = HeldKeys()
         return self._held.add(typed)
+
+    def _ask_below_agent(self) -> str:
+        """Return what to show above the bar, where it stays until there is another agent."""
+        self._message = self._ask_to_hold_back()
+        return self._message
 
     def _ask_to_hold_back(self) -> str:
         self._was_refused = False

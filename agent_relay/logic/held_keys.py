@@ -13,11 +13,37 @@ _NOT_TYPED = re.compile(
     rb"\x1b\[(?:[IO]|<[0-9;]{0,32}[Mm]|M...|[0-9:]{0,32};[0-9]{0,4}:3[0-9:;]{0,32}[u~A-S])", re.DOTALL
 )
 _ESCAPE = re.compile(rb"\x1b(?:\[27(?:;1?(?::[12])?)?u)?")
+_PIECE = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)|[^\x00-\x1f\x7f]+|" + _KEY.pattern + rb"|.", re.DOTALL)
+_INTERRUPT = b"\x03"
+_APART = frozenset({b"\r", _INTERRUPT})
+# Agents take an Enter that comes right behind text for a line of a paste. The longest such time is codex's:
+# 120 ms (PASTE_ENTER_SUPPRESS_WINDOW of its paste_burst.rs); gemini's is 30 ms (FAST_RETURN_TIMEOUT).
+_APART_S = 0.2
+_KEYS_S = 0.02
+# Pressed twice within a second, Ctrl-C ends claude, codex and gemini; that it was is not known any more.
+_INTERRUPTS_S = 1.2
 
 
 def is_escape(data: bytes) -> bool:
     """Whether this is the Escape key alone, in either form it has, and nothing else."""
     return _ESCAPE.fullmatch(data) is not None
+
+
+def split_keys(data: bytes) -> list[bytes]:
+    """Return whole keys, runs of text and whole pastes: the pieces in which a person would have typed it."""
+    return _PIECE.findall(data)
+
+
+def find_pause(before: bytes, after: bytes) -> float:
+    """Return how many seconds pass between these two pieces, for an agent to take both for keys."""
+    if before == after == _INTERRUPT:
+        return _INTERRUPTS_S
+    return _APART_S if is_apart(before, after) else _KEYS_S
+
+
+def is_apart(before: bytes, after: bytes) -> bool:
+    """Whether an agent must have dealt with the first of these pieces before it reads the second."""
+    return before in _APART or after in _APART
 
 
 class HeldKeys:

@@ -39,6 +39,12 @@ def set_size(fd: int, *, rows: int, cols: int, width_px: int = 0, height_px: int
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, width_px, height_px))
 
 
+def count_unread(slave: int) -> int:
+    """Return how many typed bytes the programs on this terminal have not read yet."""
+    (unread,) = struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))
+    return int(unread)
+
+
 def spawn(
     argv: list[str],
     *,

@@ -20,6 +20,23 @@ def test_a_packet_and_its_prompt_are_one_paste_and_one_return() -> None:
     assert agent.says_working == 1
 
 
+def test_a_text_is_delivered_when_the_agent_shows_that_it_works() -> None:
+    """One agent opens another page for its work: keys that come before that are typed into the old one."""
+    agent, seen = Agent(), []
+
+    def take(data: bytes) -> None:
+        agent.take(data)
+        agent.state = "ready"
+
+    def show() -> None:
+        agent.state = "busy"
+        seen.append(agent.says_working)
+
+    agent.reacts = take
+    deliver(agent, show)
+    assert (seen, agent.says_working) == ([0], 1)
+
+
 def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:
     """Keys between it and its return would make another command of it."""
     agent = Agent()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agent_relay.system.pty import count_unread
 from tests.support.legs import Held, Wire, hold, raw_python, wait_until
 from tests.support.switches import Switches, at_switches
 
@@ -122,11 +123,10 @@ def test_a_handoff_asked_for_elsewhere_shows_the_bar_before_there_is_an_agent(tm
 
 
 @WAYS
-@pytest.mark.parametrize("key", [b"\x1b", b"\x03"])
-def test_escape_and_ctrl_c_hold_the_switch_back_between_two_agents(
-    tmp_path: object, way: str, key: bytes
+def test_escape_holds_the_switch_back_between_two_agents_and_ctrl_c_is_kept(
+    tmp_path: object, way: str
 ) -> None:
-    """There is no agent to have them; keys that only begin like Escape are kept."""
+    """Who presses Ctrl-C cannot see which moment that is; keys that only begin like Escape are kept, too."""
     with (
         leg(f"{tmp_path}/one", "ada") as (one, first),
         leg(f"{tmp_path}/two", "bob") as (two, second),
@@ -135,13 +135,15 @@ def test_escape_and_ctrl_c_hold_the_switch_back_between_two_agents(
         end_under_bar(switches, first)
         wait_between(switches)
         switches.person.type(b"a\x1b[")
-        switches.person.type(b"B\x1b[?1;2c")
-        switches.person.type(key)
+        switches.person.type(b"B\x1b[?1;2c\x03")
+        switches.person.type(b"c")
+        switches.watch(BAR[0], lambda: count_unread(switches.person.slave) == 0, "the keys to be read")
+        switches.person.type(b"\x1b")
         switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
         assert switches.held_back() == 1
         switches.answer("busy", leg=two.folder)
         switches.person.wait_for("I am bob")
-        wait_to_hear(switches, second, b"a\x1b[B")
+        wait_to_hear(switches, second, b"a\x1b[B\x03c")
 
 
 @WAYS
@@ -157,10 +159,35 @@ def test_escape_below_the_bar_of_an_agent_holds_the_switch_back(tmp_path: object
         switches.person.type(b"\x03")
         wait_until(lambda: first.ask("status")["held"] == 1, "Ctrl-C to be held")
         switches.person.type(b"\x1b")
-        switches.person.wait_for("ada keeps the session")
+        switches.watch(BAR[0], lambda: "ada keeps the session" in switches.person.text(), "the answer")
         assert switches.held_back() == 1
         assert first.ask("bar", texts=[], holds_keys=False)["ok"]
         wait_to_hear(switches, first, b"\x03")
+
+
+@WAYS
+def test_what_was_said_above_the_bar_goes_with_it(tmp_path: object, way: str) -> None:
+    """The lines that follow say what came of it; what is left of the bar's would only be in their way."""
+    with (
+        leg(f"{tmp_path}/one", "ada") as (one, first),
+        at_switches(f"{tmp_path}/daemon", way, one.folder) as switches,
+    ):
+        person = switches.person
+        person.wait_for("last words")
+        assert first.ask("bar", texts=BAR, holds_keys=True)["ok"]
+        person.wait_for(BAR[0])
+        person.type(b"\x1b")
+        switches.watch(BAR[0], lambda: "ada keeps the session" in person.text(), "the answer")
+        switches.answer("handing-off", bar=BAR)
+        first.type(b"q")
+        wait_between(switches)
+        switches.answer("handing-off", bar=NEXT)
+        person.wait_for(NEXT[0])
+        assert "ada keeps the session" in person.text()
+        switches.answer("ended", message="→ The handoff was cancelled.")
+        wait_for_end(switches, 0)
+        assert "ada keeps the session" not in person.text()
+        assert "→ The handoff was cancelled." in person.text()
 
 
 @WAYS
@@ -190,7 +217,7 @@ def test_ctrl_c_leaves_where_nothing_can_be_held_back(tmp_path: object) -> None:
         switches.refuse()
         end_under_bar(switches, first, b"typed")
         wait_between(switches)
-        switches.person.type(b"\x03")
+        switches.person.type(b"\x1b")
         switches.person.wait_for("there is nothing to hold back (Ctrl-C leaves)")
         switches.person.type(b"\x03")
         wait_for_end(switches, 130)

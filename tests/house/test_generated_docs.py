@@ -20,6 +20,12 @@ def test_the_picture_of_a_failover_is_drawn_from_its_recording() -> None:
     assert tree.read_text("docs/failover.svg") == load("failover_picture").render()
 
 
+def test_pages_with_screens_are_written_from_those_that_were_kept() -> None:
+    """A screen that somebody changed by hand was on no terminal."""
+    for name, build in load("tried_by_hand").PAGES.items():
+        assert tree.read_text(f"docs/{name}") == build()
+
+
 def load(name: str) -> ModuleType:
     """A script beside the pages it writes, as a module."""
     spec = importlib.util.spec_from_file_location(name, os.path.join(tree.CHECKOUT, "docs", f"{name}.py"))

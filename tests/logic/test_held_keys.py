@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.logic.held_keys import MOST_BYTES, HeldKeys, is_escape
+from agent_relay.logic.held_keys import MOST_BYTES, HeldKeys, find_pause, is_apart, is_escape, split_keys
 
 PASTE = b"\x1b[200~one\rtwo\x1b[201~"
 
@@ -81,3 +81,33 @@ def test_what_nobody_typed_is_not_kept() -> None:
 def test_escape_alone_is_told_from_all_other_keys(typed: bytes, *, expected: bool) -> None:
     """It does something of its own; with a modifier, or let go, it does not."""
     assert is_escape(typed) is expected
+
+
+def test_what_was_held_is_cut_where_a_person_pressed_a_key() -> None:
+    """Agents take what they read in one piece for a paste; a run of text and a whole paste are one each."""
+    typed = "aü中".encode() + b"\r\x1b[A\x1b[1;5C\x1bOB\x1bx\x7f\x03" + PASTE + b"\rz\x1b"
+    assert split_keys(typed) == [
+        "aü中".encode(),
+        *(b"\r", b"\x1b[A", b"\x1b[1;5C", b"\x1bOB", b"\x1bx", b"\x7f", b"\x03"),
+        *(PASTE, b"\r", b"z", b"\x1b"),
+    ]
+    assert split_keys(b"a" + PASTE[:-1]) == [b"a", PASTE[:-1]]
+    assert split_keys(b"") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (b"fix it", b"\r", (0.2, True)),
+        (b"\r", b"then", (0.2, True)),
+        (b"\x03", b"then", (0.2, True)),
+        (b"\x03", b"\x03", (1.2, True)),
+        (b"abc", b"\x1b[D", (0.02, False)),
+        (PASTE, b"x", (0.02, False)),
+    ],
+)
+def test_what_an_agent_would_take_for_something_else_is_typed_apart(
+    before: bytes, after: bytes, expected: tuple[float, bool]
+) -> None:
+    """Enter right behind text is a line of a paste to codex; two Ctrl-C within a second end most agents."""
+    assert (find_pause(before, after), is_apart(before, after)) == expected

@@ -61,7 +61,7 @@ def undo_handoff(
     if as_json:
         print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
     else:
-        print_lines(f"→ {agent} has session {chosen} again.")
+        print_lines(f"→ Handing session {chosen} back to {agent}.")
     return 0
 
 

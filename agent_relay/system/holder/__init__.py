@@ -41,7 +41,8 @@ Requests, their fields, their answers:
 * `bar`, `texts holds_keys`: the lowest row of every terminal, also of those that come later, is the bar: the
   first of `texts` (at most 8 of at most 2,000 characters, which say the same in falling length) that fits.
   With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond that the bell rings); else
-  it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed.
+  it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,
+  key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
   What a child that has ended was not given stays its client's. The first one is in the spec
 * `notify`, `title text bell osc` -> `told`: how many attached terminals were called on, by the bell and by a
   notification in the form each takes, without a change of what they show

@@ -13,7 +13,7 @@ from agent_relay.system.holder.peers import Peer, Peers
 from agent_relay.system.holder.restore import restore
 from agent_relay.system.holder.terminals import GRACE_S, READ_BYTES, Terminals
 from agent_relay.system.holder.typing_queue import TypingQueue
-from agent_relay.system.pty import open_pty, set_size
+from agent_relay.system.pty import count_unread, open_pty, set_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Leg:
             resized=self.resize,
             changed=self._count_terminals,
             eased=self._relieve,
+            has_read=self._has_read,
         )
         self.loop.watch(self.master, IN, self._on_master)
         self.typing = TypingQueue(self.loop, self.master, self.terminals.rearm)
@@ -138,6 +139,12 @@ class Leg:
         )
         if lost:
             self._redraw()
+
+    def _has_read(self) -> bool:
+        """Whether the living child has read all that was typed."""
+        if self.child.exit is not None or self.typing.size:
+            return False
+        return count_unread(self._slave) == 0
 
     def key_age_s(self) -> float | None:
         """Seconds since a person last typed; `None` if nobody did."""

@@ -121,7 +121,7 @@ def _status(leg: Leg, _peer: Peer, _message: dict[str, object]) -> dict[str, obj
         "noted": leg.noted,
         "bar": leg.terminals.bar is not None,
         "holds_keys": leg.terminals.holds_keys,
-        "held": sum(terminal.held.size for terminal in leg.terminals.all),
+        "held": leg.terminals.input.held,
         "faults": leg.faults.count,
         "exit": None if leg.exit is None else leg.exit_event(),
     }

@@ -4,8 +4,9 @@ import _socket
 import os
 import time
 
-from agent_relay.logic.held_keys import is_escape
+from agent_relay.logic.held_keys import is_escape, split_keys
 from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.system.holder.paced_keys import PacedKeys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ _TYPED_BYTES = 4 << 10
 _UNREAD_BYTES = 64 << 10
 # The rest of a key's escape sequence follows within this, or it was the Escape key.
 _KEY_S = 0.02
+# Below the bar, Escape cancels a handoff: a sequence whose rest comes late over a network must not.
+_HELD_KEY_S = 0.1
 # The rest of a long answer of the terminal follows within this.
 _ANSWER_S = 0.5
 _BELL = b"\x07"
@@ -67,13 +70,26 @@ _BELL = b"\x07"
 class TerminalInput:
     """The input of all of a leg's `terminals`; which of them is the active one, people's keys decide."""
 
-    __slots__ = ("_faults", "_loop", "_output", "_terminals")
+    __slots__ = ("_faults", "_loop", "_output", "_paced", "_terminals")
 
-    def __init__(self, terminals: "Terminals", loop: "Loop", output: "Output", faults: "Faults") -> None:
+    def __init__(
+        self,
+        terminals: "Terminals",
+        loop: "Loop",
+        output: "Output",
+        faults: "Faults",
+        has_read: "Callable[[], bool]",
+    ) -> None:
         self._terminals = terminals
         self._loop = loop
         self._output = output
         self._faults = faults
+        self._paced = PacedKeys(loop, self._give, has_read, self._see_given)
+
+    @property
+    def held(self) -> int:
+        """How many bytes were typed that the agent has not been given."""
+        return self._paced.size + sum(terminal.held.size for terminal in self._terminals.all)
 
     def read(self, terminal: "Terminal") -> None:
         """Take what is there."""
@@ -136,7 +152,8 @@ class TerminalInput:
             # A paste goes whole to whoever got its beginning.
             self.hold(terminal)
         if keys.held or keys.answering:
-            self._loop.after(terminal, _KEY_S if keys.held else _ANSWER_S, lambda: self._release(terminal))
+            key_s = _HELD_KEY_S if terminal.holds else _KEY_S
+            self._loop.after(terminal, key_s if keys.held else _ANSWER_S, lambda: self._release(terminal))
         if not sift or rest is not None or (passed and not is_focus(passed)):
             terminals.key_at = now
             if terminal.covered:
@@ -170,14 +187,22 @@ class TerminalInput:
             self._terminals.activate(terminal)
 
     def hold(self, terminal: "Terminal") -> None:
-        """From now on what is typed is held or given to the agent, as the bar says."""
-        terminal.holds = self._terminals.holds_keys
+        """From now on what is typed is held or given to the agent, as the bar says.
+
+        Without a bar it is held as long as what was typed before is still being given.
+        """
+        terminals = self._terminals
+        if terminals.holds_keys and (first := self._paced.take(terminal)):
+            then = terminal.held.take()
+            terminal.held.add(first)
+            terminal.held.add(then)
+        terminal.holds = terminals.holds_keys or self._paced.waits(terminal)
         # What the agent was not given does not wait in its line.
-        terminal.keys.line = TypedLine() if terminal.holds else self._terminals.line
+        terminal.keys.line = TypedLine() if terminal.holds else terminals.line
 
     def _hold_typed(self, terminal: "Terminal", typed: bytes, *, is_paste: bool) -> None:
-        """Keep what was typed; Escape alone is for relay."""
-        if is_escape(typed) and not is_paste:
+        """Keep what was typed; below the bar, Escape alone is for relay."""
+        if self._terminals.holds_keys and is_escape(typed) and not is_paste:
             terminal.tell({"event": "hold-back"})
         elif not terminal.held.add(typed):
             if terminal.out and not terminal.covered:
@@ -194,21 +219,43 @@ class TerminalInput:
                 self.type_held(terminal)
 
     def type_held(self, terminal: "Terminal") -> None:
-        """The agent is given what was held, pastes between marks only where it wants those."""
+        """Have the agent given what was held, at a pace at which it takes keys for keys."""
         typing = self._terminals.typing
         if typing is None or typing.closed:
             return
+        if not terminal.held.size:
+            if not self._paced.waits(terminal):
+                self._see_given(terminal)
+            return
         goes_on = terminal.held.is_within
+        data = terminal.held.take()
+        # The rest of a paste that is under way comes by itself, and soon.
+        self._paced.put(terminal, [data] if goes_on else split_keys(data), in_paste=goes_on)
+        self.hold(terminal)
+
+    def _give(self, terminal: "Terminal", piece: bytes, in_paste: bool) -> None:  # noqa: FBT001 - a callback
+        """Type what was held, pastes between marks only where the agent wants those."""
+        typing = self._terminals.typing
+        if typing is None:
+            return
+        keys = KeyScanner(0, self._terminals.line)
+        keys.bare = is_bare = not self._output.wants_marks()
+        typed, _ = keys.feed(piece)
+        typing.put(terminal, typed + keys.release(), in_paste=in_paste)
+        terminal.keys.bare = terminal.keys.bare or (in_paste and is_bare)
+        self._terminals.changed()
+
+    def _see_given(self, terminal: "Terminal") -> None:
+        """Type what was typed since, if there is any; else the terminal's keys are the agent's at once."""
+        typing = self._terminals.typing
         if terminal.held.size:
-            keys = KeyScanner(0, self._terminals.line)
-            keys.bare = is_bare = not self._output.wants_marks()
-            typed, _ = keys.feed(terminal.held.take())
-            typing.put(terminal, typed + keys.release(), in_paste=goes_on)
-            terminal.keys.bare = terminal.keys.bare or (goes_on and is_bare)
-            self._terminals.changed()
-        if terminal.owes_end:
+            self.type_held(terminal)
+            return
+        self.hold(terminal)
+        if terminal.owes_end and typing is not None:
             terminal.owes_end = False
             typing.end_of_file(terminal)
+        self._terminals.rearm_one(terminal)
 
     def take_unread(self, terminal: "Terminal") -> bytes:
         """What its client had sent before it paused; a tty keeps that for the client itself."""
@@ -235,4 +282,4 @@ class TerminalInput:
                 terminal.tell({"event": "hold-back"})
             else:
                 terminal.held.add(begun)
-        return terminal.held.take()
+        return self._paced.take(terminal) + terminal.held.take()

@@ -40,7 +40,7 @@ class Terminals:
     front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
     one came, went or was typed on, `resized(size)` when the child's terminal shall have another size. `over`
     is whether some terminal has more waiting than it may, so that output should not be read, and `eased()` is
-    called when such a one has caught up.
+    called when such a one has caught up. `has_read()` is whether the child has read all that was typed.
     """
 
     __slots__ = (
@@ -70,6 +70,7 @@ class Terminals:
         resized: "Callable[[tuple[int, int, int, int]], None]",
         changed: "Callable[[], None]",
         eased: "Callable[[], None]",
+        has_read: "Callable[[], bool]",
     ) -> None:
         self._loop = loop
         self._output = output
@@ -80,7 +81,7 @@ class Terminals:
         self.active: Terminal | None = None
         self._answering = Answering()
         self.typing: TypingQueue | None = None
-        self.input = TerminalInput(self, loop, output, faults)
+        self.input = TerminalInput(self, loop, output, faults, has_read)
         self.all: list[Terminal] = []
         self.bar: Bar | None = None
         self.line = TypedLine()

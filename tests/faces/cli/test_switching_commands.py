@@ -45,7 +45,11 @@ def test_relay_goes_to_the_next_agent_and_undo_goes_back(world: RelayWorld) -> N
     status, _, error = _run(world, "relay", "--focus", "the tests first")
     assert (status, error) == (0, "")
     _wait_for(world, session, "understudy")
-    assert _run(world, "undo-handoff", session[-6:]) == (0, f"→ demo has session {session} again.\n", "")
+    assert _run(world, "undo-handoff", session[-6:]) == (
+        0,
+        f"→ Handing session {session} back to demo.\n",
+        "",
+    )
     _wait_for(world, session, "demo")
     legs = world.session(session).legs
     assert legs[0].native_id == legs[2].native_id

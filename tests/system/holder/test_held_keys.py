@@ -1,6 +1,7 @@
 """Keys typed below the bar: held, and given to the agent in order, once, when the bar goes."""
 
 import contextlib
+import time
 
 import pytest
 
@@ -26,10 +27,15 @@ say("up"); os.read(0, 1); say("\\x1b[c")
 PASTE = b"\x1b[200~one\rtwo\x1b[201~"
 
 
+def list_reads(wire: Wire) -> list[bytes]:
+    """What the agent has read so far, read by read."""
+    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
+    return [bytes.fromhex(part.split(b">")[0].decode()) for part in parts]
+
+
 def heard(wire: Wire) -> bytes:
     """What the agent has read so far."""
-    parts = [part for part in wire.output().split(b"<")[1:] if b">" in part]
-    return b"".join(bytes.fromhex(part.split(b">")[0].decode()) for part in parts)
+    return b"".join(list_reads(wire))
 
 
 def wait_to_hear(wire: Wire, expected: bytes) -> None:
@@ -90,6 +96,86 @@ def test_what_is_typed_below_the_bar_reaches_the_agent_when_it_goes(
         seat.ours.sendall(b"z")
         wait_to_hear(wire, b"".join(reads) + b"z")
         assert wire.ask("status")["held"] == 0
+
+
+def test_an_agent_reads_each_key_by_itself(tmp_path: object) -> None:
+    """All four agents take text and Enter in one read for a paste: Enter is lost, or what comes after it."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"fix it\rnow\x1b[D\x7f" + PASTE + b"\r")
+        wait_to_hold(wire, 15 + len(PASTE))
+        seat.bar = ""
+        show(wire)
+        # Typed before the rest was given, it comes after it.
+        seat.ours.sendall(b"z")
+        wait_to_hear(wire, b"fix it\rnow\x1b[D\x7f" + PASTE + b"\rz")
+        assert list_reads(wire) == [b"fix it", b"\r", b"now", b"\x1b[D", b"\x7f", PASTE, b"\r", b"z"]
+        assert wire.ask("status")["typed"] == 1
+
+
+DEAF = """
+say("ready \\x1b[?2004h")
+import time
+while not os.path.exists(GO): time.sleep(0.01)
+"""
+
+
+def test_an_agent_that_reads_late_reads_each_key_by_itself(tmp_path: object) -> None:
+    """One that is busy reads all that came meanwhile in one piece."""
+    code = DEAF.replace("GO", repr(f"{tmp_path}/go")) + ECHO.replace('say("ready ")', "")
+    with seat_below_bar(str(tmp_path), code) as (seat, wire):
+        seat.ours.sendall(b"fix it\rnow\r")
+        wait_to_hold(wire, 11)
+        seat.bar = ""
+        show(wire)
+        wait_until(lambda: wire.ask("status")["held"] == 5, "the first piece to be typed")
+        time.sleep(0.5)
+        with open(f"{tmp_path}/go", "w", encoding="utf-8"):
+            pass
+        wait_to_hear(wire, b"fix it\rnow\r")
+        assert list_reads(wire) == [b"fix it", b"\r", b"now", b"\r"]
+
+
+@pytest.mark.slow
+def test_a_key_that_was_leaned_on_is_not_typed_for_minutes(tmp_path: object) -> None:
+    """After ten seconds the rest is typed at once."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"\x03" * 500 + b"end")
+        wait_to_hold(wire, 503)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"\x03" * 500 + b"end")
+        assert list_reads(wire)[:5] == [b"\x03"] * 5
+
+
+def test_what_was_not_given_yet_waits_for_the_next_agent_where_a_handoff_begins(tmp_path: object) -> None:
+    """Half of it is typed when the successor meets its own limit; what was typed since comes behind it."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"\x03" * 5 + b"end")
+        wait_to_hold(wire, 8)
+        seat.bar = ""
+        show(wire)
+        wait_to_hear(wire, b"\x03")
+        seat.ours.sendall(b"!\x1b")
+        wait_until(lambda: wire.ask("status")["held"] == 9, "Escape to be a key where there is no bar")
+        show(wire, *BAR)
+        seat.wait_for_bar(BAR[0])
+        rest = len(b"\x03" * 5 + b"end!\x1b") - len(heard(wire))
+        assert wire.ask("status")["held"] == rest
+        seat.bar = ""
+        wire.type(b"q")
+        ended = seat.wire.event("exit")
+        assert str(ended["held"]).endswith("\x03end!\x1b")
+
+
+def test_what_an_agent_that_ends_was_not_given_yet_comes_back(tmp_path: object) -> None:
+    """The person is told of it: without a bar, too, nothing is lost in silence."""
+    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
+        seat.ours.sendall(b"q\r\rcents")
+        wait_to_hold(wire, 8)
+        seat.bar = ""
+        show(wire)
+        ended = seat.wire.event("exit")
+        assert (str(ended["held"]).lstrip("\r"), ended["bar"]) == ("cents", [])
 
 
 def test_a_sequence_cut_in_two_is_held_as_one_key(tmp_path: object) -> None:

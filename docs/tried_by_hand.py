@@ -1,0 +1,466 @@
+"""Writes `tried-by-hand.md` and `handoff-on-screen.md` from terminals in which the real agents ran.
+
+python docs/tried_by_hand.py                 # both pages, from the screens that were kept
+python docs/tried_by_hand.py record          # the screens, anew, from the real agents
+python docs/tried_by_hand.py record typing   # one of the tries
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.real import World
+    from tests.support.real_terminal import Terminal
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCREENS = f"{HERE}/tried-by-hand.json"
+SIZE = (24, 80)
+TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
+GOES_ON = "I pick up where it stopped: add() must return a + b."
+HEAD = """\
+# {title}
+
+<!-- Written by docs/tried_by_hand.py from real terminals; run that with the word record to take them anew -->
+
+{about}
+"""
+TRIED = """\
+What a person types and sees, tried with the real programs in a terminal of 80 columns and 24 rows. They talk
+to a provider on this machine that answers with the real providers' limits: answers and resets are made up,
+all else is what you would see. Empty rows at the ends are left out.
+"""
+SEEN = """\
+Three moments of one task in one terminal of 80 columns and 24 rows. The programs are real; the provider that
+they talk to is on this machine.
+"""
+
+
+MOMENTS = (
+    (
+        "Claude Code meets its limit",
+        "From the limit on, the lowest row says who takes over from whom, why, and what is awaited.",
+    ),
+    (
+        "Codex works",
+        "It was given the packet as its first prompt and says what it picks up; the lowest row is its own.",
+    ),
+    (
+        "Every agent rests",
+        "Codex met its limit, too. The first reset counts down, and one key chooses what happens then.",
+    ),
+)
+MOST_SCREENS = {"bar": 2}
+"""Of these tries the other page shows more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """One thing that was tried: what was typed, and what to notice."""
+
+    name: str
+    title: str
+    command: str
+    notice: str
+
+
+TRIES: list[Try] = []
+PLAYS: dict[str, "Callable[[World], list[str]]"] = {}
+
+
+def tried(
+    name: str, title: str, command: str
+) -> "Callable[[Callable[[World], list[str]]], Callable[[World], list[str]]]":
+    """The function plays this try and returns what was on the screen; its docstring is what to notice."""
+
+    def keep(play: "Callable[[World], list[str]]") -> "Callable[[World], list[str]]":
+        TRIES.append(Try(name, title, command, play.__doc__ or ""))
+        PLAYS[name] = play
+        return play
+
+    return keep
+
+
+@tried(
+    "doctor",
+    "The versions it was proved with",
+    "`agent-relay doctor`",
+)
+def play_doctor(world: "World") -> list[str]:
+    """An agent that is newer than the newest version this was proved with is named, with what to do."""
+    return [run(world, "doctor", env=use_claude(world, "2.1.331"))]
+
+
+@tried(
+    "bar",
+    "A limit, and the next agent",
+    "`agent-relay claude`",
+)
+def play_bar(world: "World") -> list[str]:
+    """The lowest row says who takes over, why, and what is awaited; it goes when Codex works."""
+    from tests.support.provider.steps import say
+    from tests.support.real_work import LIMITS, type_line
+
+    terminal = begin(world, "claude", "codex", only=True)
+    world.play("codex", say(GOES_ON), LIMITS["codex"])
+    give_task(terminal)
+    terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
+    terminal.wait_for("hit your session limit|codex is starting")
+    limit = take(world, terminal)
+    terminal.wait_for(GOES_ON[:28])
+    terminal.wait_until(lambda: "claude → codex" not in terminal.rows[-1], "the bar to be gone")
+    terminal.wait_quiet()
+    works = take(world, terminal)
+    type_line(terminal, "Now add a test for negative numbers.")
+    terminal.wait_for("l leave")
+    terminal.wait_quiet(0.3, limit_s=3)
+    return [limit, works, take(world, terminal)]
+
+
+@tried(
+    "typing",
+    "Typing while the agents change",
+    "`agent-relay claude`; while the bar is there, `and add a test`, Enter, and `then`",
+)
+def play_typing(world: "World") -> list[str]:
+    """What was typed below the bar is sent after the packet; what was not sent stands in Codex's line."""
+    from tests.support.provider.steps import say
+
+    terminal = begin(world, "claude", "codex")
+    world.play("codex", say(GOES_ON), say("A test for negative numbers comes next."))
+    give_task(terminal)
+    terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
+    terminal.send("and add a test\r")
+    terminal.wait_for("codex is starting")
+    terminal.send("then")
+    below = take(world, terminal)
+    terminal.wait_for("comes next")
+    terminal.wait_for(r"(?m)^\S then")
+    terminal.wait_quiet()
+    return [below, take(world, terminal)]
+
+
+@tried(
+    "cancel",
+    "Esc, below the bar",
+    "`agent-relay claude`; while the bar is there, Esc",
+)
+def play_cancel(world: "World") -> list[str]:
+    """The handoff is cancelled, its packet is kept, and the commands that go on, or back, are named."""
+    from tests.support.provider.steps import say
+
+    terminal = begin(world, "claude", "codex")
+    world.play("codex", say(GOES_ON))
+    give_task(terminal)
+    terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
+    terminal.send("\x1b")
+    terminal.wait_exit()
+    return [take(world, terminal)]
+
+
+@tried(
+    "trust",
+    "A successor that asks first",
+    "`agent-relay claude`, and `agent-relay status` in another terminal",
+)
+def play_trust(world: "World") -> list[str]:
+    """Codex was never asked about this folder: the bar says so, and status says asking."""
+    from tests.support.provider.steps import say
+
+    terminal = begin(world, "claude", "codex")
+    config = f"{world.home}/.codex/config.toml"
+    with open(config, encoding="utf-8") as file:
+        lines = [line for line in file if "[projects" not in line and "trust_level" not in line]
+    with open(config, "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    world.play("codex", say(GOES_ON))
+    give_task(terminal)
+    terminal.wait_for("needs an answer")
+    terminal.wait_quiet()
+    return [take(world, terminal), run(world, "status")]
+
+
+@tried(
+    "resting",
+    "Every agent rests",
+    "`agent-relay claude`, where it is the only agent of the order; then w",
+)
+def play_resting(world: "World") -> list[str]:
+    """The first reset is told in your time, with a countdown, and one key chooses what happens then."""
+    terminal = begin(world, "claude", only=True)
+    give_task(terminal)
+    terminal.wait_for("l leave")
+    terminal.wait_quiet(0.3, limit_s=3)
+    first = take(world, terminal)
+    terminal.press_until("w", "w cancel automatic")
+    return [first, take(world, terminal)]
+
+
+@tried(
+    "own",
+    "Claude Code 2.1.330, which goes on by itself at its reset",
+    "`agent-relay claude`, where it is the only agent of the order; then v",
+)
+def play_own(world: "World") -> list[str]:
+    """There is one decision about the reset, which relay's screen tells; v shows Claude's own screen."""
+    terminal = begin(world, "claude", only=True, newest=True)
+    give_task(terminal)
+    terminal.wait_for("l leave")
+    terminal.wait_quiet(0.3, limit_s=3)
+    first = take(world, terminal)
+    terminal.press_until("v", "2.1.330|Usage limit")
+    terminal.wait_quiet(1)
+    return [first, take(world, terminal)]
+
+
+@tried(
+    "task",
+    "A task on the command line, and its session later",
+    '`agent-relay claude "fix the cents"`, /exit, `agent-relay sessions`, and `agent-relay`',
+)
+def play_task(world: "World") -> list[str]:
+    """Sessions have the task's words as their title, and the shell offers the last one with Enter."""
+    from tests.support.provider.steps import say
+
+    terminal = begin(world, "claude", "codex", task="fix the cents")
+    world.play("claude", say("The cents are rounded now."))
+    terminal.wait_for("rounded now")
+    terminal.wait_quiet()
+    first = take(world, terminal)
+    terminal.send("/exit")
+    terminal.wait_typed("/exit")
+    terminal.send("\r")
+    terminal.wait_exit()
+    listed = run(world, "sessions")
+    shell = world.open(world.relay(), size=SIZE)
+    shell.wait_for("(?m)^>")
+    shell.wait_quiet()
+    offered = take(shell)
+    shell.close()
+    return [first, listed, offered]
+
+
+@tried(
+    "key",
+    "The relay key: another agent, the log, and back",
+    "`agent-relay claude`; Ctrl-] and `/use codex`; Ctrl-] and `/log`; Ctrl-] and `/undo-handoff`",
+)
+def play_key(world: "World") -> list[str]:
+    """A switch by hand has the same bar, the log tells it in a line, and /undo-handoff goes back."""
+    from tests.support.provider.steps import say
+
+    terminal = begin(world, "claude", "codex")
+    world.play("claude", say("I read calc.py: add() subtracts."), say("Back at it: add() returns a - b."))
+    world.play("codex", say(GOES_ON))
+    give_task(terminal)
+    terminal.wait_for("add\\(\\) subtracts")
+    terminal.wait_quiet()
+    screens = []
+    ask(terminal, "/use codex")
+    terminal.wait_until(lambda: "claude → codex" in terminal.rows[-1], "the bar")
+    screens.append(take(world, terminal))
+    terminal.wait_for(GOES_ON[:28])
+    terminal.wait_until(lambda: "claude → codex" not in terminal.rows[-1], "the bar to be gone")
+    terminal.wait_quiet()
+    ask(terminal, "/log")
+    terminal.wait_for("claude|codex")
+    terminal.wait_quiet(0.5, limit_s=3)
+    screens.append(take(world, terminal))
+    terminal.send("\x1b")
+    terminal.wait_quiet(1)
+    ask(terminal, "/undo-handoff")
+    terminal.wait_until(lambda: "codex → claude" in terminal.rows[-1], "the way back")
+    screens.append(take(world, terminal))
+    terminal.wait_for("Back at it")
+    return screens
+
+
+@tried(
+    "notify",
+    "Notifications, in a terminal that shows them",
+    '`agent-relay claude` in WezTerm, with `notify = ["bell", "osc"]` in `config.toml`',
+)
+def play_notify(world: "World") -> list[str]:
+    """The terminal was sent a title and a line, with no word of the task."""
+    from agent_relay.system.folders import get_folders
+    from tests.support.provider.steps import say
+
+    config = get_folders(world.env()).config
+    os.makedirs(config, exist_ok=True)
+    with open(f"{config}/config.toml", "a", encoding="utf-8") as file:
+        file.write('notify = ["bell", "osc"]\n')
+    terminal = begin(world, "claude", "codex", extra={"TERM_PROGRAM": "WezTerm"})
+    world.play("codex", say(GOES_ON))
+    give_task(terminal)
+    terminal.wait_for(GOES_ON[:28])
+    terminal.wait_until(lambda: b"\x1b]777;" in terminal.raw, "the notification")
+    found = re.findall(rb"\x1b\]777;[^\x07\x1b]*", bytes(terminal.raw))
+    return ["\n".join(clean(world, f"ESC ]{one[2:].decode()}") for one in found)]
+
+
+@tried(
+    "headless",
+    "Without a terminal, and without permission",
+    "`agent-relay claude | cat`, and `agent-relay run` with a task that needs a tool nobody allowed",
+)
+def play_headless(world: "World") -> list[str]:
+    """No screen goes into a pipe, the command for scripts is named, and refused tools are told."""
+    from tests.support.provider.steps import call, say, shell
+
+    world.play("claude", call(shell("claude", "touch made"), text="I make it."), say("I was not allowed to."))
+    return [run(world, "claude"), run(world, "run", "claude", "make a file")]
+
+
+def begin(
+    world: "World",
+    first: str,
+    *others: str,
+    only: bool = False,
+    newest: bool = False,
+    task: str = "",
+    extra: dict[str, str] | None = None,
+) -> "Terminal":
+    """A terminal on which `first` is at its prompt, with these agents next in the order."""
+    from tests.support import real_seeds
+    from tests.support.real_work import LIMITS, order, wait_prompt
+
+    real_seeds.free_hands(world.home)
+    order(world, first, *others, only=only)
+    env = world.env() | (extra or {})
+    if newest:
+        env |= use_claude(world, "2.1.330")
+        with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
+            known = file.read()
+        with open(f"{world.home}/.claude.json", "w", encoding="utf-8") as file:
+            file.write(known.replace("2.1.197", "2.1.330"))
+    if not task:
+        world.play(first, LIMITS[first])
+    terminal = world.open(world.relay(first, *([task] if task else [])), env, size=SIZE)
+    if not task:
+        wait_prompt(terminal, first)
+    return terminal
+
+
+def use_claude(world: "World", version: str) -> dict[str, str]:
+    """An environment in which that version of Claude Code is found; `make newest` installs it."""
+    from tests.support.install_clis import get_clis_folder
+    from tests.support.newest import install_version
+
+    program = install_version(get_clis_folder(dict(os.environ)), "claude", version)
+    env = world.env()
+    return env | {"PATH": f"{os.path.dirname(program)}:{env['PATH']}"}
+
+
+def give_task(terminal: "Terminal") -> None:
+    """Type the task and Enter."""
+    from tests.support.real_work import type_line
+
+    type_line(terminal, TASK)
+
+
+def ask(terminal: "Terminal", line: str) -> None:
+    """Type `line` behind the relay key."""
+    terminal.send("\x1d")
+    terminal.wait_for("/use AGENT")
+    terminal.send(f"{line}\r")
+
+
+def take(world: "World", terminal: "Terminal") -> str:
+    """What the terminal shows now."""
+    return clean(world, "\n".join(row.rstrip() for row in terminal.rows).strip("\n"))
+
+
+def run(world: "World", *words: str, env: dict[str, str] | None = None) -> str:
+    """What a command prints where it has no terminal."""
+    argv = [*world.prefix, *world.relay(*words)]
+    env = env or world.env()
+    done = subprocess.run(argv, env=env, cwd=world.project, capture_output=True, text=True, check=False)
+    said = (done.stdout + done.stderr).rstrip()
+    return clean(world, f"$ agent-relay {shlex.join(words)}\n{said}\n[exit status {done.returncode}]")
+
+
+def clean(world: "World", text: str) -> str:
+    """The text in a folder of nobody's."""
+    from tests.support.install_clis import get_clis_folder, get_path_folders
+
+    root = world.root
+    clis = get_clis_folder(dict(os.environ))
+    text = re.sub(rf"{clis}/versions/[^/]*/node_modules/\.bin", "/home/ada/.local/bin", text)
+    for folder in get_path_folders(clis):
+        text = text.replace(folder, "/home/ada/.local/bin")
+    return text.replace(root, "/home/ada/projects/ledger"[: len(root)].ljust(len(root), "-"))
+
+
+def record(names: list[str]) -> None:
+    """Play the tries anew and keep what was shown."""
+    from tests.support.real import open_world
+
+    for name, play in PLAYS.items():
+        if names and name not in names:
+            continue
+        with open_world() as world:
+            screens = play(world)
+        kept = read_screens() | {name: screens}
+        with open(SCREENS, "w", encoding="utf-8") as file:
+            json.dump(kept, file, indent=1, ensure_ascii=False, sort_keys=True)
+            file.write("\n")
+
+
+def read_screens() -> dict[str, list[str]]:
+    """The screens that were kept."""
+    try:
+        with open(SCREENS, encoding="utf-8") as file:
+            found: dict[str, list[str]] = json.load(file)
+    except FileNotFoundError:
+        return {}
+    return found
+
+
+def build_tried() -> str:
+    """Return the page of everything that was tried."""
+    screens, parts = read_screens(), [HEAD.format(title="Tried by hand", about=TRIED.strip())]
+    for number, one in enumerate(TRIES, 1):
+        parts += [f"## {number}. {one.title}\n", f"{one.command}\n"]
+        parts += [frame(screen) for screen in screens[one.name][: MOST_SCREENS.get(one.name)]]
+        parts += [f"{one.notice}\n"]
+    return "\n".join(parts)
+
+
+def build_seen() -> str:
+    """Return the page of one handoff in three screens."""
+    parts = [HEAD.format(title="A handoff on the screen", about=SEEN.strip())]
+    for (title, notice), screen in zip(MOMENTS, read_screens()["bar"], strict=True):
+        parts += [f"## {title}\n", frame(screen), f"{notice}\n"]
+    return "\n".join(parts)
+
+
+def frame(screen: str) -> str:
+    """Return the screen as a page shows it."""
+    return f"```\n{screen}\n```\n"
+
+
+PAGES = {"tried-by-hand.md": build_tried, "handoff-on-screen.md": build_seen}
+
+
+def main() -> None:
+    """Write the pages; with `record`, take the screens first."""
+    if sys.argv[1:2] == ["record"]:
+        record(sys.argv[2:])
+    if not all(name in read_screens() for name in PLAYS):
+        return
+    for name, build in PAGES.items():
+        with open(f"{HERE}/{name}", "w", encoding="utf-8") as file:
+            file.write(build())
+
+
+if __name__ == "__main__":
+    main()

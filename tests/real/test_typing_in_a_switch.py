@@ -1,0 +1,145 @@
+"""What a person types while real agents change reaches the successor after its packet, once, in order."""
+
+import os
+import time
+from functools import partial
+from itertools import permutations
+
+import pytest
+
+from tests.support import real_seeds
+from tests.support.provider.script import flatten
+from tests.support.provider.steps import say
+from tests.support.real import World
+from tests.support.real_launch import AGENTS
+from tests.support.real_terminal import Terminal
+from tests.support.real_work import LIMITS, order, read_all_events, type_line, wait_prompt, wait_work
+
+pytestmark = pytest.mark.real
+
+TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
+GOES_ON = "I pick up where it stopped: add() must return a + b."
+PAIRS = list(permutations(AGENTS, 2))
+# Each agent gives way once and takes over once; EVERY_PAIR=1 plays all twelve.
+FEW = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
+PLAYED = PAIRS if os.environ.get("EVERY_PAIR") else FEW
+# Twenty moments, each of so many writes: an arrow and the marks of a paste come in two.
+MOMENTS: tuple[tuple[bytes, ...], ...] = (
+    (b"one",),
+    (b" two",),
+    (b" thrx",),
+    (b"\x7f",),
+    (b"ee",),
+    (b"\r",),
+    (b"for",),
+    (b"\x1b[", b"D"),
+    (b"u",),
+    (b"\x1b[C",),
+    (b" fi",),
+    (b"ve\r",),
+    (b"nobody hears this",),
+    (b"\x03",),
+    (b"six ",),
+    (b"\x1b[200~pasted ", b"words\x1b[20", b"1~"),
+    (b" seven",),
+    (b"\r",),
+    (b"eight",),
+    (b" nine",),
+)
+SENT = ["one two three", "four five", "six pasted words seven"]
+NOT_SENT = "nobody hears this"
+LEFT = "eight nine"
+BETWEEN_S = 0.15
+OVER = ("handoff.delivered", "handoff.confirmed")
+
+
+def list_names(world: World) -> list[str]:
+    """The names of the journal's lines."""
+    return [event.body.name for event in read_all_events(world)]
+
+
+def type_through(world: World, terminal: Terminal) -> list[tuple[str, str]]:
+    """Press the keys of all moments; how far the switch was at each of them, and the lowest row.
+
+    The first half is typed from the limit on, the second from the moment at which the successor is started.
+    """
+    seen = []
+    for number, writes in enumerate(MOMENTS):
+        if number == len(MOMENTS) // 2:
+            terminal.wait_until(lambda: list_names(world).count("leg.started") > 1, "the successor's start")
+        for data in writes:
+            terminal.send(data)
+            terminal.pump(0)
+        seen.append((list_names(world)[-1], terminal.rows[-1]))
+        until = time.monotonic() + BETWEEN_S
+        terminal.wait_until(partial(has_passed, until), "the next moment")
+    return seen
+
+
+def has_passed(moment_s: float) -> bool:
+    return time.monotonic() > moment_s
+
+
+def list_heard(world: World, agent: str) -> str:
+    """The user's words in the newest conversation of `agent` that its provider was sent."""
+    body = world.requests(agent)[-1]["body"]
+    inner = body.get("request", body)
+    rows = inner.get("messages") or inner.get("input") or inner.get("contents")
+    return "\n".join(flatten(row) for row in rows if row.get("role") == "user")
+
+
+@pytest.mark.parametrize(("first", "second"), PLAYED)
+def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
+    world: World, first: str, second: str
+) -> None:
+    """Letters, Enter, a paste, Ctrl-C and keys cut in two: nobody has to stop typing for a limit."""
+    real_seeds.free_hands(world.home)
+    order(world, first, second)
+    world.play(first, LIMITS[first])
+    world.play(second, say(GOES_ON), *(say(f"Heard {number}.") for number in range(1, 4)))
+    terminal = world.open(world.relay(first))
+    wait_prompt(terminal, first)
+    type_line(terminal, TASK)
+    terminal.wait_until(lambda: f"{first} → {second} ·" in terminal.rows[-1], "the bar")
+    seen = type_through(world, terminal)
+    below = [bar for name, bar in seen if name not in OVER]
+    assert [bar for bar in below if f"{first} → {second} ·" not in bar] == []
+    assert len(below) > len(MOMENTS) // 2
+    wait_work(world, terminal, lambda found: bool(found.done), f"{second} to have taken over")
+    terminal.wait_until(
+        lambda: bool(world.requests(second)) and SENT[-1] in list_heard(world, second),
+        f"{SENT[-1]!r} to be heard in {[row['text'][-200:] for row in world.requests(second)]}",
+    )
+    requests, heard = world.requests(second), list_heard(world, second)
+    # What it was asked first is the packet and what to do with it, and nothing a person typed.
+    assert all(words in requests[0]["text"] for words in ("<handoff-context>", TASK, "Continue the work"))
+    assert [words for words in (*SENT, NOT_SENT, LEFT) if words in requests[0]["text"]] == []
+    places = [heard.find(words) for words in ("Continue the work described in the handoff", *SENT)]
+    assert (places, min(places) >= 0) == (sorted(places), True), heard
+    assert [heard.count(words) for words in SENT] == [1, 1, 1]
+    assert [words for row in requests for words in (NOT_SENT, LEFT) if words in row["text"]] == []
+    terminal.wait_until(lambda: terminal.screen.count(LEFT) == 1, f"{LEFT!r} in the line of {second}")
+    assert NOT_SENT not in terminal.screen
+    names = list_names(world)
+    assert [names.count(f"handoff.{name}") for name in ("delivered", "confirmed", "failed")] == [1, 1, 0]
+    # Told when the successor had taken it, which it cannot before it waited for a prompt.
+    assert "leg.ready" in names[names.index("handoff.begun") : names.index("handoff.delivered")]
+
+
+def test_keys_that_reach_nobody_are_told(world: World) -> None:
+    """Esc cancels the handoff: what was typed for the successor is repeated, for whoever gets it instead."""
+    real_seeds.free_hands(world.home)
+    order(world, "claude", "codex")
+    world.play("claude", LIMITS["claude"])
+    terminal = world.open(world.relay("claude"))
+    wait_prompt(terminal, "claude")
+    type_line(terminal, TASK)
+    terminal.wait_until(lambda: "claude → codex ·" in terminal.rows[-1], "the bar")
+    terminal.send("and add a test")
+    terminal.pump(0)
+    terminal.send(b"\x1b")
+    terminal.wait_exit()
+    assert "14 typed characters were not delivered: and add a test" in " ".join(terminal.screen.split())
+    assert world.requests("codex") == []
+    names = list_names(world)
+    assert ("handoff.cancelled" in names, "handoff.delivered" in names) == (True, False)
