@@ -182,11 +182,7 @@ def test_no_other_request_starts_somebody_beside_the_program(world: RelayWorld, 
     """A handoff by name and a headless turn lead to the same start."""
     saved = adopt(world, no_launch=True)
     world.ask("use", session=saved.id, agent="understudy", yes=True)
-    world.wait_for(
-        saved.id,
-        lambda found: found.handoff is None and bool(found.done or found.failure or found.skipped),
-        "the handoff to be given up",
-    )
+    world.wait_for(saved.id, lambda found: found.state is State.RESTING, "the handoff was given up")
     assert find_legs(world, world.project) == []
     assert program.lives
     program.end()

@@ -170,6 +170,9 @@ def test_an_older_native_session_is_adopted_by_its_id(world: RelayWorld) -> None
         found = world.wait_for(adopted, has_taken_over, "the understudy took over")
         with open(f"{world.project}/.agent-relay/sessions/{adopted}/{found.done[0].json_path}", "rb") as file:
             assert json.load(file)["task"] == "paint the shed"
+        # Two sessions would be at work on one conversation.
+        world.ask("session.stop", session=adopted)
+        world.wait_for(adopted, lambda found: found.state is State.ENDED, "the adopted session has ended")
     with pytest.raises(WrongUseError, match="demo has no session of its own called 'zzz' in") as caught:
         world.open("understudy", **{"from": "demo:zzz", "new": True})
     assert caught.value.hint == "See: agent-relay sessions --native"
