@@ -8,24 +8,21 @@ python docs/tried_by_hand.py record typing   # one of the tries
 import json
 import os
 import re
-import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from tests.support.hand_tries import ask, begin, clean, give_task, run, take, use_claude
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.support.real import World
-    from tests.support.real_terminal import Terminal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCREENS = f"{HERE}/tried-by-hand.json"
-SIZE = (24, 80)
-TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
 GOES_ON = "I pick up where it stopped: add() must return a + b."
 HEAD = """\
 # {title}
@@ -241,7 +238,7 @@ def play_task(world: "World") -> list[str]:
     terminal.send("\r")
     terminal.wait_exit()
     listed = run(world, "sessions")
-    shell = world.open(world.relay(), size=SIZE)
+    shell = world.open(world.relay(), size=(24, 80))
     shell.wait_for("(?m)^>")
     shell.wait_quiet()
     offered = take(shell)
@@ -318,86 +315,6 @@ def play_headless(world: "World") -> list[str]:
 
     world.play("claude", call(shell("claude", "touch made"), text="I make it."), say("I was not allowed to."))
     return [run(world, "claude"), run(world, "run", "claude", "make a file")]
-
-
-def begin(
-    world: "World",
-    first: str,
-    *others: str,
-    only: bool = False,
-    newest: bool = False,
-    task: str = "",
-    extra: dict[str, str] | None = None,
-) -> "Terminal":
-    """A terminal on which `first` is at its prompt, with these agents next in the order."""
-    from tests.support import real_seeds
-    from tests.support.real_work import LIMITS, order, wait_prompt
-
-    real_seeds.free_hands(world.home)
-    order(world, first, *others, only=only)
-    env = world.env() | (extra or {})
-    if newest:
-        env |= use_claude(world, "2.1.330")
-        with open(f"{world.home}/.claude.json", encoding="utf-8") as file:
-            known = file.read()
-        with open(f"{world.home}/.claude.json", "w", encoding="utf-8") as file:
-            file.write(known.replace("2.1.197", "2.1.330"))
-    if not task:
-        world.play(first, LIMITS[first])
-    terminal = world.open(world.relay(first, *([task] if task else [])), env, size=SIZE)
-    if not task:
-        wait_prompt(terminal, first)
-    return terminal
-
-
-def use_claude(world: "World", version: str) -> dict[str, str]:
-    """An environment in which that version of Claude Code is found; `make newest` installs it."""
-    from tests.support.install_clis import get_clis_folder
-    from tests.support.newest import install_version
-
-    program = install_version(get_clis_folder(dict(os.environ)), "claude", version)
-    env = world.env()
-    return env | {"PATH": f"{os.path.dirname(program)}:{env['PATH']}"}
-
-
-def give_task(terminal: "Terminal") -> None:
-    """Type the task and Enter."""
-    from tests.support.real_work import type_line
-
-    type_line(terminal, TASK)
-
-
-def ask(terminal: "Terminal", line: str) -> None:
-    """Type `line` behind the relay key."""
-    terminal.send("\x1d")
-    terminal.wait_for("/use AGENT")
-    terminal.send(f"{line}\r")
-
-
-def take(world: "World", terminal: "Terminal") -> str:
-    """What the terminal shows now."""
-    return clean(world, "\n".join(row.rstrip() for row in terminal.rows).strip("\n"))
-
-
-def run(world: "World", *words: str, env: dict[str, str] | None = None) -> str:
-    """What a command prints where it has no terminal."""
-    argv = [*world.prefix, *world.relay(*words)]
-    env = env or world.env()
-    done = subprocess.run(argv, env=env, cwd=world.project, capture_output=True, text=True, check=False)
-    said = (done.stdout + done.stderr).rstrip()
-    return clean(world, f"$ agent-relay {shlex.join(words)}\n{said}\n[exit status {done.returncode}]")
-
-
-def clean(world: "World", text: str) -> str:
-    """The text in a folder of nobody's."""
-    from tests.support.install_clis import get_clis_folder, get_path_folders
-
-    root = world.root
-    clis = get_clis_folder(dict(os.environ))
-    text = re.sub(rf"{clis}/versions/[^/]*/node_modules/\.bin", "/home/ada/.local/bin", text)
-    for folder in get_path_folders(clis):
-        text = text.replace(folder, "/home/ada/.local/bin")
-    return text.replace(root, "/home/ada/projects/ledger"[: len(root)].ljust(len(root), "-"))
 
 
 def record(names: list[str]) -> None:

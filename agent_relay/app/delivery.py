@@ -26,9 +26,8 @@ _READ_S = 25.0
 """How much longer an agent may take that shows neither the paste nor anything that took it along."""
 _TYPING_S = 0.5
 _PAINTED_S = 1.0
-_WORK_S = 5.0
-"""How long an agent that took its text may take to show that it works: opencode opens another page for that,
-and keys that come before it are lost. A turn that is over at once never shows."""
+_WORK_S = 10.0
+"""How long an agent may take to open the page on which it works."""
 _REFUSALS = 3
 _TOLD_REFUSALS = 20
 _PASTES = 3
@@ -62,9 +61,11 @@ async def deliver_text(
     note = await watch.holder.read_note()
     if not watch.own.is_heard:
         await _Delivery(watch, deliver, text, tell, announce).run(note or "")
-        await watch.wait_until(
-            lambda: watch.gone.is_set() or (watch.state == "busy" and watch.input != "typed"), limit_s=_WORK_S
-        )
+        if deliver.opens_page:
+            await watch.wait_until(
+                lambda: watch.gone.is_set() or (watch.state == "busy" and watch.input != "typed"),
+                limit_s=_WORK_S,
+            )
     watch.say_working()
     if note != "":
         # What was submitted before may have been worked on to its end.

@@ -56,7 +56,8 @@ class Deliver(Strict):
     "paste" means the packet's text and the opening are pasted (bracketed) and submitted.
     `packet_escapes` are replacements made in a pasted packet only, for agents that act on marks inside
     pasted text. The user's own task is pasted as it is. `compact` is the agent's own command that makes its
-    conversation shorter; empty where it has none.
+    conversation shorter; empty where it has none. With `opens_page`, its work is shown on another page than
+    its first prompt, and keys typed before that page is there are lost.
     """
 
     packet_by: Literal["args", "paste"]
@@ -65,6 +66,7 @@ class Deliver(Strict):
     submit_delay_ms: int = 100
     packet_escapes: dict[str, str] = Field(default_factory=dict)
     compact: str = ""
+    opens_page: bool = False
 
 
 class QuitStep(Strict):

@@ -19,7 +19,7 @@ _APART = frozenset({b"\r", _INTERRUPT})
 # Agents take an Enter that comes right behind text for a line of a paste. The longest such time is codex's:
 # 120 ms (PASTE_ENTER_SUPPRESS_WINDOW of its paste_burst.rs); gemini's is 30 ms (FAST_RETURN_TIMEOUT).
 _APART_S = 0.2
-_KEYS_S = 0.02
+_KEYS_S = 0.05
 # Pressed twice within a second, Ctrl-C ends claude, codex and gemini; that it was is not known any more.
 _INTERRUPTS_S = 1.2
 
@@ -38,12 +38,7 @@ def find_pause(before: bytes, after: bytes) -> float:
     """Return how many seconds pass between these two pieces, for an agent to take both for keys."""
     if before == after == _INTERRUPT:
         return _INTERRUPTS_S
-    return _APART_S if is_apart(before, after) else _KEYS_S
-
-
-def is_apart(before: bytes, after: bytes) -> bool:
-    """Whether an agent must have dealt with the first of these pieces before it reads the second."""
-    return before in _APART or after in _APART
+    return _APART_S if before in _APART or after in _APART else _KEYS_S
 
 
 class HeldKeys:

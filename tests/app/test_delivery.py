@@ -20,8 +20,9 @@ def test_a_packet_and_its_prompt_are_one_paste_and_one_return() -> None:
     assert agent.says_working == 1
 
 
-def test_a_text_is_delivered_when_the_agent_shows_that_it_works() -> None:
-    """One agent opens another page for its work: keys that come before that are typed into the old one."""
+@pytest.mark.parametrize(("opens_page", "expected"), [(True, [0]), (False, [])])
+def test_keys_wait_for_the_page_on_which_an_agent_works(*, opens_page: bool, expected: list[int]) -> None:
+    """Typed into the page of its first prompt, they would go with it; others are not waited for."""
     agent, seen = Agent(), []
 
     def take(data: bytes) -> None:
@@ -33,8 +34,8 @@ def test_a_text_is_delivered_when_the_agent_shows_that_it_works() -> None:
         seen.append(agent.says_working)
 
     agent.reacts = take
-    deliver(agent, show)
-    assert (seen, agent.says_working) == ([0], 1)
+    deliver(agent, show, how=DELIVER.model_copy(update={"opens_page": opens_page}))
+    assert (seen, agent.says_working) == (expected, 1)
 
 
 def test_one_of_the_agents_own_commands_is_typed_in_one_piece() -> None:

@@ -105,8 +105,8 @@ class Agent:
         return is_so()
 
 
-def deliver(agent: Agent, *meanwhile: Callable[[], None]) -> None:
+def deliver(agent: Agent, *meanwhile: Callable[[], None], how: Deliver = DELIVER) -> None:
     """The text is delivered while things happen."""
     agent.meanwhile = list(meanwhile)
     text = Text("H", "see @home", "Go on @once.")
-    asyncio.run(deliver_text(agent, DELIVER, text, tell=agent.hear, announce=agent.announce))
+    asyncio.run(deliver_text(agent, how, text, tell=agent.hear, announce=agent.announce))

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 
-from agent_relay.logic.held_keys import find_pause, is_apart
+from agent_relay.logic.held_keys import find_pause
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ _PAUSES_S = 10.0
 # the rest as it would from any terminal.
 _UNREAD_S = 10.0
 _LOOK_S = 0.02
-# An agent acts on Enter a few rounds of its loop after it read it, and reads on meanwhile (opencode defers it
-# twice). How long it takes to read tells how long a round takes, on a machine with too much to do as well.
+# An agent acts on a key a few rounds of its loop after it read it, and reads on meanwhile: opencode defers
+# Enter twice. How long it takes to read tells how long a round takes where a machine has too much to do.
 _ROUNDS = 4
 _LONGEST_S = 2.0
 
@@ -118,6 +118,5 @@ class PacedKeys:
         self._read_s = max(self._read_s, _UNREAD_S - left_s - _LOOK_S)
         pause_s = find_pause(self._before, self._pieces[0][1])
         self._left_s -= pause_s
-        if is_apart(self._before, self._pieces[0][1]):
-            pause_s = max(pause_s, min(_ROUNDS * self._read_s, _LONGEST_S))
+        pause_s = max(pause_s, min(_ROUNDS * self._read_s, _LONGEST_S))
         self._loop.after((self, "next"), pause_s, self._type)
