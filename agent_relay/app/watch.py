@@ -88,8 +88,14 @@ class LegWatch:
             patience_s=senses.patience_s,
         )
         self._fullness = Fullness(leg, senses)
-        self._prompt = NewestPrompt(leg, senses.rules.progress)
         told_by = {spec.role for spec in senses.sources}
+        # No row is waited for where no transcript is read.
+        signs = [
+            sign
+            for sign in senses.rules.progress
+            if sign.source is not Source.TRANSCRIPT or Source.TRANSCRIPT in told_by
+        ]
+        self._prompt = NewestPrompt(leg, signs, senses.rules.context.sides)
         self._prompt_signs = [
             sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
         ]

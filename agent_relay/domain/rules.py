@@ -137,13 +137,15 @@ class Progress(VersionRange):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
     A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
-    where the words of a prompt stand, as a path of `Where`; empty where the record has none.
+    where the words of a prompt stand, as a path of `Where`; empty where the record has none. `talk` names the
+    conversation they are said in, where the agent has several: a `SideTalk` is none of the user's.
     """
 
     source: Source
     where: Where
     means: Literal["prompt", "answer", "healed", "continuation"]
     text: str = ""
+    talk: str = ""
 
 
 class ContinueRule(VersionRange):
