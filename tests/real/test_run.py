@@ -85,6 +85,15 @@ def test_an_end_names_the_tools_the_agent_was_not_allowed_to_use(world: World, a
     wait_no_agents(world)
 
 
+def test_an_end_names_the_tool_that_opencode_ends_its_turn_for(world: World) -> None:
+    """It rejects for the user what would be asked, and ends with 0 in the middle of its work."""
+    world.play("opencode", call(read("opencode", path="/etc/hostname"), text="I look."), say("Never asked."))
+    told = run(world, "opencode", "Look.", "--json")
+    end = read_lines(world, told)[-1]
+    assert (end["outcome"], end["refused"]) == ("failed", ["read"]), f"{told.stderr}\n{describe(world)}"
+    wait_no_agents(world)
+
+
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
     """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""

@@ -166,3 +166,24 @@ def test_a_turn_is_done_when_its_agent_says_so(
     for record in records:
         verdict.hear(record)
     assert verdict.is_done is is_done
+
+
+@pytest.mark.parametrize(
+    ("why", "refused"),
+    [
+        ("The user rejected permission to use this specific tool call.", ("read",)),
+        ("The user has specified a rule which prevents you from using this specific tool call.", ("read",)),
+        ("File not found: /etc/hostname", ()),
+        ("grep: The user rejected permission to use this specific tool call.", ()),
+    ],
+)
+def test_a_tool_that_opencode_was_not_allowed_to_use_is_named(why: str, refused: tuple[str, ...]) -> None:
+    """It ends with 0 there, and nothing of what was to be done with the tool was done."""
+    headless = load_adapter(
+        os.path.join(find_builtin_folder(), "opencode"), origin="built-in"
+    ).adapter.headless
+    assert headless is not None
+    verdict = Verdict(headless.says)
+    state = {"status": "error", "error": why}
+    verdict.hear({"type": "tool_use", "part": {"tool": "read", "callID": "call_1", "state": state}})
+    assert verdict.refused == refused
