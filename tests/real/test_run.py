@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_relay.domain.run_event import build_schema
+from agent_relay.system.folders import get_folders
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, edit, hang, read, refuse, say, shell
 from tests.support.real import RUN_S, TEST_COMMAND, World
@@ -122,6 +123,18 @@ def test_a_limit_that_gemini_sleeps_out_for_hours_hands_the_turn_on(google_world
     world.play("gemini", refuse("gemini-exhausted"))
     world.play("opencode", say("I begin with it."))
     done = run(world, "gemini", TASK)
+    assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
+
+
+def test_a_limit_that_codex_waits_out_for_an_hour_hands_the_turn_on(world: World) -> None:
+    """It says once that it tries again, and tries again when the provider said so."""
+    real_seeds.free_hands(world.home)
+    order(world, "codex", "opencode")
+    with open(f"{get_folders(world.env()).config}/config.toml", "a", encoding="utf-8") as file:
+        file.write("patience_s = 20\n")
+    world.play("codex", refuse("openai-busy", retry_after_s=3600))
+    world.play("opencode", say("I begin with it."))
+    done = run(world, "codex", TASK)
     assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
 
 

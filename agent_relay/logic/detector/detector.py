@@ -132,7 +132,7 @@ class Detector:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
         signals: list[Signal] = []
         held: dict[str, _Held] = {}
-        self._lift_streak(now)
+        self._mark_unshown(now)
         notices = find_notices(self._screen_feeds, screen)
         is_prompt_shown = read_input(self._rules, screen) != "hidden"
         self._continuation.look(notices, self._said, is_prompt_shown=is_prompt_shown, now=now)
@@ -264,8 +264,8 @@ class Detector:
                 is_shown = is_shown and self._streak.shown is not None
             self._streak = _Streak(heard, said, finding, stuck, where, start_at(now) if is_shown else None)
 
-    def _lift_streak(self, now: datetime) -> None:
-        """A new screen is looked at: a retry that only a screen told of counts if this one shows it too."""
+    def _mark_unshown(self, now: datetime) -> None:
+        """Take the retries' row for gone until the new screen shows it; forget them if it stayed away."""
         streak = self._streak
         if streak is not None and streak.shown is not None:
             is_over = not streak.stands and streak.shown.get_elapsed(now) >= _REPAINT
