@@ -22,13 +22,22 @@ class NewestPrompt:
 
     Make it with the leg as the journal knows it: what was told by an earlier daemon is not told again.
     `sides` say which conversations are another agent's: what is said to that one was not said by the user.
+    `has_rows` is whether the transcript is read while the agent works.
     """
 
-    def __init__(self, leg: Leg, signs: Sequence[Progress], sides: Sequence[SideTalk] = ()) -> None:
+    def __init__(
+        self,
+        leg: Leg,
+        signs: Sequence[Progress],
+        sides: Sequence[SideTalk] = (),
+        *,
+        has_rows: bool = True,
+    ) -> None:
         self._leg = leg
         self._signs = signs
         self._sides = sides
         self._side_talks: set[str] = set()
+        self._has_rows = has_rows
         self._asked_at = leg.asked.at if leg.asked is not None else None
         self._recorded_at: datetime | None = None
         self._passed_at: datetime | None = None
@@ -69,7 +78,7 @@ class NewestPrompt:
 
         An agent whose transcript cannot be told to hold prompts is not waited for.
         """
-        if self._asked_at is None or not self._tells(Source.TRANSCRIPT):
+        if self._asked_at is None or not self._has_rows or not self._tells(Source.TRANSCRIPT):
             return True
         is_there = self._recorded_at is not None and self._recorded_at >= self._asked_at - _SLACK
         return is_there or (self._passed_at is not None and self._passed_at >= self._asked_at)

@@ -89,13 +89,9 @@ class LegWatch:
         )
         self._fullness = Fullness(leg, senses)
         told_by = {spec.role for spec in senses.sources}
-        # No row is waited for where no transcript is read.
-        signs = [
-            sign
-            for sign in senses.rules.progress
-            if sign.source is not Source.TRANSCRIPT or Source.TRANSCRIPT in told_by
-        ]
-        self._prompt = NewestPrompt(leg, signs, senses.rules.context.sides)
+        has_rows = Source.TRANSCRIPT in told_by
+        sides = senses.rules.context.sides
+        self._prompt = NewestPrompt(leg, senses.rules.progress, sides, has_rows=has_rows)
         self._prompt_signs = [
             sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
         ]
