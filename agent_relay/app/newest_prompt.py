@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.event import PromptSeen
-from agent_relay.domain.rules import Progress
+from agent_relay.domain.rules import Progress, SideTalk
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
 from agent_relay.logic.detector.records import find_text, find_value, is_meant, open_envelope
@@ -14,17 +14,30 @@ from agent_relay.logic.packet.speech import strip_packets
 
 # A hook is a program of its own: on a busy machine its record is that much younger than the prompt's row.
 _SLACK = timedelta(seconds=5)
+_MOST_TALKS = 1_000
 
 
 class NewestPrompt:
     """The user's newest words to one leg, and whether the agent's own transcript was seen to hold them.
 
     Make it with the leg as the journal knows it: what was told by an earlier daemon is not told again.
+    `sides` say which conversations are another agent's: what is said to that one was not said by the user.
+    `has_rows` is whether the transcript is read while the agent works.
     """
 
-    def __init__(self, leg: Leg, signs: Sequence[Progress]) -> None:
+    def __init__(
+        self,
+        leg: Leg,
+        signs: Sequence[Progress],
+        sides: Sequence[SideTalk] = (),
+        *,
+        has_rows: bool = True,
+    ) -> None:
         self._leg = leg
         self._signs = signs
+        self._sides = sides
+        self._side_talks: set[str] = set()
+        self._has_rows = has_rows
         self._asked_at = leg.asked.at if leg.asked is not None else None
         self._recorded_at: datetime | None = None
         self._passed_at: datetime | None = None
@@ -41,6 +54,7 @@ class NewestPrompt:
 
     def hear(self, record: Record, native_id: str, *, now: datetime) -> PromptSeen | None:
         """Return what to journal where `record` tells a newer prompt; `native_id` is the conversation now."""
+        self._note_side(record)
         if record.at is None or record.at < self._leg.starting_at:
             return None
         # One moment to come, by a clock that was set back since, must not outdate all others.
@@ -48,7 +62,7 @@ class NewestPrompt:
         data = open_envelope(record).data
         text, left_out = "", 0
         for sign in self._signs:
-            if sign.source is record.source and is_meant(sign.where, data):
+            if sign.source is record.source and is_meant(sign.where, data) and self._is_users(sign, data):
                 self._note_row(record.source, at, sign)
                 if sign.text:
                     text = find_text(data, sign.text) or ""
@@ -64,10 +78,23 @@ class NewestPrompt:
 
         An agent whose transcript cannot be told to hold prompts is not waited for.
         """
-        if self._asked_at is None or not self._tells(Source.TRANSCRIPT):
+        if self._asked_at is None or not self._has_rows or not self._tells(Source.TRANSCRIPT):
             return True
         is_there = self._recorded_at is not None and self._recorded_at >= self._asked_at - _SLACK
         return is_there or (self._passed_at is not None and self._passed_at >= self._asked_at)
+
+    def _note_side(self, record: Record) -> None:
+        """Note a conversation that the record says is another agent's."""
+        for side in self._sides:
+            if side.source is record.source and is_meant(side.where, record.data):
+                talk = find_value(record.data, side.talk)
+                if isinstance(talk, str) and len(self._side_talks) < _MOST_TALKS:
+                    self._side_talks.add(talk)
+
+    def _is_users(self, sign: Progress, data: object) -> bool:
+        """Return whether the record is of the conversation that the user has."""
+        talk = find_value(data, sign.talk) if sign.talk else None
+        return not (isinstance(talk, str) and talk in self._side_talks)
 
     def _tells(self, source: Source) -> bool:
         return any(sign.source is source and sign.means == "prompt" for sign in self._signs)

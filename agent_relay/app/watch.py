@@ -87,8 +87,10 @@ class LegWatch:
             patience_s=senses.patience_s,
         )
         self._fullness = Fullness(leg, senses)
-        self._prompt = NewestPrompt(leg, senses.rules.progress)
         told_by = {spec.role for spec in senses.sources}
+        has_rows = Source.TRANSCRIPT in told_by
+        sides = senses.rules.context.sides
+        self._prompt = NewestPrompt(leg, senses.rules.progress, sides, has_rows=has_rows)
         self._prompt_signs = [
             sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
         ]

@@ -111,8 +111,9 @@ class LimitRule(VersionRange):
     kind becomes `silent-limit` with scope `long_scope`. `stuck_scope` is the scope of retries that go
     on for longer than that without progress (absent: they may go on). `corroborate` lets a screen
     notice act where a transcript is at hand: `unanswered` when the newest prompt has no answer and the
-    notice's words were never said by anyone, `unsaid` when only the latter. `seen` is the other way
-    round: a record that acts only if the screen showed a limit of the same scope.
+    notice's words were never said by anyone, `unsaid` when only the latter. A retry's notice then counts
+    for as long as it stands. `seen` is the other way round: a record that acts only if the screen showed
+    a limit of the same scope.
     """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
@@ -136,13 +137,15 @@ class Progress(VersionRange):
     """Records that say who spoke: the user (`prompt`), the agent (`answer`), or that a retry healed.
 
     A `continuation` is a prompt that the agent gave itself once a limit had reset: nobody's words. `text` is
-    where the words of a prompt stand, as a path of `Where`; empty where the record has none.
+    where the words of a prompt stand, as a path of `Where`; empty where the record has none. `talk` names the
+    conversation they are said in, where the agent has several: a `SideTalk` is none of the user's.
     """
 
     source: Source
     where: Where
     means: Literal["prompt", "answer", "healed", "continuation"]
     text: str = ""
+    talk: str = ""
 
 
 class ContinueRule(VersionRange):

@@ -13,6 +13,7 @@ _PLACES: tuple[tuple[str, ...], ...] = (
     ("updatedAt",),
     ("time",),
     ("t",),
+    ("properties", "time"),
 )
 _TEXT_HEAD = re.compile(r"\[?(?:(?:timestamp|time|ts)=)?\"?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\]\s\"]*)")
 
@@ -26,8 +27,8 @@ def find_record_time(data: Mapping[str, object]) -> datetime | None:
     """The moment `data` says it was written (aware, UTC), or `None` where it says none.
 
     Looked for in this order: the fields `at`, `timestamp`, `attributes."event.timestamp"`, `hrTime`
-    (`[seconds, nanoseconds]`), `statusUpdatedAt`, `updatedAt`, `time`, `t`; then the head of `text`, a
-    log line. A local time without its zone could mean any moment and counts as none.
+    (`[seconds, nanoseconds]`), `statusUpdatedAt`, `updatedAt`, `time`, `t`, `properties.time`; then the
+    head of `text`, a log line. A local time without its zone could mean any moment and counts as none.
     """
     for place in _PLACES:
         moment = _parse_moment(_get_at(data, place))

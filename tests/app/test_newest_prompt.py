@@ -1,5 +1,6 @@
 """Whether an agent's transcript holds what its hooks say it was asked."""
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,9 +9,13 @@ from agent_relay.app.newest_prompt import NewestPrompt
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
 from agent_relay.logic.elapsed import Jump
+from agent_relay.logic.record_time import find_record_time
+from agent_relay.system.evidence import read_evidence
 from agent_relay.system.rules import load_rules
+from tests.support.real import CHECKOUT
 from tests.support.real_launch import get_adapter
 
+EVENTS = os.path.join(CHECKOUT, "tests/golden/transcripts/opencode/events/opencode-1.18.33")
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=1)
 CONTINUATION = (
@@ -98,3 +103,50 @@ def test_its_own_prompt_is_not_the_user_s(text: str, seen: str) -> None:
     payload = {"hook_event_name": "UserPromptSubmit", "prompt": text}
     told = newest.hear(Record(Source.HOOK, payload, BEGAN), "native", now=BEGAN)
     assert (told.text if told is not None else "") == seen
+
+
+def part(talk: str = "ses_1", *, text: str = "paint the shed", **more: object) -> Record:
+    """A part of a message as opencode's server tells of it."""
+    told = {"type": "text", "text": text, "sessionID": talk, "messageID": "msg_1", **more}
+    event = {
+        "type": "message.part.updated",
+        "properties": {"part": told, "time": LATER.timestamp() * 1000},
+    }
+    return Record(Source.EVENT, event, find_record_time(event))
+
+
+def begun(talk: str, **more: object) -> Record:
+    """The news of a conversation, which has no time."""
+    return Record(Source.EVENT, {"type": "session.created", "properties": {"info": {"id": talk, **more}}})
+
+
+@pytest.mark.parametrize(
+    ("records", "seen"),
+    [
+        ([part()], "paint the shed"),
+        ([begun("ses_1"), part()], "paint the shed"),
+        ([begun("ses_1", parentID="ses_0"), part()], ""),
+        ([begun("ses_2", parentID="ses_1"), part()], "paint the shed"),
+        ([part(time={"start": 1, "end": 2})], ""),
+        ([part(synthetic=True)], ""),
+        ([part(talk="", type="reasoning")], ""),
+    ],
+)
+def test_the_user_s_words_are_told_from_the_model_s_and_from_those_to_another_agent(
+    records: list[Record], seen: str
+) -> None:
+    """A packet quotes what the user asked last; an agent that another one calls is asked by that one."""
+    rules = load_rules(get_adapter("opencode"))
+    newest = NewestPrompt(Leg("leg", "opencode", 1, BEGAN), rules.progress, rules.context.sides)
+    told = [newest.hear(record, "ses_1", now=LATER) for record in records]
+    assert [one.text for one in told if one is not None] == ([seen] if seen else [])
+
+
+@pytest.mark.parametrize("name", ["transient-503-120x40", "go-weekly-limit-120x40"])
+def test_a_prompt_recorded_with_opencode_is_told_once(name: str) -> None:
+    """Its message is told of three times, the last one after the answer."""
+    rules = load_rules(get_adapter("opencode"))
+    began = datetime(2026, 11, 1, tzinfo=UTC)
+    newest = NewestPrompt(Leg("leg", "opencode", 1, began), rules.progress, rules.context.sides)
+    told = [newest.hear(record, "s", now=LATER) for record in read_evidence(f"{EVENTS}-{name}.jsonl.gz")]
+    assert [one.text for one in told if one is not None] == ["hello"]

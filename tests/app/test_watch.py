@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +23,9 @@ from agent_relay.system.sources.place import LegPlace
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python
 from tests.support.real_launch import get_adapter
+
+if TYPE_CHECKING:
+    from agent_relay.domain.event import PromptSeen
 
 WORDS = "You've hit your session limit · resets 9:10pm (UTC)"
 # The terminal shows the limit as Claude Code paints it, once a key is pressed.
@@ -250,3 +254,28 @@ def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(t
     with hold(str(tmp_path / "leg"), raw_python(SHOW_PROMPT)) as held:
         asyncio.run(main(held))
     assert told == [ScreenSays("leg", state) for state in ("ready", "busy", "ready")]
+
+
+def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
+    """The event was the news of the prompt and its only record: waiting would make every failover late."""
+    looked = []
+
+    async def poke() -> None:
+        looked.append(1)
+
+    async def main() -> None:
+        loaded = get_adapter("opencode")
+        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        began = datetime.now(UTC)
+        watch = LegWatch(Leg("leg", "opencode", 1, starting_at=began), senses, clock=SystemClock(), poke=poke)
+        asked: list[PromptSeen] = []
+        told: list[Happened] = []
+        watch.asked, watch.tell = asked.append, told.append
+        part = {"type": "text", "text": "fix the cents", "sessionID": "ses_1"}
+        event = {"type": "message.part.updated", "properties": {"part": part}}
+        await watch.hear([Record(Source.EVENT, event, began)])
+        assert [one.text for one in asked] == ["fix the cents"]
+        await watch.wait_for_prompt()
+
+    asyncio.run(main())
+    assert looked == []

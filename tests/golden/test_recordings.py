@@ -84,7 +84,7 @@ def test_every_recording_has_its_truth() -> None:
         if file.endswith(".raw.gz")
     }
     assert there == {entry["name"] for entry in TRUTH}
-    assert len(there) == 181
+    assert len(there) == 183
 
 
 @pytest.mark.parametrize("entry", TRUTH, ids=name)

@@ -22,6 +22,7 @@ MOMENT = datetime(2026, 11, 20, 10, 31, 2, tzinfo=UTC)
         {"t": 1795170662000},
         {"updatedAt": 1795170662000, "statusUpdatedAt": "unknown"},
         {"time": {"created": 3}, "t": 1795170662},
+        {"id": "evt_1", "properties": {"part": {"text": "hello"}, "time": 1795170662000}},
         {"text": "[2026-11-20T10:31:02Z] [WARN] Attempt 1 failed"},
         {"text": "timestamp=2026-11-20T10:31:02Z level=ERROR"},
         {"text": 'time="2026-11-20T10:31:02Z" level=ERROR'},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_relay.domain.run_event import build_schema
+from agent_relay.system.folders import get_folders
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, edit, hang, read, refuse, say, shell
 from tests.support.real import RUN_S, TEST_COMMAND, World
@@ -85,6 +86,15 @@ def test_an_end_names_the_tools_the_agent_was_not_allowed_to_use(world: World, a
     wait_no_agents(world)
 
 
+def test_an_end_names_the_tool_that_opencode_ends_its_turn_for(world: World) -> None:
+    """It rejects for the user what would be asked, and ends with 0 in the middle of its work."""
+    world.play("opencode", call(read("opencode", path="/etc/hostname"), text="I look."), say("Never asked."))
+    told = run(world, "opencode", "Look.", "--json")
+    end = read_lines(world, told)[-1]
+    assert (end["outcome"], end["refused"]) == ("failed", ["read"]), f"{told.stderr}\n{describe(world)}"
+    wait_no_agents(world)
+
+
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 def test_a_limit_hands_the_turn_to_the_next_agent(world: World, first: str, second: str) -> None:
     """The same failover as on a screen, with nobody there: the successor knows the work and ends the turn."""
@@ -113,6 +123,18 @@ def test_a_limit_that_gemini_sleeps_out_for_hours_hands_the_turn_on(google_world
     world.play("gemini", refuse("gemini-exhausted"))
     world.play("opencode", say("I begin with it."))
     done = run(world, "gemini", TASK)
+    assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
+
+
+def test_a_limit_that_codex_waits_out_for_an_hour_hands_the_turn_on(world: World) -> None:
+    """It says once that it tries again, and tries again when the provider said so."""
+    real_seeds.free_hands(world.home)
+    order(world, "codex", "opencode")
+    with open(f"{get_folders(world.env()).config}/config.toml", "a", encoding="utf-8") as file:
+        file.write("patience_s = 20\n")
+    world.play("codex", refuse("openai-busy", retry_after_s=3600))
+    world.play("opencode", say("I begin with it."))
+    done = run(world, "codex", TASK)
     assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
 
 

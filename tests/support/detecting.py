@@ -50,6 +50,16 @@ RULES = Rules.model_validate(
                 **SAYS,
             },
             {
+                "id": "busy",
+                "feeds": ["screen"],
+                "pattern": "^server busy, try .+$",
+                "kind": "retry",
+                "scope": "transient",
+                "stuck_scope": "account",
+                "corroborate": "unsaid",
+                **SAYS,
+            },
+            {
                 "id": "dialog",
                 "feeds": ["screen"],
                 "pattern": "^choose a model$",

@@ -20,6 +20,8 @@ from agent_relay.logic.screen import Screen
 
 # A notice that acts must outlast one repaint: the transcript may be written a moment after the screen.
 HOLD_S = 2.0
+# A retry's row is away while the screen is painted anew; once a retry has healed, it stays away.
+_REPAINT = timedelta(seconds=2)
 _LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 
 
@@ -27,7 +29,8 @@ _LIMITS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
 class _Streak:
     """Retries that go on: when the first was heard of, when it was said, and what the newest said.
 
-    One that is heard of late counts from then: the machine may have slept in between.
+    One that is heard of late counts from then: the machine may have slept in between. `shown` is when the
+    screen showed it last (`None` where a record told of it) and `stands` whether the newest screen does.
     """
 
     heard: Start
@@ -35,6 +38,8 @@ class _Streak:
     finding: Finding
     scope: Scope
     where: str
+    shown: Start | None = None
+    stands: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +124,15 @@ class Detector:
         streak, decided = self._streak, self._decided
         if streak is not None:
             said = streak.said.after(jump)
-            self._streak = replace(streak, heard=streak.heard.after(jump), said=said)
+            shown = streak.shown.after(jump) if streak.shown is not None else None
+            self._streak = replace(streak, heard=streak.heard.after(jump), said=said, shown=shown)
         self._decided = decided.after(jump) if decided is not None else None
 
     def look(self, screen: Screen, *, now: datetime, at_offset: int) -> tuple[Signal, ...]:
         """What a settled screen says. `at_offset` is the byte of the leg's output it was reached at."""
         signals: list[Signal] = []
         held: dict[str, _Held] = {}
+        self._mark_unshown(now)
         notices = find_notices(self._screen_feeds, screen)
         is_prompt_shown = read_input(self._rules, screen) != "hidden"
         self._continuation.look(notices, self._said, is_prompt_shown=is_prompt_shown, now=now)
@@ -139,8 +146,8 @@ class Detector:
                 before = self._held.get(key)
                 since, spent = (before.since, before.spent) if before is not None else (start_at(now), False)
                 held[key] = _Held(since, finding, where, at_offset, spent=spent)
-            if self._trusts_screen:
-                self._note_retry(finding, now, now, where)
+            if self._trusts_screen or self._may_count(finding):
+                self._note_retry(finding, now, now, where, is_shown=True)
             signals += self._emit(finding, Source.SCREEN, where, now, at_offset=at_offset)
             signals += self._confirm(finding, now)
         self._held = held
@@ -188,8 +195,9 @@ class Detector:
     def tick(self, *, now: datetime) -> tuple[Signal, ...]:
         """What the passing of time says: retries without end, notices that stood long enough."""
         signals: list[Signal] = []
-        if self._streak is not None and self._streak.heard.get_elapsed(now) >= self._patience:
-            streak, self._streak = self._streak, None
+        streak = self._streak
+        if streak is not None and streak.stands and streak.heard.get_elapsed(now) >= self._patience:
+            self._streak = None
             finding = replace(streak.finding, kind=Kind.SILENT_LIMIT, scope=streak.scope, resets_at=None)
             signals += self._emit(finding, Source.CLOCK, streak.where, now)
         for key, held in self._held.items():
@@ -202,7 +210,8 @@ class Detector:
 
     def wakes_at(self) -> datetime | None:
         """When `tick` may have something new to say, or `None`."""
-        moments = [self._streak.heard.counts_from + self._patience] if self._streak is not None else []
+        streak = self._streak
+        moments = [streak.heard.counts_from + self._patience] if streak is not None and streak.stands else []
         moments += [
             held.since.counts_from + self._hold for held in self._held.values() if self._may_act(held)
         ]
@@ -242,7 +251,9 @@ class Detector:
         self._unseen = None
         return self._emit(unseen.finding, unseen.record.source, unseen.record.where, now)
 
-    def _note_retry(self, finding: Finding, at: datetime, now: datetime, where: str) -> None:
+    def _note_retry(
+        self, finding: Finding, at: datetime, now: datetime, where: str, *, is_shown: bool = False
+    ) -> None:
         stuck = finding.rule.stuck_scope
         if finding.kind in _LIMITS:
             self._streak = None
@@ -250,12 +261,27 @@ class Detector:
             heard, said = start_at(now), start_at(at)
             if self._streak is not None:
                 heard, said = self._streak.heard, self._streak.said
-            self._streak = _Streak(heard, said, finding, stuck, where)
+                is_shown = is_shown and self._streak.shown is not None
+            self._streak = _Streak(heard, said, finding, stuck, where, start_at(now) if is_shown else None)
+
+    def _mark_unshown(self, now: datetime) -> None:
+        """Take the retries' row for gone until the new screen shows it; forget them if it stayed away."""
+        streak = self._streak
+        if streak is not None and streak.shown is not None:
+            is_over = not streak.stands and streak.shown.get_elapsed(now) >= _REPAINT
+            self._streak = None if is_over else replace(streak, stands=False)
 
     def _may_act(self, held: _Held) -> bool:
-        """Whether the conversation agrees that the notice is the agent's own, and it has yet to act."""
-        finding = held.finding
-        if held.spent or not self._said.heard or self._said.contains(finding.words):
+        """Whether the notice has yet to act and may."""
+        return not held.spent and self._is_agreed(held.finding)
+
+    def _may_count(self, finding: Finding) -> bool:
+        """Whether it is a retry that the screen may tell of beside a transcript."""
+        return finding.kind is Kind.RETRY and bool(finding.rule.corroborate) and self._is_agreed(finding)
+
+    def _is_agreed(self, finding: Finding) -> bool:
+        """Whether the conversation agrees that a notice on the screen is the agent's own."""
+        if not self._said.heard or self._said.contains(finding.words):
             return False
         return finding.rule.corroborate == "unsaid" or self._said.is_unanswered()
 

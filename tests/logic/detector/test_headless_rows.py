@@ -1,7 +1,7 @@
 """What the four agents' headless streams say of limits: every true one, and none that heals by itself."""
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,6 +15,8 @@ from agent_relay.system.rules import load_rules
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 LIMIT = "You\u2019ve hit your usage limit. Try again at 12:41 PM."
 BUSY = "Reconnecting... 1/5 (rate limit exceeded: Rate limit reached for gpt-5.5. Please try again in 3.5s.)"
+LONG = BUSY.replace("3.5s", "3600s")
+REFUSED = "Reconnecting... 1/5 (exceeded retry limit, last status: 429 Too Many Requests)"
 DAILY = "[API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later."
 
 # What 2.1.197 prints for a prompt whose hook ended with status 2, and ends with status 0.
@@ -68,7 +70,9 @@ def opencode_error(text: str, status: int) -> dict[str, object]:
         ("claude", {"type": "system", "subtype": "api_retry", "error": "rate_limit"}, None),
         ("codex", {"type": "turn.failed", "error": {"message": LIMIT}}, ("limit", "account", True)),
         ("codex", {"type": "error", "message": LIMIT}, None),
-        ("codex", {"type": "error", "message": BUSY}, None),
+        ("codex", {"type": "error", "message": BUSY}, ("retry", "transient", False)),
+        ("codex", {"type": "error", "message": LONG}, ("silent-limit", "account", True)),
+        ("codex", {"type": "error", "message": REFUSED}, ("retry", "transient", False)),
         (
             "gemini",
             {"type": "result", "status": "error", "error": {"message": DAILY}},
@@ -91,6 +95,42 @@ def test_a_record_of_a_stream_is_what_its_agent_means(
     signals = detector.hear(Record(Source.STREAM, record), now=NOW)
     said = [(signal.kind.value, signal.scope.value, signal.decides) for signal in signals]
     assert said == ([] if found is None else [found])
+
+
+def hear_codex(*told: tuple[float, dict[str, object]]) -> Detector:
+    """A detector that heard these records of a stream, each so many seconds after the start."""
+    rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "codex"), origin="built-in"))
+    detector = Detector(rules, agent=AgentName("codex"), started_at=NOW, zone=UTC)
+    for seconds, record in told:
+        at = NOW + timedelta(seconds=seconds)
+        assert not [one for one in detector.hear(Record(Source.STREAM, record), now=at) if one.decides]
+    return detector
+
+
+def test_a_wait_that_codex_does_not_name_is_a_limit_once_it_lasts() -> None:
+    """It obeys an hour's Retry-After and prints one line about it; the next would come in an hour."""
+    detector = hear_codex((1, {"type": "turn.started"}), (2, {"type": "error", "message": REFUSED}))
+    (found,) = detector.tick(now=NOW + timedelta(seconds=302))
+    assert (found.kind.value, found.scope.value, found.decides) == ("silent-limit", "account", True)
+
+
+@pytest.mark.parametrize(
+    ("message", "heals"),
+    [
+        (REFUSED, CODEX_WORDS),
+        (REFUSED, {"type": "item.started", "item": {"type": "command_execution", "command": "make"}}),
+        (REFUSED, {"type": "item.started", "item": {"type": "mcp_tool_call"}}),
+        (BUSY, {"type": "item.completed", "item": {"type": "error", "message": "a warning"}}),
+        ("Reconnecting... 1/5 (stream disconnected before completion: it was idle)", None),
+    ],
+)
+def test_a_retry_of_codex_that_heals_or_is_the_networks_is_no_limit(
+    message: str, heals: dict[str, object] | None
+) -> None:
+    """A command that runs for an hour after it, or a network that is away for one, must not end the work."""
+    told = [(2.0, {"type": "error", "message": message}), *([(10.0, heals)] if heals else [])]
+    detector = hear_codex((1, {"type": "turn.started"}), *told)
+    assert detector.tick(now=NOW + timedelta(hours=1)) == ()
 
 
 @pytest.mark.parametrize(
@@ -126,3 +166,24 @@ def test_a_turn_is_done_when_its_agent_says_so(
     for record in records:
         verdict.hear(record)
     assert verdict.is_done is is_done
+
+
+@pytest.mark.parametrize(
+    ("why", "refused"),
+    [
+        ("The user rejected permission to use this specific tool call.", ("read",)),
+        ("The user has specified a rule which prevents you from using this specific tool call.", ("read",)),
+        ("File not found: /etc/hostname", ()),
+        ("grep: The user rejected permission to use this specific tool call.", ()),
+    ],
+)
+def test_a_tool_that_opencode_was_not_allowed_to_use_is_named(why: str, refused: tuple[str, ...]) -> None:
+    """It ends with 0 there, and nothing of what was to be done with the tool was done."""
+    headless = load_adapter(
+        os.path.join(find_builtin_folder(), "opencode"), origin="built-in"
+    ).adapter.headless
+    assert headless is not None
+    verdict = Verdict(headless.says)
+    state = {"status": "error", "error": why}
+    verdict.hear({"type": "tool_use", "part": {"tool": "read", "callID": "call_1", "state": state}})
+    assert verdict.refused == refused
