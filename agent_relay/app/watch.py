@@ -87,9 +87,8 @@ class LegWatch:
             patience_s=senses.patience_s,
         )
         self._fullness = Fullness(leg, senses)
-        told_by = {spec.role for spec in senses.sources}
+        told_by, sides = {spec.role for spec in senses.sources}, senses.rules.context.sides
         has_rows = Source.TRANSCRIPT in told_by
-        sides = senses.rules.context.sides
         self._prompt = NewestPrompt(leg, senses.rules.progress, sides, has_rows=has_rows)
         self._prompt_signs = [
             sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by

@@ -22,7 +22,7 @@ from agent_relay.domain.wire import parse_line, parse_refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from agent_relay.system.folders import Folders
 
@@ -45,11 +45,13 @@ def connect_or_start(
     limit_s: float = START_LIMIT_S,
     command: "Sequence[str] | None" = None,
     unless_stopped: bool = False,
+    meanwhile: "Callable[[], None] | None" = None,
 ) -> Connection:
     """A greeted connection to the user's one daemon, started where none runs.
 
     One of an older version gives way to ours, and agents run on meanwhile; one of a newer version stays.
-    `command` replaces what is started, for other applications of the same daemon. With `unless_stopped` none
+    `command` replaces what is started, for other applications of the same daemon, and `meanwhile` is called
+    while it starts. With `unless_stopped` none
     is where the last one was stopped on purpose: DaemonStoppingError then. Raises DaemonUnreachableError
     where it cannot be started or does not get ready within `limit_s`, and its own error where it says why.
     """
@@ -70,7 +72,7 @@ def connect_or_start(
                 raise
             if unless_stopped and os.path.lexists(folders.stopped_mark):
                 raise DaemonStoppingError("the daemon was stopped", hint=error.hint) from None
-            start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()))
+            start_daemon(command, limit_s=max(0.1, deadline - time.monotonic()), meanwhile=meanwhile)
     return Connection.open(folders, limit_s=max(0.1, deadline - time.monotonic()))
 
 
@@ -116,7 +118,12 @@ def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
     return f"the daemon cannot be loaded: {why}"
 
 
-def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = START_LIMIT_S) -> None:
+def start_daemon(
+    command: "Sequence[str] | None" = None,
+    *,
+    limit_s: float = START_LIMIT_S,
+    meanwhile: "Callable[[], None] | None" = None,
+) -> None:
     """A daemon of this user answers requests, this one or another that was faster.
 
     Waits on the pipe the new daemon reports on, so neither side polls. Raises DaemonUnreachableError.
@@ -127,6 +134,8 @@ def start_daemon(command: "Sequence[str] | None" = None, *, limit_s: float = STA
             pid = _spawn(command or build_daemon_command(), told)
         finally:
             os.close(told)
+        if meanwhile is not None:
+            meanwhile()
         answer = _read_answer(heard, limit_s=limit_s)
     finally:
         os.close(heard)

@@ -25,7 +25,7 @@ from agent_relay.system.sockets import connect, peer_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import _socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from agent_relay.system.folders import Folders
@@ -53,6 +53,10 @@ class OtherProtocolError(DaemonUnreachableError):
 
 class DaemonStoppingError(NobodyListensError):
     """The daemon answers, or left a mark, that it was stopped; one that was killed can do neither."""
+
+
+def _do_nothing() -> None:
+    """Only wait."""
 
 
 class Connection:
@@ -103,9 +107,16 @@ class Connection:
         DaemonUnreachableError where no answer comes within `limit_s` or the daemon goes away, after
         which this connection is of no more use.
         """
+        return self.request_while(_do_nothing, op, limit_s=limit_s, **fields)
+
+    def request_while(
+        self, work: "Callable[[], None]", op: str, /, *, limit_s: float = ANSWER_LIMIT_S, **fields: object
+    ) -> dict[str, object]:
+        """As `request`, with `work` done here while the daemon does its own."""
         self._number += 1
         deadline = time.monotonic() + limit_s
         self._send(render_line({"op": op, "id": self._number, **fields}), deadline)
+        work()
         while True:
             message = self._next(deadline, f"{op} was not answered")
             if message.get("id") in (self._number, None) and "ok" in message:

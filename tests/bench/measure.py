@@ -20,6 +20,8 @@ GAP_S = 0.0015
 GOLDEN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden", "recordings")
 MEGABYTE = 1_000_000
 _HANGS_S = 20.0
+_SETTLED_S = 3.0
+"""How long after a start it is measured: programs for a next handoff are started in the first seconds."""
 
 
 @dataclass
@@ -64,6 +66,7 @@ def measure_echo(effort: Effort, *, is_flooded: bool) -> Samples:
     with open_world() as world:
         sessions = {name: world.start(name, "echo") for name in NAMES}
         neighbours = {name: _start_neighbour(world, name) for name in NAMES} if is_flooded else {}
+        time.sleep(_SETTLED_S)
         for name in NAMES:
             _press(sessions[name], effort.keys // 4)
         burst = effort.keys // (2 if is_flooded else 10)
@@ -125,7 +128,7 @@ def measure_flood(effort: Effort, *, is_truecolor: bool) -> Samples:
 def _flood(world: World, name: str, path: str, effort: Effort) -> float:
     """Megabytes a second. Raises LateError where the end is not seen."""
     session = world.start(name, "flood", path, str(effort.flood_bytes))
-    time.sleep(0.05)
+    time.sleep(_SETTLED_S if name == "relay" else 0.05)
     start = time.perf_counter()
     session.type(b"g")
     session.count_until(END)

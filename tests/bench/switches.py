@@ -11,7 +11,7 @@ from agent_relay.domain.event import Event
 from agent_relay.system.folders import get_folders
 from agent_relay.system.journal import read_events
 from tests.bench.measure import Effort
-from tests.bench.wrappers import COMMAND, World, open_world
+from tests.bench.wrappers import COMMAND, Prepared, World, open_world
 
 STEPS = {
     "limit seen": "signal.seen",
@@ -47,8 +47,8 @@ def measure_switches(effort: Effort) -> Switches:
     steps: dict[str, list[float]] = {step: [] for step in STEPS}
     with open_world() as world:
         _write_parts(world)
-        for number in range(max(2, effort.rounds // 3)):
-            for step, took_ms in _switch(world, number).items():
+        for _ in range(max(2, effort.rounds // 3)):
+            for step, took_ms in _switch(world).items():
                 steps[step].append(took_ms)
     return Switches(steps)
 
@@ -65,16 +65,15 @@ def _write_parts(world: World) -> None:
     world.write_order(*parts)
 
 
-def _switch(world: World, number: int) -> dict[str, float]:
-    tree = os.path.join(world.folder, f"switch{number}")
-    session = world.open_in(tree, [*COMMAND, "agent", "demo"])
+def _switch(world: World) -> dict[str, float]:
+    session = world.open(Prepared([*COMMAND, "agent", "demo"], world.make_tree()))
     session.wait_for(b"ready | demo")
     time.sleep(_WORKED_S)
     session.type(b"limit\r")
     session.wait_for(_LIMIT.encode())
     shown_at = time.time()
     session.wait_for(b"going on")
-    found = {event.body.name: event.at.timestamp() for event in reversed(_read_journal(tree))}
+    found = {event.body.name: event.at.timestamp() for event in reversed(_read_journal(session.cwd))}
     world.stop(session)
     # No agent of one round may rest in the next.
     os.unlink(get_folders(world.env).ledger)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.system.emulator_library import find_library
@@ -31,7 +32,7 @@ COMMAND = (
     f"import sys; sys.path.insert(0, {ROOT!r}); from agent_relay.__main__ import main; sys.exit(main())",
 )
 """`agent-relay`, whatever is installed."""
-AGENT = "bench"
+AGENT = "claude"
 _ANY_PROGRAM = """#!/bin/sh
 while [ "$1" != run ]; do shift; done
 shift
@@ -40,14 +41,24 @@ exec "$@"
 """Stands for a real agent's program, and is whatever follows the word `run` of its arguments."""
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A command line, the repository it is run in, and where its program will say its pid, if it does."""
+
+    argv: list[str]
+    tree: str
+    pid_path: str = ""
+
+
 class World:
     """A folder for sockets and settings, and everything started in it; `watched` holders have a detector."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="bench-")
         self.env = {
-            "PATH": os.environ.get("PATH", os.defpath),
+            "PATH": f"{self.folder}/bin:{os.environ.get('PATH', os.defpath)}",
             "HOME": self.folder,
+            "ANTHROPIC_API_KEY": "none",
             "TERM": "xterm-256color",
             "LANG": "C.UTF-8",
             "SCREENDIR": os.path.join(self.folder, "screens"),
@@ -65,18 +76,10 @@ class World:
         self._write("screenrc", "startup_message off\nautodetach on\ndefscrollback 2000\n")
 
     def _write_agent(self) -> None:
-        """A real agent's adapter, with any program in the agent's place."""
-        adapter = os.path.join(get_folders(self.env).config, "adapters", AGENT)
-        shutil.copytree(os.path.join(ROOT, "adapters", "claude"), adapter)
-        program = self._write(os.path.join(adapter, "program"), _ANY_PROGRAM)
-        os.chmod(program, 0o700)
-        path = os.path.join(adapter, "adapter.toml")
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        text = text.replace('name = "claude"', f'name = "{AGENT}"', 1).replace(
-            'letter = "c"', 'letter = "n"', 1
-        )
-        self._write(path, text.replace('program = "claude"', 'program = "./program"', 1))
+        """Have any program in a real agent's place: its adapter is the one that comes with us."""
+        os.mkdir(os.path.join(self.folder, "bin"))
+        os.chmod(self._write(os.path.join("bin", AGENT), _ANY_PROGRAM), 0o700)
+        os.makedirs(get_folders(self.env).config, mode=0o700)
         self.write_order(AGENT)
 
     def write_order(self, *agents: str) -> None:
@@ -96,22 +99,25 @@ class World:
 
     def run(self, wrapper: str, build: Callable[[str], Sequence[str]]) -> Session:
         """What `build` makes of the path of a pid, under that wrapper, ready."""
-        session = self.open(wrapper, build)
+        session = self.open(self.prepare(wrapper, build))
         session.wait_for(READY)
         return session
 
-    def open(self, wrapper: str, build: Callable[[str], Sequence[str]]) -> Session:
-        """As `run`, but nothing is waited for."""
+    def prepare(self, wrapper: str, build: Callable[[str], Sequence[str]]) -> Prepared:
+        """The same, to be opened: nothing of it runs yet."""
         self._count += 1
         pid_path = os.path.join(self.folder, f"pid{self._count}")
-        # A tree has one session of agent-relay at a time.
-        tree = os.path.join(self.folder, f"tree{self._count}")
-        return self.open_in(tree, self._wrap(wrapper, list(build(pid_path))), pid_path)
+        return Prepared(self._wrap(wrapper, list(build(pid_path))), self.make_tree(), pid_path)
 
-    def open_in(self, tree: str, argv: list[str], pid_path: str = "") -> Session:
-        """A command on a terminal of its own, in a new repository."""
+    def make_tree(self) -> str:
+        """The path of a new repository: agent-relay has one session in each."""
+        tree = tempfile.mkdtemp(prefix="tree-", dir=self.folder)
         subprocess.run(["git", "init", "--quiet", tree], env=self.env, check=True)
-        session = Session(argv, env=self.env, pid_path=pid_path, cwd=tree)
+        return tree
+
+    def open(self, prepared: Prepared) -> Session:
+        """A command on a terminal of its own."""
+        session = Session(prepared.argv, env=self.env, pid_path=prepared.pid_path, cwd=prepared.tree)
         self._sessions.append(session)
         return session
 

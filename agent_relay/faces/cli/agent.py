@@ -59,7 +59,7 @@ def run_agent(name: str, words: list[str]) -> int:
     folders = get_folders()
     check_agent(name, folders, get_cwd())
     from agent_relay.client.autostart import connect_or_start
-    from agent_relay.faces.cli.attach import follow, measure, require_terminal
+    from agent_relay.faces.cli.attach import follow, load_screen, measure, require_terminal
 
     as_json = bool(wish.pop("json", False))
     if not (as_json or wish.get("no_launch")):
@@ -71,10 +71,13 @@ def run_agent(name: str, words: list[str]) -> int:
         words = given if isinstance(given, list) else []
         wish["from"] = offer(name, words, get_cwd(), os.environ)
     rows, cols = measure()
-    connection = connect_or_start(folders)
+    is_shown = not (as_json or wish.get("no_launch"))
+    # The daemon works on another core.
+    meanwhile = load_screen if is_shown else _load_nothing
+    connection = connect_or_start(folders, meanwhile=meanwhile)
     fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
-    answer = connection.request("open", limit_s=OPEN_LIMIT_S, **fields)
-    if as_json or wish.get("no_launch"):
+    answer = connection.request_while(meanwhile, "open", limit_s=OPEN_LIMIT_S, **fields)
+    if not is_shown:
         from agent_relay.faces.cli.printing import print_json, print_lines
 
         view = {key: value for key, value in answer.items() if key not in {"id", "ok"}}
@@ -84,6 +87,10 @@ def run_agent(name: str, words: list[str]) -> int:
             print_lines(str(view.get("message") or view.get("folder") or ""))
         return ExitCode.DONE
     return follow(folders, connection, answer)
+
+
+def _load_nothing() -> None:
+    """Show no screen."""
 
 
 def _may_ask(wish: dict[str, object], folders: "Folders") -> bool:

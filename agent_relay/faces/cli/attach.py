@@ -98,6 +98,16 @@ def require_terminal(doing: str, agent: str) -> None:
         )
 
 
+def load_screen() -> None:
+    """Load what `follow` needs before the agent's screen stands on this terminal."""
+    import agent_relay.client.attach
+    import agent_relay.client.daemon_watch
+    import agent_relay.client.environment
+    import agent_relay.client.held_terminal
+    import agent_relay.client.session_loop
+    import agent_relay.faces.cli.relay_prompt  # noqa: F401 - loaded, and used by `follow`
+
+
 def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
     """The exit status once the session `answer` names is over here; see `client.session_loop`.
 

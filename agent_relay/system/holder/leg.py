@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Watchers are told of new output at most this often, and once after it stopped.
 SETTLED_S = 0.1
+# While somebody types, more seldom: a key that meets a reading of the screen is painted that much later.
+_TYPED_SETTLED_S = 0.5
+_TYPING_S = 0.25
 # Processes the child left behind may keep the terminal open for ever; their silence ends the reading.
 _SILENCE_S = 0.25
 _FAREWELL_S = 2.0
@@ -151,6 +154,11 @@ class Leg:
         at = self.terminals.key_at
         return None if at is None else round(time.monotonic() - at, 3)
 
+    def _is_typed_on(self) -> bool:
+        """Whether a person typed a moment ago."""
+        at = self.terminals.key_at
+        return at is not None and time.monotonic() - at < _TYPING_S
+
     def tell_terminals(self) -> None:
         """Watchers learn how many terminals are attached and whether somebody is typing."""
         self.peers.broadcast(
@@ -194,7 +202,7 @@ class Leg:
         self.terminals.send(data)
         answers = self.output.take(data)
         self.terminals.see_output()
-        self.loop.after("settled", SETTLED_S, self._settle)
+        self.loop.after("settled", _TYPED_SETTLED_S if self._is_typed_on() else SETTLED_S, self._settle)
         if self.child.exit is not None:
             self.loop.cancel("silence")
             self.loop.after("silence", _SILENCE_S, self._silent)
