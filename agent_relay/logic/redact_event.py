@@ -43,12 +43,7 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
     """`body` without secrets; `known` are values that are secret wherever they stand."""
 
     def clean(text: str) -> str:
-        if not text:
-            return text
-        # Most events hold no words of anybody, and the rules take long to load.
-        from agent_relay.logic.redact.text import redact_words
-
-        return redact_words(text, known=known)
+        return _clean(text, known) if text else text
 
     def clean_all(texts: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(clean(text) for text in texts)
@@ -86,6 +81,13 @@ def redact_body(body: Body, *, known: frozenset[str]) -> Body:  # noqa: C901, PL
             return replace(body, why=clean(body.why))
         case _:
             return body
+
+
+def _clean(text: str, known: frozenset[str]) -> str:
+    # Most events hold no words of anybody, and the rules take long to load.
+    from agent_relay.logic.redact.text import redact_words
+
+    return redact_words(text, known=known)
 
 
 def _clean_prompt(body: PromptSeen, clean: Callable[[str], str]) -> PromptSeen:

@@ -89,10 +89,6 @@ def build_bars(results: Results, rounds: int) -> list[Bar]:
         theirs = _percentile(samples[peer], 99)
         return [Bar(what, _percentile(samples["relay"], 99) / theirs, bound, at_most=True)] if theirs else []
 
-    def start(kind: str, bound: float) -> Bar:
-        ratio = compare(results.starts_ms, kind, "python", rounds) or float("inf")
-        return Bar(f"the agent's first byte, {kind} start / a bare Python", ratio, bound, at_most=True)
-
     stall, idle = results.stall, results.idle
     return [
         *against("echo p50", results.echo_us, "dtach", 1.0, at_most=True),
@@ -104,14 +100,7 @@ def build_bars(results: Results, rounds: int) -> list[Bar]:
         *against("recorded flood", results.recorded_mb_s, "tmux", 3.0, at_most=False),
         *against("truecolor flood", results.truecolor_mb_s, "script", 0.55, at_most=False),
         *against("paste", results.paste_mb_s, "tmux", 10.0, at_most=False),
-        start("warm", 4.0),
-        start("cold", 15.0),
-        Bar(
-            "limit on the screen to successor spawned, without the quitting, s",
-            results.switches.without_quitting_s,
-            0.5,
-            at_most=True,
-        ),
+        *_build_start_bars(results, rounds),
         Bar(
             "flood beside two terminals that do not read / alone, from the second second on",
             statistics.median(stall.beside_mb_s) / statistics.median(stall.alone_mb_s),
@@ -123,6 +112,18 @@ def build_bars(results: Results, rounds: int) -> list[Bar]:
         Bar(f"memory of one of {idle.legs} idle legs, MB", idle.pss_mb, 10.0, at_most=True),
         Bar(f"processor time of {idle.legs} idle legs, %", idle.cpu_percent, 0.5, at_most=True),
     ]
+
+
+def _build_start_bars(results: Results, rounds: int) -> list[Bar]:
+    """The bounds of starts and of a switch."""
+
+    def start(kind: str, bound: float) -> Bar:
+        ratio = compare(results.starts_ms, kind, "python", rounds) or float("inf")
+        return Bar(f"the agent's first byte, {kind} start / a bare Python", ratio, bound, at_most=True)
+
+    took_s = results.switches.without_quitting_s
+    what = "limit on the screen to successor spawned, without the quitting, s"
+    return [start("warm", 4.0), start("cold", 15.0), Bar(what, took_s, 0.5, at_most=True)]
 
 
 def render(results: Results, bars: list[Bar]) -> str:

@@ -77,16 +77,18 @@ def run_agent(name: str, words: list[str]) -> int:
     connection = connect_or_start(folders, meanwhile=meanwhile)
     fields = {"agent": name, "cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
     answer = connection.request_while(meanwhile, "open", limit_s=OPEN_LIMIT_S, **fields)
-    if not is_shown:
-        from agent_relay.faces.cli.printing import print_json, print_lines
+    return follow(folders, connection, answer) if is_shown else _print(answer, as_json=as_json)
 
-        view = {key: value for key, value in answer.items() if key not in {"id", "ok"}}
-        if as_json:
-            print_json(view)
-        else:
-            print_lines(str(view.get("message") or view.get("folder") or ""))
-        return ExitCode.DONE
-    return follow(folders, connection, answer)
+
+def _print(answer: dict[str, object], *, as_json: bool) -> int:
+    """Say where the session is instead of showing it."""
+    from agent_relay.faces.cli.printing import print_json, print_lines
+
+    if as_json:
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+    else:
+        print_lines(str(answer.get("message") or answer.get("folder") or ""))
+    return ExitCode.DONE
 
 
 def _load_nothing() -> None:
