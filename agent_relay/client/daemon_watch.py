@@ -20,8 +20,11 @@ FIRST_S = 0.2
 """How soon after its end a daemon is replaced; doubled each time the next one does not last."""
 LATER_S = 1.0
 """The first moment belongs to the agent's screen."""
-LONGEST_S = 60.0
-"""How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again."""
+LONGEST_S = 20.0
+"""How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again.
+
+Terminals wait up to three times as long, lest they try all at once. Without a daemon nobody sees a limit.
+"""
 
 
 def watch_daemon(

@@ -28,7 +28,7 @@ class Filling(Story):
         self.minutes += 0.01
         return replace(super().world(), now=self.at(), context=self.wishes, **changes)
 
-    def _journal(self, outcome: Outcome) -> None:
+    def journal(self, outcome: Outcome) -> None:
         for body in outcome.bodies:
             event = Event(
                 len(self.events) + 1, self.at(), self.session.generation if self.session else 0, body

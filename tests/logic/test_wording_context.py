@@ -49,7 +49,7 @@ def test_the_newer_of_two_warnings_is_told() -> None:
 def test_an_offer_is_told_along_with_it() -> None:
     """Neither hides the other."""
     story = Filling(ASK).start().turn(950)
-    story._journal(Outcome((ReturnOffered("bob"),)))  # noqa: SLF001 - a line another happening would write
+    story.journal(Outcome((ReturnOffered("bob"),)))
     assert render_message(story.now, UTC).startswith(f"{LINE}. bob is available again. Go back to it:")
 
 

@@ -45,7 +45,7 @@ class TurnStory(Story):
 
     def note(self, *bodies: Body) -> "TurnStory":
         """These lines are in the journal, too."""
-        self._journal(Outcome(bodies))
+        self.journal(Outcome(bodies))
         return self
 
     def find(self, name: str) -> int:
