@@ -1,5 +1,6 @@
 """The holder's program that waits for a leg: taken once, and gone with whoever started it."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from agent_relay.system.holder_start import ENTRY, end_spare, prepare_spare, take_spare
 from tests.house.tree import CHECKOUT
 from tests.support.legs import Wire, hold, raw_python
-from tests.support.relay_world import wait_until
+from tests.support.relay_world import find_children, wait_until
 
 AGENT = raw_python("say('up'); os.read(0, 1)")
 
@@ -27,12 +28,10 @@ def _no_spare() -> Iterator[None]:
 def find_waiting(parent: int) -> list[int]:
     """Return the programs of holders that `parent` started and still has."""
     found = []
-    with open(f"/proc/{parent}/task/{parent}/children", encoding="ascii") as file:
-        children = file.read().split()
-    for pid in children:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
+    for pid in find_children({parent}):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
             if ENTRY.encode() in file.read().split(b"\0"):
-                found.append(int(pid))
+                found.append(pid)
     return found
 
 
