@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.app.ground import Ground
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.ids import AgentName
 from agent_relay.domain.session import Session
 from agent_relay.logic.adopting import check_program, is_only_adopted
 from agent_relay.system.adapters import find_program
@@ -38,8 +39,10 @@ def list_adopted_owners(
     from agent_relay.system.native_sessions import find_transcript
 
     leg = session.legs[0]
-    spec = ground.get_adapter(leg.agent).adapter.transcript
+    loaded = ground.adapters.get(AgentName(leg.agent))
+    spec = loaded.adapter.transcript if loaded is not None else None
     if spec is None:
+        # A packet that was brought from elsewhere has no program here.
         return []
     home = environ.get("HOME", "")
     native = find_transcript(spec, native_id=leg.native_id, cwd=session.cwd, home=home, environ=environ)

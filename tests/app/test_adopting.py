@@ -89,7 +89,15 @@ def adopt(world: RelayWorld, agent: str = "understudy", **fields: object) -> Ses
 def find_legs(world: RelayWorld, cwd: str) -> list[int]:
     """The processes of relay's agents at work in `cwd`."""
     agents = [pid for pid, command in world.processes().items() if "/agent.py --" in command]
-    return [pid for pid in agents if _read_cwd(pid) == cwd]
+    # A program that an agent starts is called as the agent is until it is itself.
+    return [pid for pid in agents if _read_cwd(pid) == cwd and _leads_session(pid)]
+
+
+def _leads_session(pid: int) -> bool:
+    try:
+        return os.getsid(pid) == pid
+    except ProcessLookupError:
+        return False
 
 
 def _read_cwd(pid: int) -> str:

@@ -63,7 +63,8 @@ def test_undo_goes_back_where_no_agent_lives_any_more(world: RelayWorld) -> None
     _wait_for(world, session, "understudy")
     world.ask("session.stop", session=session)
     world.wait_for(session, lambda found: found.state is State.ENDED, "the session has ended")
-    assert _run(world, "undo-handoff", session[-6:]) == (0, f"→ demo has session {session} again.\n", "")
+    said = f"→ Handing session {session} back to demo.\n"
+    assert _run(world, "undo-handoff", session[-6:]) == (0, said, "")
     _wait_for(world, session, "demo")
 
 
