@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
+_AGAIN_S = 0.2
 
 
 async def finish(work: Callable[_Given, _Found], *args: _Given.args, **words: _Given.kwargs) -> _Found:
@@ -24,15 +25,16 @@ def _do_nothing() -> None:
 async def finish_or_end(
     end: Callable[[], None], work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
 ) -> _Found:
-    """The same; `end` is called for a cancelled caller, so that `work` comes to its end early."""
+    """The same; `end` is called for a cancelled caller until `work` has come to its end."""
     working = asyncio.ensure_future(asyncio.to_thread(work, *args, **words))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
-        end()
         while not working.done():
+            # What it is to end may only be about to begin.
+            end()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait({working})
+                await asyncio.wait({working}, timeout=_AGAIN_S)
         if not working.cancelled():
             working.exception()  # nobody is left to hear it
         raise

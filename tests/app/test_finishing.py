@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from agent_relay.app.finishing import finish
+from agent_relay.app.finishing import finish, finish_or_end
 
 
 def test_its_answer_and_its_error_come_through() -> None:
@@ -37,5 +37,31 @@ def test_who_is_cancelled_waits_for_its_end(cancels: int) -> None:
         with pytest.raises(asyncio.CancelledError):
             await writing
         assert done == ["written"]
+
+    asyncio.run(give_up())
+
+
+def test_work_that_begins_after_it_was_to_end_is_ended_too() -> None:
+    """A daemon that was asked to leave right then waited for all of it."""
+    begun, go_on = threading.Event(), threading.Event()
+    ending: list[threading.Event] = []
+
+    def work() -> None:
+        begun.set()
+        go_on.wait(60)
+        ending.append(is_over := threading.Event())
+        assert is_over.wait(60)
+
+    def end() -> None:
+        for is_over in ending:
+            is_over.set()
+        go_on.set()
+
+    async def give_up() -> None:
+        working = asyncio.create_task(finish_or_end(end, work))
+        await asyncio.to_thread(begun.wait, 60)
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(working, 30)
 
     asyncio.run(give_up())
