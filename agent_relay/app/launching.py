@@ -7,6 +7,8 @@ import shlex
 import socket
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.adapter import FileTemplate
 from agent_relay.domain.errors import ConfigurationError, RelayError
@@ -16,6 +18,9 @@ from agent_relay.system.adapters import LoadedAdapter, find_program
 from agent_relay.system.files import read_bounded, write_atomic
 from agent_relay.system.hook_command import build_hook_command
 from agent_relay.system.sources.place import LegPlace, expand_text
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 _TEMPLATE_LIMIT_BYTES = 1 << 20
 _USER_FILE_LIMIT_BYTES = 4 << 20
@@ -104,20 +109,27 @@ def _render_file(
 ) -> str:
     # Only agents that read files of ours need it, and it takes longer to load than an agent's start may wait.
     from jinja2 import TemplateError
-    from jinja2.sandbox import SandboxedEnvironment
 
     path = os.path.join(loaded.folder, file.template)
-    environment = SandboxedEnvironment(autoescape=False)
-    environment.filters["shell"] = shlex.quote
     read = {name: _read_object(form, place) for name, form in file.reads.items()}
     try:
         source = read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode()
         own = {"hook_command": build_hook_command(), "may_continue": may_continue}
-        return environment.from_string(source).render(**values, **read, **own)
+        return _compile(source).render(**values, **read, **own)
     except FileNotFoundError:
         raise ConfigurationError(f"the adapter's template {path} is missing") from None
     except (TemplateError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the adapter's template {path} cannot be used: {error}") from error
+
+
+@lru_cache(maxsize=32)
+def _compile(source: str) -> "Template":
+    """The template in `source`; raises TemplateError where it is none."""
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(autoescape=False)
+    environment.filters["shell"] = shlex.quote
+    return environment.from_string(source)
 
 
 def _read_object(form: str, place: LegPlace) -> dict[str, object]:

@@ -1,12 +1,13 @@
 """An adapter's rules from disk."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from pydantic import BaseModel
 
 from agent_relay.domain.rules import Rules
 from agent_relay.system.adapters import LoadedAdapter
-from agent_relay.system.documents import parse_document, read_toml
+from agent_relay.system.documents import parse_document, parse_toml, read_text
 from agent_relay.system.pattern_cost import refuse_slow
 
 _PATTERNS = frozenset(
@@ -21,17 +22,24 @@ def load_rules(loaded: LoadedAdapter) -> Rules:
     Raises ConfigurationError.
 
     A pattern that takes longer than its text is long is refused: it would hold the daemon when a text comes
-    that it is slow for. Ours were looked at when they were made. Takes up to a second the first time.
+    that it is slow for. Ours were looked at when they were made. Takes up to a second the first time; what
+    has not changed since costs a read of the file.
     """
     try:
-        tables = read_toml(loaded.rules_path)
+        text = read_text(loaded.rules_path)
     except FileNotFoundError:
         return Rules()
-    rules = parse_document(tables, Rules, loaded.rules_path)
-    if loaded.origin != "built-in":
+    return _parse(text, loaded.rules_path, is_trusted=loaded.origin == "built-in").fit(loaded.version)
+
+
+@lru_cache(maxsize=32)
+def _parse(text: str, path: str, *, is_trusted: bool) -> Rules:
+    """The rules in `text`, which stands at `path`; patterns of one that is not trusted are measured."""
+    rules = parse_document(parse_toml(text, path), Rules, path)
+    if not is_trusted:
         for place, pattern in iterate_patterns(rules):
-            refuse_slow(pattern, f"{loaded.rules_path}: {place}", hint=_PAGE, is_whole=is_whole(place))
-    return rules.fit(loaded.version)
+            refuse_slow(pattern, f"{path}: {place}", hint=_PAGE, is_whole=is_whole(place))
+    return rules
 
 
 def iterate_patterns(rules: Rules) -> Iterator[tuple[str, str]]:
