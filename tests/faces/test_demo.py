@@ -58,6 +58,29 @@ def test_the_demo_is_one_object_for_a_program(world: World) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_demo_leaves_nothing_behind_when_it_is_broken_off(world: World, number: int) -> None:
     """Newcomers break it off, or close its window: its agent would go on by itself otherwise."""
+    child, place = _start_demo(world)
+    child.kill(number)
+    wait_until(lambda: len(_list_running(place)) < _AT_WORK, "the demo is on its way out")
+    # Whoever does not see it end at once asks again.
+    child.kill(number)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 128 + number
+    assert not os.path.exists(place)
+    assert _list_running(place) == {}
+
+
+def test_the_demo_leaves_nothing_behind_when_it_is_killed(world: World) -> None:
+    """Nobody would look for the daemon of a demo, or for its folder."""
+    child, place = _start_demo(world)
+    os.killpg(child.pid, signal.SIGKILL)
+    child.expect(pexpect.EOF)
+    child.close()
+    wait_until(lambda: not os.path.exists(place) and _list_running(place) == {}, "all of it is gone")
+
+
+def _start_demo(world: World) -> tuple["pexpect.spawn[str]", str]:
+    """A demo at work, and its folder."""
     places = os.path.join(world.cwd, "temporary")
     os.mkdir(places)
     child = pexpect.spawn(
@@ -73,15 +96,7 @@ def test_the_demo_leaves_nothing_behind_when_it_is_broken_off(world: World, numb
     (folder,) = os.listdir(places)
     place = os.path.join(places, folder)
     assert len(_list_running(place)) >= _AT_WORK
-    child.kill(number)
-    wait_until(lambda: len(_list_running(place)) < _AT_WORK, "the demo is on its way out")
-    # Whoever does not see it end at once asks again.
-    child.kill(number)
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 128 + number
-    assert os.listdir(places) == []
-    assert _list_running(place) == {}
+    return child, place
 
 
 def _list_running(place: str) -> dict[int, str]:

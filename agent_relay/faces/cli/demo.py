@@ -8,7 +8,9 @@ import signal
 import sys
 import tempfile
 import time
-from typing import Annotated, Self
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, NoReturn, Self
 
 import pexpect
 import typer
@@ -60,7 +62,8 @@ def demo(
     with Heeding() as heeding:
         # The show's end ignores Unix signals, and that lasts to the end of this block: until all is removed.
         try:
-            with show, contextlib.suppress(Told), heeding.breaking(), seen:
+            ended = end_though_killed(partial(_clear, environ, project, "" if keep else folder))
+            with ended, show, contextlib.suppress(Told), heeding.breaking(), seen:
                 show.play()
                 view = show.tell_packet()
         except (pexpect.EOF, pexpect.TIMEOUT) as error:
@@ -81,6 +84,53 @@ def demo(
         print_lines(
             "", f"Kept: {folder}", f"Look around: AGENT_RELAY_HOME={folder}/home agent-relay sessions"
         )
+
+
+def _clear(environ: dict[str, str], project: str, folder: str) -> None:
+    """End the session and its daemon, and remove `folder`, if one is named.
+
+    A session goes on without its terminal, and its agent without the daemon.
+    """
+    folders = get_folders(environ)
+    living = read_live_at(project, folders.sessions)
+    with contextlib.suppress(NobodyListensError), Connection.open(folders) as connection:
+        for view in living:
+            connection.request("session.stop", session=view["session"])
+    stop_daemon(folders)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def end_though_killed(end: Callable[[], None]) -> Iterator[None]:
+    """Where this process is killed within the block, another one, which waits for that, calls `end`."""
+    heard, said = os.pipe()
+    watcher = os.fork()
+    if watcher == 0:
+        os.close(said)
+        _wait_and_end(heard, end)
+    os.close(heard)
+    try:
+        yield
+    finally:
+        os.write(said, b".")
+        os.close(said)
+        os.waitpid(watcher, 0)
+
+
+def _wait_and_end(heard: int, end: Callable[[], None]) -> NoReturn:
+    try:
+        # Out of reach of whoever kills the process group, and of the terminal that is closed with it.
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        if not os.read(heard, 1):
+            end()
+    finally:
+        os._exit(0)
 
 
 class Show:
@@ -151,13 +201,7 @@ class Show:
             signal.signal(number, signal.SIG_IGN)
         if self._child is not None:
             self._child.close(force=True)
-        folders = get_folders(self._environ)
-        # A session goes on without its terminal, and its agent without the daemon.
-        living = read_live_at(self._project, folders.sessions)
-        with contextlib.suppress(NobodyListensError), Connection.open(folders) as connection:
-            for view in living:
-                connection.request("session.stop", session=view["session"])
-        stop_daemon(folders)
+        _clear(self._environ, self._project, "")
 
     def _start(self) -> None:
         columns, rows = shutil.get_terminal_size((100, 30))
