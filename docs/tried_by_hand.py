@@ -198,7 +198,7 @@ def play_resting(world: "World") -> list[str]:
     terminal.wait_for("l leave")
     terminal.wait_quiet(0.3, limit_s=3)
     first = take(world, terminal)
-    terminal.press_until("w", "w cancel automatic")
+    terminal.press_until("w", "w do not continue")
     return [first, take(world, terminal)]
 
 

@@ -65,7 +65,7 @@ def test_the_agents_own_model_is_offered_when_it_resets_and_taken_in_the_same_co
         found = world.wait_for(session, lambda found: found.offer == "demo", "its model is offered")
         assert [leg.model for leg in found.legs] == ["", "small"]
         assert list_columns(read_session(world.project, session))[-1] == (
-            "demo can have its own model again: /use demo behind the relay key"
+            "demo can have its own model again: press Ctrl-] and type /use demo"
         )
         world.ask("use", session=session, agent="demo")
         found = world.wait_for(session, lambda found: len(found.done) == 2, "it has its own model")
