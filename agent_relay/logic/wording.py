@@ -27,8 +27,8 @@ _CANCELLING = {
     Step.BEGUN: "{0.from_agent} is already ending; its packet will still be written.",
     Step.STOPPED: "{0.from_agent} has already ended; its packet will still be written.",
     Step.PUBLISHED: "{0.from_agent} has already ended; its packet is written.",
-    Step.SPAWNING: "{0.from_agent} has already ended and its packet is written; {0.to_agent} is being stopped.",
-    Step.SPAWNED: "{0.from_agent} has already ended and its packet is written; {0.to_agent} is being stopped.",
+    Step.SPAWNING: "{0.from_agent} has already ended; its packet is written. {0.to_agent} is being stopped.",
+    Step.SPAWNED: "{0.from_agent} has already ended; its packet is written. {0.to_agent} is being stopped.",
     Step.DELIVERED: "{0.to_agent} has its packet.",
 }
 """What cancelling means at each step: whoever gave way is gone or going."""

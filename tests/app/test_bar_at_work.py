@@ -27,7 +27,7 @@ def test_a_handoff_is_held_back_and_the_session_rests() -> None:
         session, handoff = hand_over(world)
         answer = world.ask("session.hold_back", session=session)
         assert answer["held_back"] is True
-        assert "demo has already ended and its packet is written; understudy is being stopped." in str(
+        assert "demo has already ended; its packet is written. understudy is being stopped." in str(
             answer["message"]
         )
         assert f"agent-relay handoff retry {handoff}" in str(answer["message"])

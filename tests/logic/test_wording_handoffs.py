@@ -16,8 +16,8 @@ from tests.logic.asked_handoff import asked, made, of
     [
         (Step.BEGUN, "ann is already ending; its packet will still be written."),
         (Step.STOPPED, "ann has already ended; its packet will still be written."),
-        (Step.SPAWNING, "ann has already ended and its packet is written; bob is being stopped."),
-        (Step.SPAWNED, "ann has already ended and its packet is written; bob is being stopped."),
+        (Step.SPAWNING, "ann has already ended; its packet is written. bob is being stopped."),
+        (Step.SPAWNED, "ann has already ended; its packet is written. bob is being stopped."),
     ],
 )
 def test_a_cancel_says_what_it_means_at_its_step(step: Step, said: str) -> None:

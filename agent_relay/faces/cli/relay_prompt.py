@@ -20,7 +20,7 @@ ASK_LIMIT_S = 30.0
 
 HELP = (
     "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
-    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, with options of agent-relay AGENT",
+    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, like agent-relay AGENT",
     "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
     "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
     "/relay [FOCUS]       hand over to the next agent of the order at once",
