@@ -5,7 +5,6 @@ import sys
 
 from agent_relay.domain.errors import ExitCode, WrongUseError
 from agent_relay.faces.cli.session_word import UNREADABLE, find_root_here, find_session, list_live_here
-from agent_relay.faces.rendering.hint_style import render_plain
 from agent_relay.logic.hints import continue_command
 from agent_relay.system.folders import get_folders
 
@@ -225,6 +224,9 @@ def _find(folders: "Folders", text: str) -> str:
 def _say(line: str) -> None:
     """One line to the person, on the terminal their agent was on."""
     stream = sys.stdout if sys.stdout.isatty() else sys.stderr
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.faces.rendering.hint_style import render_plain
+
     shown = render_plain(line)
     stream.write(f"{shown}\r\n" if stream.isatty() else f"{shown}\n")
     stream.flush()
