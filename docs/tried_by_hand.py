@@ -34,26 +34,26 @@ HEAD = """\
 TRIED = """\
 What a person types and sees, tried with the real programs in a terminal of 80 columns and 24 rows. They talk
 to a provider on this machine that answers with the real providers' limits: answers and resets are made up,
-all else is what you would see. Empty rows at the ends are left out.
+everything else is what you would see. Empty rows at the top and bottom are left out.
 """
 SEEN = """\
-Three moments of one task in one terminal of 80 columns and 24 rows. The programs are real; the provider that
-they talk to is on this machine.
+Three moments of one task in one terminal of 80 columns and 24 rows. The agents are real; the provider that
+answers them is a program on this machine, which says what it was told to say.
 """
 
 
 MOMENTS = (
     (
         "Claude Code meets its limit",
-        "From the limit on, the lowest row says who takes over from whom, why, and what is awaited.",
+        "From the limit on, the lowest row says who takes over from whom, why, and what is being waited for.",
     ),
     (
         "Codex works",
-        "It was given the packet as its first prompt and says what it picks up; the lowest row is its own.",
+        "The packet was its first prompt, and it says what it picks up; the lowest row is its own again.",
     ),
     (
         "Every agent rests",
-        "Codex met its limit, too. The first reset counts down, and one key chooses what happens then.",
+        "Codex has hit its limit, too. The first reset counts down, and one key chooses what happens then.",
     ),
 )
 MOST_SCREENS = {"bar": 2}
@@ -89,11 +89,11 @@ def tried(
 
 @tried(
     "doctor",
-    "The versions it was proved with",
+    "The versions it was tried with",
     "`agent-relay doctor`",
 )
 def play_doctor(world: "World") -> list[str]:
-    """An agent that is newer than the newest version this was proved with is named, with what to do."""
+    """An agent newer than the newest version agent-relay was tried with is named, with what to do."""
     return [run(world, "doctor", env=use_claude(world, "2.1.331"))]
 
 
@@ -103,7 +103,7 @@ def play_doctor(world: "World") -> list[str]:
     "`agent-relay claude`",
 )
 def play_bar(world: "World") -> list[str]:
-    """The lowest row says who takes over, why, and what is awaited; it goes when Codex works."""
+    """The lowest row says who takes over, why, and what it is waiting for; it goes away when Codex works."""
     from tests.support.provider.steps import say
     from tests.support.real_work import LIMITS, type_line
 
@@ -129,7 +129,7 @@ def play_bar(world: "World") -> list[str]:
     "`agent-relay claude`; while the bar is there, `and add a test`, Enter, and `then`",
 )
 def play_typing(world: "World") -> list[str]:
-    """What was typed below the bar is sent after the packet; what was not sent stands in Codex's line."""
+    """What was typed meanwhile is sent after the packet; text without Enter waits in Codex's input line."""
     from tests.support.provider.steps import say
 
     terminal = begin(world, "claude", "codex")
@@ -148,11 +148,11 @@ def play_typing(world: "World") -> list[str]:
 
 @tried(
     "cancel",
-    "Esc, below the bar",
+    "Esc, while the bar is there",
     "`agent-relay claude`; while the bar is there, Esc",
 )
 def play_cancel(world: "World") -> list[str]:
-    """The handoff is cancelled, its packet is kept, and the commands that go on, or back, are named."""
+    """The handoff is cancelled, its packet is kept, and the commands to go on or to switch back are named."""
     from tests.support.provider.steps import say
 
     terminal = begin(world, "claude", "codex")
@@ -170,7 +170,7 @@ def play_cancel(world: "World") -> list[str]:
     "`agent-relay claude`, and `agent-relay status` in another terminal",
 )
 def play_trust(world: "World") -> list[str]:
-    """Codex was never asked about this folder: the bar says so, and status says asking."""
+    """Codex asks whether to trust this folder: the bar says it needs an answer, status says asking."""
     from tests.support.provider.steps import say
 
     terminal = begin(world, "claude", "codex")
@@ -192,26 +192,26 @@ def play_trust(world: "World") -> list[str]:
     "`agent-relay claude`, where it is the only agent of the order; then w",
 )
 def play_resting(world: "World") -> list[str]:
-    """The first reset is told in your time, with a countdown, and one key chooses what happens then."""
+    """The first reset is shown in your time zone, with a countdown, and one key chooses what happens then."""
     terminal = begin(world, "claude", only=True)
     give_task(terminal)
     terminal.wait_for("l leave")
     terminal.wait_quiet(0.3, limit_s=3)
     first = take(world, terminal)
-    terminal.press_until("w", "w cancel automatic")
+    terminal.press_until("w", "w do not continue")
     return [first, take(world, terminal)]
 
 
 @tried(
     "own",
-    "Claude Code 2.1.330, which goes on by itself at its reset",
+    "Claude Code 2.1.330, which continues by itself at its reset",
     "`agent-relay claude`, where it is the only agent of the order; then v",
 )
 def play_own(world: "World") -> list[str]:
     """There is one decision about the reset, which relay's screen tells; v shows Claude's own screen."""
     terminal = begin(world, "claude", only=True, newest=True)
     give_task(terminal)
-    terminal.wait_for("l leave")
+    terminal.wait_for("will continue by itself")
     terminal.wait_quiet(0.3, limit_s=3)
     first = take(world, terminal)
     terminal.press_until("v", "2.1.330|Usage limit")
@@ -252,7 +252,7 @@ def play_task(world: "World") -> list[str]:
     "`agent-relay claude`; Ctrl-] and `/use codex`; Ctrl-] and `/log`; Ctrl-] and `/undo-handoff`",
 )
 def play_key(world: "World") -> list[str]:
-    """A switch by hand has the same bar, the log tells it in a line, and /undo-handoff goes back."""
+    """A handoff by hand has the same bar, the log has a line for it, and /undo-handoff switches back."""
     from tests.support.provider.steps import say
 
     terminal = begin(world, "claude", "codex")
@@ -287,7 +287,7 @@ def play_key(world: "World") -> list[str]:
     '`agent-relay claude` in WezTerm, with `notify = ["bell", "osc"]` in `config.toml`',
 )
 def play_notify(world: "World") -> list[str]:
-    """The terminal was sent a title and a line, with no word of the task."""
+    """The terminal is sent a title and a line of text, with no word of the task."""
     from agent_relay.system.folders import get_folders
     from tests.support.provider.steps import say
 
@@ -310,7 +310,7 @@ def play_notify(world: "World") -> list[str]:
     "`agent-relay claude | cat`, and `agent-relay run` with a task that needs a tool nobody allowed",
 )
 def play_headless(world: "World") -> list[str]:
-    """No screen goes into a pipe, the command for scripts is named, and refused tools are told."""
+    """No screen goes into a pipe, the command for scripts is named, and refused tools are named."""
     from tests.support.provider.steps import call, say, shell
 
     world.play("claude", call(shell("claude", "touch made"), text="I make it."), say("I was not allowed to."))

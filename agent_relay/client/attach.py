@@ -267,9 +267,11 @@ class _Attachment:
             self._outcome = AttachOutcome("resting")
         elif kind == "say":
             # Loaded where something is said: attaching must not pay for it.
+            from agent_relay.domain.keys import name_relay_key
             from agent_relay.logic.hint_places import render_over_screen
 
-            self._tell(render_over_screen(str(event.get("text", ""))))
+            key = name_relay_key(self._key)
+            self._tell(render_over_screen(str(event.get("text", "")), key=key))
         elif kind == "hold-back" and self._hold_back is not None:
             if text := self._hold_back():
                 self._tell(text, below=1)

@@ -86,7 +86,7 @@ def _tell_reset(rest: Rest, now: "datetime") -> str:
     if rest.back and rest.failure:
         return f"No agent took over: {rest.failure}. Press Enter to try {rest.back} again."
     if rest.back:
-        return f"{rest.back} is available again: Enter goes on."
+        return f"{rest.back} is available again. Press Enter to continue."
     if rest.until is None:
         return "Every agent rests, and no reset is known."
     whose = f"{rest.first} at {rest.when}" if rest.first else rest.when
@@ -98,7 +98,7 @@ def _tell_reset(rest: Rest, now: "datetime") -> str:
 def _list_keys(rest: Rest) -> str:
     keys = ["Enter continue"] if rest.back else []
     if rest.agreed:
-        keys.append("w cancel automatic continue")
+        keys.append("w do not continue at reset")
     elif rest.can_agree:
         keys.append("w continue at reset")
     if rest.can_agree:

@@ -195,7 +195,9 @@ class SessionLoop:
                 seen, lost = place.leg, True
                 continue
             if end.why == "detached":
-                self._say(f"Detached; {place.agent} goes on. Back: agent-relay attach {place.session}")
+                self._say(
+                    f"Detached; {place.agent} keeps working. To return: agent-relay attach {place.session}"
+                )
                 self._give_back()
                 return 0
             seen, status, lost = place.leg, end.status, end.why == "lost"

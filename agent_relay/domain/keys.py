@@ -14,6 +14,11 @@ _TAKEN = {
 _LOWEST, _HIGHEST = 0x40, 0x5F
 
 
+def name_relay_key(code: int) -> str:
+    """Return the name by which texts call the key of this control byte: `Ctrl-]`; empty for none, 0."""
+    return f"Ctrl-{chr(code + _LOWEST)}" if code else ""
+
+
 def parse_relay_key(text: str) -> int:
     """The control byte (0-31) of a key written `ctrl-]`.
 

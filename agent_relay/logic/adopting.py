@@ -66,6 +66,6 @@ def check_conversations(
             continue
         if any(leg.agent == agent and leg.native_id in wanted for leg in session.legs):
             raise WrongUseError(
-                f"session {session.id} is at work on that session of {agent}'s already",
+                f"session {session.id} already works on that session of {agent}",
                 hint=f"Hand that one over: {continue_command(successor, session.id)}",
             )

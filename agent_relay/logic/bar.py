@@ -56,12 +56,16 @@ NO_BAR = Bar()
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """What a handoff waits for: a clause, one word, whose the keys are, and whether it can be cancelled."""
+    """What a handoff waits for: a clause, one word, whose the keys are, and whether it can be cancelled.
+
+    `agent` is whom the word is about where that is not the successor.
+    """
 
     clause: str
     word: str
     holds_keys: bool = True
     can_stop: bool = True
+    agent: str = ""
 
 
 def build_bar(session: Session, delivery: Delivery, zone: tzinfo) -> Bar:
@@ -82,7 +86,7 @@ def build_bar(session: Session, delivery: Delivery, zone: tzinfo) -> Bar:
         _join(who, what, how),
         _join(who, awaited.clause),
         f"{pair} {awaited.word}",
-        _fit(pair, handoff.to_agent, awaited.word),
+        _fit(pair, awaited.agent or f"→{handoff.to_agent}", awaited.word),
     ]
     return Bar(_list_falling(texts), awaited.holds_keys)
 
@@ -91,9 +95,9 @@ def _find_awaited(session: Session, handoff: Handoff, delivery: Delivery) -> _Aw
     source, target = handoff.from_agent, handoff.to_agent
     match handoff.step:
         case Step.BEGUN:
-            return _Awaited(f"{source} is ending", "ending")
+            return _Awaited(f"{source} is ending", "ending", agent=source)
         case Step.STOPPED:
-            return _Awaited("writing the packet", "packet")
+            return _Awaited("writing the packet", "writing packet")
         case Step.PUBLISHED | Step.SPAWNING:
             return _Awaited(f"{target} is starting", "starts")
         case _:
@@ -117,8 +121,8 @@ def _find_awaited_of(target: str, state: State, step: Step, stage: DeliveryStage
 
 def _find_cancelled(handoff: Handoff) -> _Awaited:
     source, target = handoff.from_agent, handoff.to_agent
-    left = {Step.BEGUN: f"{source} is ending", Step.STOPPED: "its packet is written all the same"}
-    clause = left.get(handoff.step, f"{target} is stopped")
+    left = {Step.BEGUN: f"{source} is ending", Step.STOPPED: "its packet is still written"}
+    clause = left.get(handoff.step, f"{target} is being stopped")
     return _Awaited(f"cancelled: {clause}", "cancelled", can_stop=False)
 
 
@@ -144,16 +148,17 @@ def _render_why(session: Session, handoff: Handoff, zone: tzinfo) -> tuple[str, 
         return handoff.why, "context full"
     if handoff.reason == "failure":
         return handoff.why, f"{handoff.from_agent} failed"
-    return handoff.why or "asked for", "asked for" if handoff.why in {"", "asked for"} else ""
+    is_asked = handoff.why in {"", "asked for"}
+    return ("on request", "on request") if is_asked else (handoff.why, "")
 
 
 def _join(*parts: str) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _fit(pair: str, target: str, word: str) -> str:
+def _fit(pair: str, agent: str, word: str) -> str:
     """Return the longest form that fits where hardly anything does: the names go first."""
-    forms = (f"{pair} {word}", f"→{target} {word}", word)
+    forms = (f"{pair} {word}", f"{agent} {word}", word)
     return next(form for form in forms if count_columns(form) <= SHORTEST_COLUMNS)
 
 

@@ -37,9 +37,10 @@ _COMMAND = re.compile(
 _BEFORE_HINTS = (": ", ", or ", "then ")
 _ELSEWHERE = "\0"
 """Stands before a command that cannot be typed here until the whole text is known."""
-_BEHIND = " behind the relay key"
-_PRESS = "press the relay key and "
-_TWICE = re.compile(rf"(/use [\w.-]+{_BEHIND}), or \1")
+UNNAMED_KEY = "the relay key"
+"""How texts call the key while nobody knows which one the user of a terminal has."""
+_PRESS = f"press {UNNAMED_KEY} and type "
+_TWICE = re.compile(rf"({_PRESS}/use [\w.-]+), or \1")
 
 
 def render_at_key(text: str, session: str) -> str:
@@ -47,9 +48,17 @@ def render_at_key(text: str, session: str) -> str:
     return _drop_key(_render(text, session, KEY_COMMANDS, is_shell=False))
 
 
-def render_over_screen(text: str, session: str = "") -> str:
-    """Return `text` for whoever's keys are the agent's; without a `session` it is about none but theirs."""
-    return _render(text, session, KEY_COMMANDS, is_shell=False)
+def render_over_screen(text: str, session: str = "", *, key: str = "") -> str:
+    """Return `text` for whoever's keys are the agent's; without a `session` it is about none but theirs.
+
+    `key` is the name of their relay key, empty where it is not known.
+    """
+    return name_key(_render(text, session, KEY_COMMANDS, is_shell=False), key)
+
+
+def name_key(text: str, key: str) -> str:
+    """Return `text` with the name `key` in place of `the relay key`; as it is where `key` is empty."""
+    return text.replace(f"press {UNNAMED_KEY}", f"press {key}") if key else text
 
 
 def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
@@ -59,17 +68,17 @@ def render_in_shell(text: str, session: str, known: Collection[str]) -> str:
 
 def _drop_key(text: str) -> str:
     """Return `text` for where slash commands are typed without the key."""
-    return text.replace(_BEHIND, "").replace(_PRESS, "")
+    return text.replace(_PRESS, "")
 
 
 def _render(text: str, session: str, known: Collection[str], *, is_shell: bool) -> str:
-    """Return `text` with commands as they are typed there; slash commands are marked as the relay key's."""
+    """Return `text` with commands as they are typed there; slash commands follow the relay key."""
     if "agent-relay " not in text:
         return text
 
     def put(match: re.Match[str]) -> str:
         found = _put(match, session, known, is_shell=is_shell) or match[0]
-        return f"{found}{_BEHIND}" if found.startswith("/") else found
+        return f"{_PRESS}{found}" if found.startswith("/") else found
 
     shown = _TWICE.sub(r"\1", _COMMAND.sub(put, text))
     return shown.replace(f": {_ELSEWHERE}", " (in another terminal): ").replace(_ELSEWHERE, "")

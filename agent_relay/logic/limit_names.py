@@ -18,9 +18,12 @@ _WEEK = 7 * _DAY
 _LONGEST_NAME = 40
 
 
-def name_scope(scope: str) -> str:
-    """Return how a sentence names a limit of that scope: `claude hit its usage limit`."""
-    return _HIT.get(scope, "a limit")
+def name_limit(scope: str, model: str = "") -> str:
+    """Return how a sentence names a limit: `claude hit its usage limit`, or `the limit of MODEL`.
+
+    Agents call the same limit by several names; here it has one wherever it is told.
+    """
+    return f"the limit of {model}" if scope == "model" and model else _HIT.get(scope, "a limit")
 
 
 def name_rest(scope: str, model: str = "") -> str:

@@ -56,7 +56,7 @@ from agent_relay.logic.giving import given
 from agent_relay.logic.hints import continue_command
 from agent_relay.logic.intervention import RETRIED_FROM, go_on, intervene
 from agent_relay.logic.ledger import find_rest
-from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.limit_names import name_limit
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.nearing import is_told, is_warning
 from agent_relay.logic.origin import inherit_terms
@@ -224,7 +224,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
         is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     known = _note_limit(signal, world)
-    why = f"{signal.agent} hit {name_scope(signal.scope)}"
+    why = f"{signal.agent} hit {name_limit(signal.scope, signal.model)}"
     after = remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 

@@ -50,16 +50,16 @@ def find_notification(
             when = f" The first reset is at {render_moment(reset, event.at, zone)}." if reset else ""
             said = (
                 "resting",
-                "all agents are resting",
+                "every agent rests",
                 f"{why}.{when}" if why else when.strip() or "No reset time is known.",
             )
         case SessionWoke():
-            said = "reset", f"{session.agent} is available again", "Its limit is over."
+            said = "reset", f"{session.agent} is available again", "Its limit has reset."
         case ReturnOffered(agent, by_itself):
             follows = (
                 "It takes over at the end of this turn."
                 if by_itself
-                else f"To switch back, run: {agent_command(agent)}"
+                else f"To switch back: {agent_command(agent)}"
             )
             said = "reset", f"{agent} is available again", follows
         case LegAsking(leg):

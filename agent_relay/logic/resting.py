@@ -117,7 +117,7 @@ def _go_on_asked(session: Session, world: World) -> Outcome:
     _check_resting(session)
     name, skipped = find_back(session, world)
     if not name:
-        raise NobodyAvailableError("; ".join(skipped) or "there is nobody in the order")
+        raise NobodyAvailableError("; ".join(skipped) or "the order names no agent")
     return begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
 
 
@@ -130,4 +130,4 @@ def find_back(session: Session, world: World) -> tuple[str, tuple[str, ...]]:
 
 def _check_resting(session: Session) -> None:
     if session.state is not State.RESTING or session.is_held or session.open_turn is not None:
-        raise WrongUseError(f"session {session.id} does not rest", hint="See: agent-relay status")
+        raise WrongUseError(f"session {session.id} is not resting", hint="See: agent-relay status")

@@ -1,6 +1,5 @@
 """The lines a user reads about a session: what happened, who goes on, until when somebody rests."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
@@ -8,7 +7,7 @@ from agent_relay.domain.context import Level
 from agent_relay.domain.session import LIVE, Handoff, Leg, Limit, Session, State, Step
 from agent_relay.logic.filling import render_fill
 from agent_relay.logic.hints import agent_command, continue_command, retry_command
-from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.limit_names import name_limit
 from agent_relay.logic.moments import parse_moment, render_moment
 from agent_relay.logic.reasons import quote_reason
 from agent_relay.logic.spending import (
@@ -19,19 +18,17 @@ from agent_relay.logic.spending import (
     render_spending_line,
 )
 
-_NAMED_LIMIT = re.compile(r"your ((?:[A-Z]?[\w.-]+ ){1,3}limit)\b")
-
 _SAID_LENGTH = 100
 _BY_SIGNAL = 128
 """A shell tells an end by a signal as its number above this."""
 _IN_ORDER = frozenset({-1, 0, 130, 143})
 """The statuses of an agent that a person or its terminal ended, and of one whose status nobody knows."""
 _CANCELLING = {
-    Step.BEGUN: "{0.from_agent} is leaving already; its packet is made all the same.",
-    Step.STOPPED: "{0.from_agent} has left already; its packet is made all the same.",
-    Step.PUBLISHED: "{0.from_agent} has left already; its packet is made.",
-    Step.SPAWNING: "{0.from_agent} has left already and its packet is made; {0.to_agent} is stopped.",
-    Step.SPAWNED: "{0.from_agent} has left already and its packet is made; {0.to_agent} is stopped.",
+    Step.BEGUN: "{0.from_agent} is already ending; its packet will still be written.",
+    Step.STOPPED: "{0.from_agent} has already ended; its packet will still be written.",
+    Step.PUBLISHED: "{0.from_agent} has already ended; its packet is written.",
+    Step.SPAWNING: "{0.from_agent} has already ended; its packet is written. {0.to_agent} is being stopped.",
+    Step.SPAWNED: "{0.from_agent} has already ended; its packet is written. {0.to_agent} is being stopped.",
     Step.DELIVERED: "{0.to_agent} has its packet.",
 }
 """What cancelling means at each step: whoever gave way is gone or going."""
@@ -40,7 +37,7 @@ _CANCELLING = {
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     """The one line between two agents on the same terminal.
 
-    `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
+    `→ claude hit its usage limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
     """
     model = f" on {handoff.model}" if handoff.model else ""
     fresh = "a fresh " if handoff.reason == "context" and handoff.to_agent == handoff.from_agent else ""
@@ -83,7 +80,7 @@ def _render_halt(session: Session, zone: tzinfo) -> str:
 def _render_held(session: Session, handoff: Handoff) -> str:
     """That a handoff was cancelled, where its packet is, and both ways on."""
     packet = f" Its packet: {session_folder(session)}/{handoff.text_path}." if handoff.text_path else ""
-    back = f"or go back: {continue_command(handoff.from_agent, session.id)}"
+    back = f"or switch back: {continue_command(handoff.from_agent, session.id)}"
     go_on = retry_command(handoff.id)
     return f"→ The handoff to {handoff.to_agent} was cancelled.{packet} Go on: {go_on}, {back}"
 
@@ -92,7 +89,7 @@ def render_intervention(session: Session, handoff_id: str) -> str:
     """What follows from what somebody just did to the handoff `handoff_id`."""
     current = session.handoff
     if current is not None and current.id == handoff_id and current.is_cancelled:
-        go_on = f"Then the session rests; go on: {retry_command(current.id)}"
+        go_on = f"The session will then rest. Go on: {retry_command(current.id)}"
         return f"→ {_CANCELLING[current.step].format(current)} {go_on}"
     if current is not None:
         return f"→ Handoff {current.id} to {current.to_agent} is under way."
@@ -152,31 +149,30 @@ def render_offer_line(session: Session) -> str:
     """
     back = f"→ {session.offer} is available again"
     if session.offer == session.agent and session.leg is not None and not session.leg.model:
-        anew = f"/use {session.offer} to hand its work to a new {session.offer}"
-        return f"{back}. Type your next prompt to continue, or press the relay key and type {anew}"
+        anew = f"press the relay key and type /use {session.offer} to hand its work to a new {session.offer}"
+        return f"{back}. Type your next prompt to continue, or {anew}"
     if session.offer == session.agent:
         back = f"→ {session.offer} can have its own model again"
         if session.returns:
             return f"{back}, and goes on with it at the end of this turn."
-        return f"{back}. Go back to it: /use {session.offer} behind the relay key"
+        return f"{back}. To switch back: press the relay key and type /use {session.offer}"
     if session.returns:
         return f"{back}, and takes over at the end of this turn."
-    return (
-        f"{back}. Go back to it: {agent_command(session.offer)}, or /use {session.offer} behind the relay key"
-    )
+    key = f"press the relay key and type /use {session.offer}"
+    return f"{back}. To switch back: {agent_command(session.offer)}, or {key}"
 
 
 def render_near_line(near: Limit, zone: tzinfo) -> str:
     """Which limit an agent is near, in its own words, and that nothing need be done."""
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
-    go_on = "It goes on; to hand over sooner: agent-relay relay"
-    return f"→ {near.agent} is near {name_limit(near)} ({said}). {go_on}"
+    go_on = "It keeps working; to hand over sooner: agent-relay relay"
+    return f"→ {near.agent} is near {name_limit(near.scope, near.model)} ({said}). {go_on}"
 
 
 def render_context_line(session: Session) -> str:
     """How full the agent's context is, and what can be done about that."""
-    hand_over = "Hand over when it suits you: /handoff behind the relay key"
+    hand_over = "Hand over when it suits you: press the relay key and type /handoff"
     return f"→ The context of {session.agent} is {render_fill(session.context)}. {hand_over}"
 
 
@@ -287,19 +283,9 @@ def _render_refusal(refusal: Limit) -> str:
 
 
 def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
-    """Return who hit which limit, and its reset: `claude hit its session limit (resets 21:00)`."""
+    """Return who hit which limit, and its reset: `claude hit its usage limit (resets 21:00)`."""
     until = _render_moment(limit.until, now, zone)
-    return f"{limit.agent} hit {name_limit(limit)}{f' (resets {until})' if until else ''}"
-
-
-def name_limit(limit: Limit) -> str:
-    """Return how a sentence names the limit: in its agent's words where these name it, else by its scope."""
-    named = _NAMED_LIMIT.search(limit.text)
-    if named:
-        return f"its {named[1]}"
-    if limit.scope == "model" and limit.model:
-        return f"the limit of {limit.model}"
-    return name_scope(limit.scope)
+    return f"{limit.agent} hit {name_limit(limit.scope, limit.model)}{f' (resets {until})' if until else ''}"
 
 
 def _shorten(text: str) -> str:

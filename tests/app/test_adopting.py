@@ -205,12 +205,12 @@ def test_a_conversation_that_a_session_goes_on_with_is_not_adopted_again(world: 
     session = begin(world)
     say(world, session, "paint the shed")
     finish_turn(world, session)
-    with pytest.raises(WrongUseError, match="is at work on that session of demo's already") as refused:
+    with pytest.raises(WrongUseError, match="already works on that session of demo") as refused:
         adopt(world, new=True)
     assert refused.value.hint == f"Hand that one over: agent-relay understudy --session {session}"
     world.open("understudy", session=session)
     world.wait_for(session, has_taken_over, "the understudy took over")
-    with pytest.raises(WrongUseError, match="is at work on that session of demo's already"):
+    with pytest.raises(WrongUseError, match="already works on that session of demo"):
         adopt(world, new=True)
 
 

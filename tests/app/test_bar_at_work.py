@@ -11,8 +11,8 @@ def test_who_waits_between_two_agents_is_given_the_bar() -> None:
     with mutable_world() as world:
         session, _ = hand_over(world)
         assert world.ask("where", session=session)["bar"] == [
-            "relay: demo → understudy · asked for · understudy is starting · Esc cancels",
-            "demo → understudy · asked for · understudy is starting · Esc cancels",
+            "relay: demo → understudy · on request · understudy is starting · Esc cancels",
+            "demo → understudy · on request · understudy is starting · Esc cancels",
             "demo → understudy · understudy is starting · Esc cancels",
             "demo → understudy · understudy is starting",
             "demo→understudy starts",
@@ -27,7 +27,7 @@ def test_a_handoff_is_held_back_and_the_session_rests() -> None:
         session, handoff = hand_over(world)
         answer = world.ask("session.hold_back", session=session)
         assert answer["held_back"] is True
-        assert "demo has left already and its packet is made; understudy is stopped." in str(
+        assert "demo has already ended; its packet is written. understudy is being stopped." in str(
             answer["message"]
         )
         assert f"agent-relay handoff retry {handoff}" in str(answer["message"])

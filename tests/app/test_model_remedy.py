@@ -41,7 +41,7 @@ def test_a_limited_model_is_replaced_by_the_fallback_of_the_same_agent() -> None
         assert (leg.agent, leg.model, leg.native_id) == ("demo", "small", first.native_id)
         assert read_model(leg.child_pid) == b"small"
         message = str(world.ask("where", session=session)["message"])
-        assert message.startswith("→ demo hit its large model limit (resets ")
+        assert message.startswith("→ demo hit the limit of large (resets ")
         assert ". Continuing with demo on small. Packet: " in message
         document = f"{world.project}/.agent-relay/sessions/{session}/{found.done[0].json_path}"
         with open(document, encoding="utf-8") as file:
@@ -65,7 +65,7 @@ def test_the_agents_own_model_is_offered_when_it_resets_and_taken_in_the_same_co
         found = world.wait_for(session, lambda found: found.offer == "demo", "its model is offered")
         assert [leg.model for leg in found.legs] == ["", "small"]
         assert list_columns(read_session(world.project, session))[-1] == (
-            "demo can have its own model again: /use demo behind the relay key"
+            "demo can have its own model again: press Ctrl-] and type /use demo"
         )
         world.ask("use", session=session, agent="demo")
         found = world.wait_for(session, lambda found: len(found.done) == 2, "it has its own model")

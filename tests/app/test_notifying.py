@@ -117,7 +117,7 @@ def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: 
     world.wait_for(session, lambda found: found.state is State.RESTING, "nobody can go on")
     wait_until(lambda: len(hook.heard) == 2, "the webhook is told again")
     rest = hook.heard[1]
-    assert (rest["kind"], rest["title"]) == ("resting", "project: all agents are resting")
+    assert (rest["kind"], rest["title"]) == ("resting", "project: every agent rests")
     assert str(rest["text"]).startswith("understudy hit its usage limit. The first reset is at ")
     told = hook.heard[0]
     assert (told["schema"], told["version"], told["session"]) == ("agent-relay/notification", 1, session)

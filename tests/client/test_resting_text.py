@@ -19,7 +19,7 @@ RESTS = {
     "when": "21:00",
     "first": "ann",
     "agents": AGENTS,
-    "plan": "Nothing goes on by itself.",
+    "plan": "Work will not continue automatically.",
     "back": "",
     "agreed": False,
     "can_agree": True,
@@ -38,7 +38,7 @@ def test_who_rests_until_when_is_said_with_the_keys_that_choose() -> None:
     assert list_lines(_rest(), NOW) == [
         "Every agent rests. First reset: ann at 21:00, in 2:40:00",
         "ann rests until 21:00   bob rests until 22:10   cas not installed",
-        "Nothing goes on by itself.",
+        "Work will not continue automatically.",
         "",
         KEYS,
     ]
@@ -50,15 +50,15 @@ def test_only_keys_that_do_something_are_named() -> None:
     unknown = _rest(has_leg=False, agents=alone, until="", first="", when="", can_agree=False)
     assert list_lines(unknown, NOW)[0] == "Every agent rests, and no reset is known."
     assert list_lines(unknown, NOW)[-1] == "l leave"
-    assert list_lines(_rest(agreed=True), NOW)[-1].startswith("w cancel automatic continue   a always")
+    assert list_lines(_rest(agreed=True), NOW)[-1].startswith("w do not continue at reset   a always")
     always = list_lines(_rest(agreed=True, can_agree=False), NOW)
-    assert always[-1].startswith("w cancel automatic continue   n use another")
+    assert always[-1].startswith("w do not continue at reset   n use another")
 
 
 def test_who_is_back_is_offered_with_enter() -> None:
     """The countdown is over; the name and one key are left."""
     lines = list_lines(_rest(back="ann"), NOW)
-    assert lines[0] == "ann is available again: Enter goes on."
+    assert lines[0] == "ann is available again. Press Enter to continue."
     assert (lines[2], lines[-1].split("   ")[0]) == ("", "Enter continue")
 
 

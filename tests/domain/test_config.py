@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent_relay.domain.config import ProjectConfig, UserConfig, build_roster
-from agent_relay.domain.keys import parse_relay_key
+from agent_relay.domain.keys import name_relay_key, parse_relay_key
 
 KNOWN = ("ada", "bob", "cyd")
 
@@ -68,6 +68,12 @@ def test_an_agent_the_file_does_not_name_has_the_defaults() -> None:
 def test_a_relay_key_is_the_byte_terminals_send(text: str, byte: int) -> None:
     """The attach loop looks for this one byte in what the user types."""
     assert parse_relay_key(text) == byte
+
+
+def test_a_hint_names_the_relay_key_as_keyboards_do() -> None:
+    """`press the relay key` helps nobody who does not know which one that is."""
+    assert [name_relay_key(parse_relay_key(text)) for text in ("ctrl-]", "ctrl-a")] == ["Ctrl-]", "Ctrl-A"]
+    assert name_relay_key(0) == ""
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_at_the_reset_work_goes_on_in_the_same_terminal_where_that_was_chosen() 
 def test_without_a_choice_who_is_back_is_offered_by_name() -> None:
     """Nobody agreed to anything: one key goes on, and nothing else does."""
     with resting_world(SOON) as world, resting_person(world) as person:
-        person.wait_for("demo is available again: Enter goes on.")
+        person.wait_for("demo is available again. Press Enter to continue.")
         assert len(world.session(find_session(world)).legs) == 1
         press(person, b"\r", lambda: "Enter continue" not in person.text(), "Enter")
         person.wait_for("demo goes on")

@@ -24,7 +24,7 @@ def test_a_retry_on_a_terminal_shows_the_successor() -> None:
             person.wait_for("ready | understudy")
             person.type(b"\x1d/detach\r")
             assert person.wait_for_end() == 0
-            assert "Detached; understudy goes on." in person.text()
+            assert "Detached; understudy keeps working." in person.text()
         assert world.wait_for(session, has_taken_over, "the understudy took over").done[0].id == handoff
 
 

@@ -85,7 +85,7 @@ def test_the_relay_key_works_and_says_what_cannot(terminals: Terminals, installa
     child.send("hello\r")
     child.expect_exact("demo heard you")
     child.send("\x1d/detach\r")
-    child.expect("Detached; demo goes on")
+    child.expect("Detached; demo keeps working")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0

@@ -62,7 +62,7 @@ def test_detach_leaves_the_agent_and_attach_brings_it_back(terminals: Terminals)
     child.send("hello\r")
     child.expect_exact("demo heard you")
     child.send("\x1d/detach\r")
-    child.expect_exact("Detached; demo goes on.")
+    child.expect_exact("Detached; demo keeps working.")
     assert _end(child) == 0
     (session,) = terminals.read_status()
     assert session["agent"] == "demo"

@@ -109,7 +109,7 @@ def test_every_command_that_is_named_behind_the_relay_key_is_known_there() -> No
         word
         for name in tree.python_files("agent_relay")
         for text in list_texts(name)
-        for word in re.findall(r"/([a-z-]+)[^/]{0,30} behind the relay key", text)
+        for word in re.findall(r"press\s+the\s+relay\s+key(?:\s+\([^)]*\))?\s+and\s+type\s+/([a-z-]+)", text)
     }
     assert {"use", "handoff", "detach"} <= named
     assert named <= {*KEY_COMMANDS, "detach", "help"}

@@ -62,8 +62,7 @@ def test_a_conversation_that_a_session_at_work_goes_on_with_is_taken() -> None:
     """Two sessions would give the same work to two agents."""
     ended, working = adopt().now, adopt().note_beginning("bob").now
     assert _refuses([working]) == (
-        "session S is at work on that session of ann's already."
-        " Hand that one over: agent-relay bob --session S"
+        "session S already works on that session of ann. Hand that one over: agent-relay bob --session S"
     )
     assert _refuses([]) == _refuses([ended]) == _refuses([working], but="S") == ""
     assert _refuses([working], "another") == _refuses([working], "") == _refuses([working], agent="cas") == ""

@@ -45,7 +45,7 @@ def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited()
     """The one sentence a person needs at the moment everything stops; the reset is in their zone."""
     assert bar(limited().now) == Bar(
         (
-            "relay: ann → bob · ann hit its session limit (resets 22:20) · ann is ending · Esc cancels",
+            "relay: ann → bob · ann hit its usage limit (resets 22:20) · ann is ending · Esc cancels",
             "ann → bob · limit until 22:20 · ann is ending · Esc cancels",
             "ann → bob · ann is ending · Esc cancels",
             "ann → bob · ann is ending",
@@ -53,6 +53,18 @@ def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited()
         ),
         holds_keys=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [(Step.BEGUN, "claude ending"), (Step.STOPPED, "writing packet"), (Step.SPAWNING, "→codex starts")],
+)
+def test_in_twenty_columns_what_is_awaited_is_said_of_the_right_agent(step: Step, said: str) -> None:
+    """`→codex ending` told of the successor what the predecessor does."""
+    session = limited(step).now
+    assert session.handoff is not None
+    named = replace(session.handoff, from_agent="claude", to_agent="codex")
+    assert bar(replace(session, handoff=named)).texts[-1] == said
 
 
 @pytest.mark.parametrize(
@@ -74,7 +86,7 @@ def test_every_step_says_what_it_waits_for(begin: Callable[[Step], Story], step:
 def test_a_handoff_somebody_asked_for_says_so() -> None:
     """Nobody looks for a limit that there was not."""
     assert bar(asked(Step.BEGUN).now).texts[0] == (
-        "relay: ann → bob · asked for · ann is ending · Esc cancels"
+        "relay: ann → bob · on request · ann is ending · Esc cancels"
     )
 
 
@@ -102,7 +114,7 @@ def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None
     found = bar(limited(Step.SPAWNED).says("asking").now)
     assert not found.holds_keys
     assert found.texts == (
-        "relay: ann → bob · ann hit its session limit (resets 22:20) · bob needs an answer: give it here",
+        "relay: ann → bob · ann hit its usage limit (resets 22:20) · bob needs an answer: give it here",
         "ann → bob · limit until 22:20 · bob needs an answer: give it here",
         "ann → bob · bob needs an answer: give it here",
         "ann→bob needs answer",

@@ -1,7 +1,7 @@
 import pytest
 
 from agent_relay.logic.counts import render_count
-from agent_relay.logic.limit_names import describe_window, name_rest, name_scope
+from agent_relay.logic.limit_names import describe_window, name_limit, name_rest
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 handoffs"), (1, "1 handoff"), (1200, "1,200 handoffs")])
@@ -13,7 +13,8 @@ def test_a_number_of_things_has_the_right_form(number: int, text: str) -> None:
 @pytest.mark.parametrize(("scope", "text"), [("account", "its usage limit"), ("", "a limit")])
 def test_a_limit_has_a_name_people_know(scope: str, text: str) -> None:
     """`account limit` alone says neither whose it is nor what happened."""
-    assert name_scope(scope) == text
+    assert name_limit(scope) == text
+    assert name_limit("model", "opus") == "the limit of opus"
 
 
 @pytest.mark.parametrize(

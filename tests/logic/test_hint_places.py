@@ -6,7 +6,7 @@ from agent_relay.logic.hint_places import render_at_key, render_in_shell, render
 
 OWN, OTHER = "01K0000000000000000000000A", "01K0000000000000000000000B"
 SHELL = {"attach", "handoff", "limits", "packet", "relay", "resume", "status", "use"}
-BACK = "bob is available again. Go back to it: agent-relay bob, or /use bob behind the relay key"
+BACK = "bob is available again. To switch back: agent-relay bob, or press the relay key and type /use bob"
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ BACK = "bob is available again. Go back to it: agent-relay bob, or /use bob behi
         (f"End it: agent-relay stop {OWN}", "End it: /stop", f"End it: !agent-relay stop {OWN}"),
         (f"End it: agent-relay stop {OTHER}", f"End it (in another terminal): agent-relay stop {OTHER}",
          f"End it: !agent-relay stop {OTHER}"),
-        (BACK, "bob is available again. Go back to it: /use bob",
-         "bob is available again. Go back to it: /use bob"),
+        (BACK, "bob is available again. To switch back: /use bob",
+         "bob is available again. To switch back: /use bob"),
         (f"Give it: agent-relay bob --session {OWN}", "Give it: /use bob", "Give it: /use bob"),
         (f"Give it: agent-relay agent demo --session {OWN}", "Give it: /use demo", "Give it: /use demo"),
         (f"Give it: agent-relay bob --session {OTHER}",
@@ -36,7 +36,7 @@ BACK = "bob is available again. Go back to it: agent-relay bob, or /use bob behi
         ("Make another one: agent-relay bob --no-launch", "Make another one: /use bob --no-launch",
          "Make another one: !agent-relay bob --no-launch"),
         ("Start: agent-relay <agent>", "Start: /use AGENT", "Start: /use AGENT"),
-        ("When it suits you: /handoff behind the relay key", "When it suits you: /handoff",
+        ("When it suits you: press the relay key and type /handoff", "When it suits you: /handoff",
          "When it suits you: /handoff"),
     ],
 )  # fmt: skip
@@ -67,17 +67,18 @@ def test_a_sentence_about_agent_relay_names_no_command(text: str) -> None:
 def test_what_a_daemon_says_to_a_terminal_is_about_the_session_on_it() -> None:
     """The line over an agent's screen names no other session."""
     text = f"Give it: agent-relay bob --session {OTHER}"
-    assert render_over_screen(text) == "Give it: /use bob behind the relay key"
+    assert render_over_screen(text) == "Give it: press the relay key and type /use bob"
 
 
 def test_over_an_agents_screen_the_relay_key_is_named() -> None:
     """There a slash command would be typed to the agent."""
     assert render_over_screen(BACK) == (
-        "bob is available again. Go back to it: /use bob behind the relay key"
+        "bob is available again. To switch back: press the relay key and type /use bob"
     )
-    assert render_over_screen("Sooner: agent-relay relay") == "Sooner: /relay behind the relay key"
-    full = "When it suits you: /handoff behind the relay key"
+    assert render_over_screen("Sooner: agent-relay relay") == "Sooner: press the relay key and type /relay"
+    full = "When it suits you: press the relay key and type /handoff"
     assert render_over_screen(full) == full
+    assert render_over_screen(full, key="Ctrl-G") == "When it suits you: press Ctrl-G and type /handoff"
     known = "See (in another terminal): agent-relay daemon logs"
     assert render_over_screen("See: agent-relay daemon logs") == known
 
@@ -91,6 +92,6 @@ def test_a_long_hostile_line_is_rendered_in_the_time_of_its_length() -> None:
 def test_where_slash_commands_are_typed_without_the_key_nobody_is_told_to_press_it() -> None:
     """It would be pressed in vain there."""
     text = "press the relay key and type /use ann to hand its work to a new ann"
-    bare = "type /use ann to hand its work to a new ann"
+    bare = "/use ann to hand its work to a new ann"
     assert (render_at_key(text, ""), render_in_shell(text, "", ())) == (bare, bare)
     assert render_over_screen(text) == text

@@ -122,7 +122,7 @@ def test_an_agent_on_its_fallback_is_offered_its_own_model_once_when_that_resets
     assert (story.names(last=1), story.now.offer) == (["return.offered"], "ann")
     assert story.effects == [Say(story.leg)]
     assert render_message(story.now, UTC) == (
-        "→ ann can have its own model again. Go back to it: /use ann behind the relay key"
+        "→ ann can have its own model again. To switch back: press the relay key and type /use ann"
     )
     count = len(story.events)
     assert len(back_on_time(story).events) == count

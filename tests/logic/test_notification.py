@@ -51,11 +51,11 @@ def _stand(session: Session, state: State | None) -> Session:
         ),
         (
             (SessionWoke(),),
-            Notification("reset", "shop: ann is available again", "Its limit is over."),
+            Notification("reset", "shop: ann is available again", "Its limit has reset."),
         ),
         (
             (ReturnOffered("bob"),),
-            Notification("reset", "shop: bob is available again", "To switch back, run: agent-relay bob"),
+            Notification("reset", "shop: bob is available again", "To switch back: agent-relay bob"),
         ),
         (
             (ReturnOffered("bob", by_itself=True),),
@@ -73,7 +73,7 @@ def test_a_rest_is_told_with_its_first_reset() -> None:
     """Whoever is at dinner wants to know whether to come back at all today."""
     rested = SessionRested("ann hit its usage limit", "2026-11-21T21:00:00+00:00")
     assert tell(rested, state=State.RESTING) == Notification(
-        "resting", "shop: all agents are resting", "ann hit its usage limit. The first reset is at 21:00."
+        "resting", "shop: every agent rests", "ann hit its usage limit. The first reset is at 21:00."
     )
     unknown = SessionRested("ann hit its credit limit")
     found = tell(unknown, state=State.RESTING)

@@ -77,7 +77,7 @@ def test_nobody_can_agree_or_go_on_where_nobody_rests() -> None:
     """A key that came late must not begin anything."""
     story = Story(("ann",)).start().says("busy")
     for wish in (ResumeWished(), GoOnAsked()):
-        with pytest.raises(WrongUseError, match="does not rest"):
+        with pytest.raises(WrongUseError, match="is not resting"):
             story.happens(wish)
 
 

@@ -15,7 +15,7 @@ from tests.logic.filling_story import Filling
 ASK = ContextWishes(mode="ask")
 LINE = (
     "→ The context of ann is 95 % full (950 of 1,000 tokens)."
-    " Hand over when it suits you: /handoff behind the relay key"
+    " Hand over when it suits you: press the relay key and type /handoff"
 )
 
 
@@ -40,7 +40,7 @@ def test_the_newer_of_two_warnings_is_told() -> None:
     story = Filling(ASK).start().turn(950)
     story.minutes += 1
     story.happens(Heard("L1", near))
-    assert render_message(story.now, UTC).startswith("→ ann is near its session limit")
+    assert render_message(story.now, UTC).startswith("→ ann is near a limit")
     story.fills(960, at=story.at() + timedelta(minutes=1))
     story.fills(850, at=story.at() + timedelta(minutes=2))
     assert render_message(story.now, UTC).startswith("→ The context of ann is 85 % full")
@@ -50,7 +50,7 @@ def test_an_offer_is_told_along_with_it() -> None:
     """Neither hides the other."""
     story = Filling(ASK).start().turn(950)
     story.journal(Outcome((ReturnOffered("bob"),)))
-    assert render_message(story.now, UTC).startswith(f"{LINE}. bob is available again. Go back to it:")
+    assert render_message(story.now, UTC).startswith(f"{LINE}. bob is available again. To switch back:")
 
 
 def test_the_line_between_two_legs_says_why() -> None:

@@ -1,4 +1,4 @@
-"""What people read after they called a handoff off, tried it again or judged it."""
+"""What people read after they cancelled a handoff, tried it again or judged it."""
 
 from datetime import UTC
 
@@ -14,10 +14,10 @@ from tests.logic.asked_handoff import asked, made, of
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (Step.BEGUN, "ann is leaving already; its packet is made all the same."),
-        (Step.STOPPED, "ann has left already; its packet is made all the same."),
-        (Step.SPAWNING, "ann has left already and its packet is made; bob is stopped."),
-        (Step.SPAWNED, "ann has left already and its packet is made; bob is stopped."),
+        (Step.BEGUN, "ann is already ending; its packet will still be written."),
+        (Step.STOPPED, "ann has already ended; its packet will still be written."),
+        (Step.SPAWNING, "ann has already ended; its packet is written. bob is being stopped."),
+        (Step.SPAWNED, "ann has already ended; its packet is written. bob is being stopped."),
     ],
 )
 def test_a_cancel_says_what_it_means_at_its_step(step: Step, said: str) -> None:
@@ -25,7 +25,7 @@ def test_a_cancel_says_what_it_means_at_its_step(step: Step, said: str) -> None:
     story = asked(step)
     handoff = of(story).id
     story.happens(CancelAsked(handoff))
-    expected = f"→ {said} Then the session rests; go on: agent-relay handoff retry {handoff}"
+    expected = f"→ {said} The session will then rest. Go on: agent-relay handoff retry {handoff}"
     assert render_intervention(story.now, handoff) == expected
 
 
@@ -47,7 +47,7 @@ def test_a_session_at_rest_by_a_cancel_says_both_ways_on() -> None:
     story.happens(CancelAsked(handoff)).gone()
     expected = (
         "→ The handoff to bob was cancelled. Its packet: /r/.agent-relay/sessions/S/1.md. Go on: agent-relay"
-        f" handoff retry {handoff}, or go back: agent-relay ann --session S"
+        f" handoff retry {handoff}, or switch back: agent-relay ann --session S"
     )
     assert render_message(story.now, UTC) == expected
     assert render_intervention(story.now, handoff) == expected

@@ -16,7 +16,7 @@ HELP = f"""usage: agent-relay {AGENT_USAGE}
 
 A session in this repository under AGENT: attach to it, hand it over from another agent, or start it.
 
-  TASK            what to do, in quotes; typed for you as the first prompt; a successor looks at it first
+  TASK            what to do, in quotes: the first prompt, or what a successor should look at first
   --task TEXT     the same as TASK
   --session ID    that session instead of the newest one here
   --new           a new session, whatever runs here

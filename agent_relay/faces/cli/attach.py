@@ -45,8 +45,8 @@ _LATER = (
 HELP = """usage: agent-relay attach [SESSION] [--json]
 
 Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
-ends with SESSION. The screen is repainted exactly; /detach behind the relay key (Ctrl-] unless configured)
-leaves again. With --json it is printed where the session is, and nothing is attached.
+ends with SESSION. The screen is repainted exactly; to leave again, press the relay key (Ctrl-] unless
+configured) and type /detach. With --json it is printed where the session is, and nothing is attached.
 It needs a terminal; in a script or a pipe, use: agent-relay run
 """
 
@@ -143,7 +143,7 @@ def follow(folders: "Folders", connection: "Connection", answer: dict[str, objec
             context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
             return obey(text, context)
 
-        line = _render_note(notes.pop(), place.session) if notes else ""
+        line = _render_note(notes.pop(), place.session, relay_key) if notes else ""
         return held.attach(place.socket, on_relay_key=command, line=line)
 
     if note:
@@ -183,11 +183,12 @@ def _hold_back(connection: "Connection", session: str) -> str:
         connection.close()
 
 
-def _render_note(note: str, session: str) -> str:
+def _render_note(note: str, session: str, relay_key: int) -> str:
     # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.domain.keys import name_relay_key
     from agent_relay.logic.hint_places import render_over_screen
 
-    return render_over_screen(note, session)
+    return render_over_screen(note, session, key=name_relay_key(relay_key))
 
 
 def measure() -> tuple[int, int]:
@@ -223,5 +224,9 @@ def _find(folders: "Folders", text: str) -> str:
 def _say(line: str) -> None:
     """One line to the person, on the terminal their agent was on."""
     stream = sys.stdout if sys.stdout.isatty() else sys.stderr
-    stream.write(f"{line}\r\n" if stream.isatty() else f"{line}\n")
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.faces.rendering.hint_style import render_plain
+
+    shown = render_plain(line)
+    stream.write(f"{shown}\r\n" if stream.isatty() else f"{shown}\n")
     stream.flush()

@@ -16,21 +16,21 @@ from agent_relay.system.working_folder import get_cwd
 TEMPLATE = """\
 # agent-relay's configuration. Every line is optional; what stands here behind # is what happens without it.
 
-# Who may take over, preferred first (also: agent-relay order AGENT…). Without it: everybody installed.
+# Who may take over, preferred first (also: agent-relay order AGENT…). Without it: all installed agents.
 # order = ["AGENT", "AGENT"]
 
-# How many seconds an agent may plan to wait by itself before that counts as a limit.
+# How many seconds an agent may wait by itself before that counts as a limit.
 # patience_s = 300
 
-# When a preferred agent's window resets: "offer" it back once, go back by itself ("auto"), or "off".
+# When a preferred agent is available again: "offer" it once, go back ("auto"), or "off".
 # return = "offer"
 
 # How to alert you when you are not watching: "auto" (by the terminal's bell and notifications, or by the
 # desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
 # notify = "auto"
 
-# Continue at the first reset once all agents rest? "ask", true or false.
-# Where the daemon was killed meanwhile and no terminal is attached, that is when the next command starts one.
+# Continue at the first reset once every agent rests? "ask", true or false. If the daemon was killed meanwhile
+# and no terminal is attached, work continues when the next command starts a daemon.
 # resume_at_reset = "ask"
 
 # No automatic work during these hours, by relay or by an agent's own timer: "22:00-07:00" or "always".
@@ -39,7 +39,7 @@ TEMPLATE = """\
 # The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
 # relay_key = "ctrl-]"
 
-# A limit of one model: "handoff" to the next agent, or go on with the same one on its fallback "model".
+# A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".
 # model_remedy = "handoff"
 
 # Wishes for one agent: arguments of every launch, a model, the one it goes on with where that is limited and

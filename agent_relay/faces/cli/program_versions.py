@@ -24,7 +24,7 @@ _GIT_COST = "packets say nothing about the tree"
 _NOT_RUNNABLE = (126, 127)
 """What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
 _SHOWN = 60
-_UNTRIED = "It may word its limits in another way; look for a newer agent-relay"
+_UNTRIED = "Its limit messages may differ; look for a newer agent-relay"
 
 
 def examine_versions(

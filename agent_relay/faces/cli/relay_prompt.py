@@ -5,7 +5,7 @@ import os
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.logic.counts import render_count
-from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.limit_names import name_limit
 from agent_relay.logic.reasons import quote_reason
 from agent_relay.system.glances import read_session
 
@@ -20,16 +20,16 @@ ASK_LIMIT_S = 30.0
 
 HELP = (
     "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
-    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, as agent-relay AGENT takes it",
+    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, like agent-relay AGENT",
     "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
     "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
     "/relay [FOCUS]       hand over to the next agent of the order at once",
     "/undo-handoff        give the session back to the agent before its last handoff",
     "/packet              what the newest packet says; /packet path | diff | verify",
-    "/packet edit         the newest packet in your editor, before its successor reads it",
+    "/packet edit         edit the newest packet before its successor reads it",
     "/status              this session in short",
     "/log                 what happened in this session",
-    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   as the commands of that name",
+    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   like the commands of the same name",
     "/stop                end the session and its agent",
     "/detach              leave; the agent keeps working",
 )
@@ -262,7 +262,7 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
     limit = view["limit"]
     if isinstance(limit, dict):
         said = quote_reason(str(limit["text"]))
-        lines.append(f"last limit: {limit['agent']} hit {name_scope(str(limit['scope']))} ({said})")
+        lines.append(f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']))} ({said})")
     refused = view["refused"]
     if isinstance(refused, dict):
         lines.append(

@@ -32,7 +32,7 @@ agents may do without being asked is up to their own configuration, or to ARGS.
   --continue ID  the next turn of that session, in the agent's own conversation; another AGENT gets a packet
   -n TURNS       at most that many turns in all, every agent's attempt counted; without it, all may try
   --model M      the model to use
-  --wait         if every agent is resting, wait for the first reset, then try again
+  --wait         if every agent rests, wait for the first reset, then try again
   --json         an event a line instead
   --schema       print the JSON Schema of such a line
   -- ARGS…       arguments for AGENT itself
@@ -87,7 +87,7 @@ def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], Non
     quiet = read_user_config(folders.config).build_quiet_hours()
     if quiet.always:
         raise WrongUseError(
-            'with quiet_hours = "always" nothing goes on by itself, so --wait would wait for ever',
+            'quiet_hours = "always" allows no automatic work, so --wait would never end',
             hint='Drop --wait, or set quiet_hours to a range such as "22:00-07:00" in config.toml',
         )
     zone = LocalZone()

@@ -113,7 +113,7 @@ def _tell_about(view: dict[str, object]) -> str:
         if full:
             return full
         if offered and offered == view["agent"]:
-            return f"{offered} can have its own model again: /use {offered} behind the relay key"
+            return f"{offered} can have its own model again: press the relay key and type /use {offered}"
         if offered:
             return f"{offered} is available again: {agent_command(str(offered))}"
     lacks = f"its packet lacks something: {view['lacks']}" if view["lacks"] else ""

@@ -10,7 +10,7 @@ from agent_relay.faces.shell.typed_ahead import TypedAhead
 if TYPE_CHECKING:
     from agent_relay.faces.shell.returning import Returning
 
-_RESTING = "everybody rests"
+_RESTING = "every agent rests"
 _LOOK_S = 30.0
 _WHY = {"resting": _RESTING, "stopped": "the turn was stopped"}
 
@@ -91,9 +91,9 @@ class Held:
         if self.returning is not None and self.returning.goes_on:
             self._go_on()
             return
-        self.hold("the first reset is over")
+        self.hold("the first reset has passed")
         if self.why:
-            self._say("→ The first reset is over: Enter sends what waits.")
+            self._say("→ The first reset has passed: Enter sends what waits.")
 
     def _forget_reset(self) -> None:
         if self._reset is not None:

@@ -12,7 +12,7 @@ from prompt_toolkit.application import run_in_terminal
 from agent_relay.domain.errors import RelayError
 from agent_relay.faces.cli.dispatch import run as run_command
 from agent_relay.faces.cli.printing import plain
-from agent_relay.faces.rendering.hint_style import HintStyle
+from agent_relay.faces.rendering.hint_style import HintStyle, render_plain
 from agent_relay.faces.shell.commands.face import Act
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
 from agent_relay.faces.shell.conversation import Conversation
@@ -95,7 +95,7 @@ class Shell:
                     await self._read_line()
         finally:
             # What is read from here on is read at the prompt of the user's own shell.
-            HintStyle.render = str
+            HintStyle.render = render_plain
             self._say_farewell()
             worker.cancel()
             # A terminal that is gone is no mistake of ours; anything else is, and is raised.
@@ -116,10 +116,10 @@ class Shell:
         lines = []
         session = self.conversation.session
         if self.turns.is_working and session and not self.turns.is_stopping:
-            lines.append(f"→ The turn goes on. Back to it: agent-relay resume {session}")
+            lines.append(f"→ The turn goes on. To return: agent-relay resume {session}")
         elif left := self.conversation.find_at_screen():
-            back = f"Back: agent-relay attach {session}. To end it: agent-relay stop {session}"
-            lines.append(f"→ {left} goes on in its own screen. {back}")
+            back = f"To return: agent-relay attach {session}. To end it: agent-relay stop {session}"
+            lines.append(f"→ {left} keeps working in its own screen. {back}")
         if waiting := len(self.list_waiting()):
             lines.append(f"→ {render_count(waiting, 'message')} not sent; kept for the next shell here.")
         with suppress(OSError):

@@ -36,7 +36,7 @@ from agent_relay.domain.event import (
 )
 from agent_relay.domain.session import BY_HAND, Session
 from agent_relay.logic.end_names import name_end, name_step
-from agent_relay.logic.limit_names import name_scope
+from agent_relay.logic.limit_names import name_limit
 from agent_relay.logic.moments import render_moment
 
 
@@ -112,7 +112,7 @@ def _render_signal(event: Event, zone: tzinfo) -> str:
 
 
 def _name_signal(body: SignalSeen) -> str:
-    limit = f"the limit of {body.model}" if body.scope == "model" and body.model else name_scope(body.scope)
+    limit = name_limit(body.scope, body.model)
     match body.kind:
         case "limit":
             return f"{body.agent} hit {limit}" if body.decides else f"{body.agent} seems to have hit {limit}"
@@ -180,7 +180,7 @@ def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
         case ReturnOffered(agent):
             return f"{agent} is available again"
         case ResumeAgreed(agreed):
-            return "it may continue by itself at the reset" if agreed else "it waits for you at the reset"
+            return "work will continue at the reset" if agreed else "work will wait for you at the reset"
         case LegContinues(leg, at, allowed) if at:
             when = _render_until(at, event.at, zone)
             plan = f"continue by itself{f' at {when}' if when else ''}"

@@ -77,4 +77,4 @@ def test_a_run_does_not_wait_without_the_word_or_where_nobody_could_go_on() -> N
         with open(f"{world.folders.config}/config.toml", "a", encoding="utf-8") as file:
             file.write('quiet_hours = "always"\n')
         status, _, err = run(world, "demo", "paint it", "--wait")
-        assert (status, "--wait would wait for ever" in err) == (2, True)
+        assert (status, "--wait would never end" in err) == (2, True)

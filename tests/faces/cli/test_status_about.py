@@ -18,7 +18,7 @@ RAW = {"agent": "ann", "text": '{"error":{"code":400,"message":"API key not vali
         ({"lacks": "no transcript"}, "its packet lacks something: no transcript"),
         ({"lacks": "no transcript", "why": "all rest"}, "all rest"),
         ({"offered": "bob"}, "bob is available again: agent-relay bob"),
-        ({"offered": "ann"}, "ann can have its own model again: /use ann behind the relay key"),
+        ({"offered": "ann"}, "ann can have its own model again: press Ctrl-] and type /use ann"),
         ({"offered": "bob", "near": NEAR}, "near limit: 92% used"),
         ({"offered": "bob", "near": NEAR, "state": "resting"}, ""),
         ({"near": NEAR, "refused": REFUSED}, "signed out, or its key refused: Invalid API key"),

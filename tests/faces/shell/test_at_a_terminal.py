@@ -73,7 +73,7 @@ def test_another_session_is_begun_and_the_one_before_is_taken_up_again(person: S
     person.wait_idle()
     first = person.session()
     person.type("/new")
-    person.wait_for(f"begins a new session. Back: /resume {first}")
+    person.wait_for(f"begins a new session. To return: /resume {first}")
     person.type("another thing")
     person.wait_for(r"demo > another thing\s+demo heard you")
     person.wait_idle()

@@ -130,5 +130,5 @@ def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tm
     with asyncio.Runner(loop_factory=lambda: SleepingLoop(machine)) as runner:
         runner.run(main())
     typed.close()
-    assert said == ["→ The first reset is over: Enter sends what waits."]
+    assert said == ["→ The first reset has passed: Enter sends what waits."]
     assert machine.waits == [30.0, 0.0]

@@ -34,7 +34,7 @@ def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor
     person.type("first thought")
     person.type("second thought")
     person.wait_for(r"waits: first thought\s+waits: second thought")
-    person.wait_for(r"demo hit its session limit")
+    person.wait_for(r"demo hit its usage limit")
     person.wait_for(r"(?s)understudy goes on.*understudy > first thought.*understudy > second thought")
     person.wait_idle()
     session = person.session()
@@ -119,8 +119,8 @@ def test_an_agent_that_was_left_in_its_own_screen_is_named_when_the_shell_is_lef
     detach(person)
     person.type("/exit")
     assert person.terminal.wait_exit(120) == 0
-    back = f"Back: agent-relay attach {person.session()}. To end it: agent-relay stop {person.session()}"
-    assert f"demo goes on in its own screen. {back}" in "".join(person.screen.splitlines())
+    back = f"To return: agent-relay attach {person.session()}. To end it: agent-relay stop {person.session()}"
+    assert f"demo keeps working in its own screen. {back}" in "".join(person.screen.splitlines())
 
 
 def test_an_undone_handoff_gives_the_conversation_back(person: ShellPerson) -> None:

@@ -136,7 +136,7 @@ def test_leaving_says_what_goes_on_and_what_is_kept(person: ShellPerson) -> None
     person.type("later")
     person.wait_for("waits: later")
     person.type("/exit")
-    person.wait_for(r"The turn goes on\. Back to it: agent-relay resume 01")
+    person.wait_for(r"The turn goes on\. To return: agent-relay resume 01")
     person.wait_for("1 message not sent; kept for the next shell here")
     assert person.terminal.wait_exit(120) == 0
 

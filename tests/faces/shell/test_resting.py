@@ -27,9 +27,9 @@ def test_at_the_first_reset_the_person_is_told_and_asked() -> None:
         person = ShellPerson(world)
         person.type("a long job")
         person.wait_for(r"Nobody can take over\. The first reset is at")
-        person.wait_for(r"demo rests until .* 1 not sent \(everybody rests\): Enter sends on")
-        person.wait_for("The first reset is over: Enter sends what waits")
-        person.wait_for(r"(?m)^demo · 1 not sent \(the first reset is over\): Enter sends on")
+        person.wait_for(r"demo rests until .* 1 not sent \(every agent rests\): Enter sends on")
+        person.wait_for("The first reset has passed: Enter sends what waits")
+        person.wait_for(r"(?m)^demo · 1 not sent \(the first reset has passed\): Enter sends on")
         person.terminal.send("\r")
         person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
         assert list_prompts(world, person.session()) == ["a long job", "a long job"]
@@ -41,7 +41,7 @@ def test_with_the_wish_it_goes_on_by_itself_and_says_when() -> None:
     with rest_world(SOON, "resume_at_reset = true\n") as world:
         person = ShellPerson(world)
         person.type("a long job\rsecond thought")
-        person.wait_for(r"2 not sent \(everybody rests, sent at \d\d:\d\d\)")
+        person.wait_for(r"2 not sent \(every agent rests, sent at \d\d:\d\d\)")
         person.wait_for(r"(?s)demo > a long job.*demo > a long job\s+I begin")
         person.wait_for(r"waits: a long job\s+waits: second thought\s+demo · demo rests until")
         assert list_prompts(world, person.session())[:2] == ["a long job", "a long job"]
@@ -58,7 +58,7 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
         first.terminal.kill()
         wait_until(lambda: world.session(session).state.value == "ended", "the turn rests")
         second = ShellPerson(world, "resume", session[-8:])
-        second.wait_for(r"waits: a long job\s+demo · demo rests until .* 1 not sent \(everybody rests\)")
+        second.wait_for(r"waits: a long job\s+demo · demo rests until .* 1 not sent \(every agent rests\)")
         second.type(f"/resume {session[-8:]}")
         second.wait_for(r"(?s)It began with.*It began with")
         second.terminal.wait_quiet(0.3)
@@ -71,7 +71,7 @@ def test_a_resting_turn_is_taken_up_with_its_message_once() -> None:
         second.type("/exit")
         assert second.terminal.wait_exit(120) == 0
         fourth = ShellPerson(world, "resume", session[-8:])
-        fourth.wait_for("1 not sent .everybody rests")
+        fourth.wait_for("1 not sent .every agent rests")
         assert fourth.screen.count("waits: a long job") == 1
         fourth.terminal.close()
 
@@ -82,8 +82,8 @@ def test_who_is_said_to_rest_no_longer_leaves_the_status_line_at_once() -> None:
     with rest_world(late) as world:
         person = ShellPerson(world)
         person.type("a long job")
-        person.wait_for(r"demo rests until .* 1 not sent \(everybody rests\): Enter sends on")
+        person.wait_for(r"demo rests until .* 1 not sent \(every agent rests\): Enter sends on")
         person.type("/limits clear demo")
         person.wait_for(r"demo may be chosen again")
-        person.wait_for(r"(?m)^demo · 1 not sent \(everybody rests\)")
+        person.wait_for(r"(?m)^demo · 1 not sent \(every agent rests\)")
         person.terminal.close()

@@ -66,8 +66,8 @@ UNTIL = "2026-11-20T21:00:00+00:00"
         (words.SessionWoke(), "session continues"),
         (words.SessionWoke(offers=True), "its limit has reset; waiting for you to continue"),
         (words.ReturnOffered("bob"), "bob is available again"),
-        (words.ResumeAgreed(), "it may continue by itself at the reset"),
-        (words.ResumeAgreed(agreed=False), "it waits for you at the reset"),
+        (words.ResumeAgreed(), "work will continue at the reset"),
+        (words.ResumeAgreed(agreed=False), "work will wait for you at the reset"),
         (words.LegContinues("L1", UNTIL), "ada will continue by itself at 21:00"),
         (
             words.LegContinues("L1", "soon", allowed=False),

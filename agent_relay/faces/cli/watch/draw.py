@@ -11,6 +11,7 @@ from agent_relay.domain.watch_event import SessionTold
 from agent_relay.faces.cli.printing import plain
 from agent_relay.faces.cli.watch.fitting import cut, wrap
 from agent_relay.faces.cli.watch.lines import AWAY, NOBODY, render_told
+from agent_relay.faces.rendering.hint_style import HintStyle
 from agent_relay.logic.counts import render_count
 from agent_relay.logic.moments import render_day
 from agent_relay.logic.titles import NO_TITLE
@@ -118,7 +119,7 @@ def _draw_row(now: SessionTold, frame: Frame, *, is_chosen: bool) -> Text:
     line = Text(f" {mark} ")
     line.append(f"{now.state:<11} ", style=_STYLES.get(now.state, "dim"))
     line.append(f"{plain(now.agent) or '-':<10} {clock:>15} {tokens:>6} {full:>4}  ")
-    told = " · ".join(text for text in (now.about, now.title or NO_TITLE) if text)
+    told = " · ".join(text for text in (HintStyle.render(now.about), now.title or NO_TITLE) if text)
     line.append(plain(told), style="" if is_chosen else "dim")
     return line
 
@@ -149,7 +150,7 @@ def _draw_figures(now: SessionTold, frame: Frame, cols: int) -> list[Text]:
     lines, most = wrap(line, cols), max(1, frame.rows // 4)
     lines.append(Text(plain(now.task or now.title or NO_TITLE), style="italic"))
     if now.about:
-        lines += wrap(Text(plain(now.about), style="yellow"), cols, most=most)
+        lines += wrap(Text(plain(HintStyle.render(now.about)), style="yellow"), cols, most=most)
     if now.trouble:
         lines += wrap(Text(plain(now.trouble), style="red"), cols, most=most)
     if now.tokens is not None:

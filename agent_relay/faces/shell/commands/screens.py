@@ -62,7 +62,7 @@ async def begin_anew(shell: ShellFace, rest: str) -> None:
     if shell.turns.is_working or shell.turns.is_waiting:
         raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
     conversation.leave()
-    shell.say("→ The next message begins a new session." + (f" Back: /resume {left}" if left else ""))
+    shell.say("→ The next message begins a new session." + (f" To return: /resume {left}" if left else ""))
 
 
 async def resume(shell: ShellFace, rest: str) -> None:
