@@ -34,7 +34,7 @@ _AS_WATCHED = (SessionCreated, HandoffClosed, ReturnOffered, SessionEnded, Sessi
 def list_history(events: Iterable[Event], zone: tzinfo) -> list[str]:
     """Return the lines, oldest first, of whole journals; moments in `zone`.
 
-    `Nov 24, 18:20  claude hit its usage limit (resets 21:00)`. Of a long history the newest 500.
+    `Nov 24, 18:20  claude hit its session limit (resets 21:00)`. Of a long history the newest 500.
     """
     told: deque[tuple[Event, str]] = deque(maxlen=_MOST_LINES)
     session: Session | None = None

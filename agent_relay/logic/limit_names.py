@@ -1,5 +1,8 @@
 """What people call a limit, by what it covers, and a usage window, by how long it is."""
 
+import re
+
+_NAMED = re.compile(r"your ((?:[A-Z]?[\w.-]{1,40} ){1,3}limit)\b")
 _HIT = {
     "model": "the limit of its model",
     "account": "its usage limit",
@@ -18,11 +21,13 @@ _WEEK = 7 * _DAY
 _LONGEST_NAME = 40
 
 
-def name_limit(scope: str, model: str = "") -> str:
-    """Return how a sentence names a limit: `claude hit its usage limit`, or `the limit of MODEL`.
+def name_limit(scope: str, model: str = "", text: str = "") -> str:
+    """Return how a sentence names a limit: in its agent's words where `text` has them, else by its scope.
 
-    Agents call the same limit by several names; here it has one wherever it is told.
+    `claude hit its session limit`, `the limit of MODEL`.
     """
+    if named := _NAMED.search(text):
+        return f"its {named[1]}"
     return f"the limit of {model}" if scope == "model" and model else _HIT.get(scope, "a limit")
 
 

@@ -224,7 +224,7 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
         is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
     known = _note_limit(signal, world)
-    why = f"{signal.agent} hit {name_limit(signal.scope, signal.model)}"
+    why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
     after = remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
 

@@ -37,7 +37,7 @@ _CANCELLING = {
 def render_handoff_line(session: Session, handoff: Handoff, zone: tzinfo) -> str:
     """The one line between two agents on the same terminal.
 
-    `→ claude hit its usage limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
+    `→ claude hit its session limit (resets 21:00). Continuing with codex. Packet: <path>`, times in `zone`.
     """
     model = f" on {handoff.model}" if handoff.model else ""
     fresh = "a fresh " if handoff.reason == "context" and handoff.to_agent == handoff.from_agent else ""
@@ -167,7 +167,7 @@ def render_near_line(near: Limit, zone: tzinfo) -> str:
     until = _render_moment(near.until, near.at, zone)
     said = f"{_shorten(near.text.partition(' · ')[0])}{f'; resets {until}' if until else ''}"
     go_on = "It keeps working; to hand over sooner: agent-relay relay"
-    return f"→ {near.agent} is near {name_limit(near.scope, near.model)} ({said}). {go_on}"
+    return f"→ {near.agent} is near {name_limit(near.scope, near.model, near.text)} ({said}). {go_on}"
 
 
 def render_context_line(session: Session) -> str:
@@ -283,9 +283,10 @@ def _render_refusal(refusal: Limit) -> str:
 
 
 def render_limit(limit: Limit, now: datetime, zone: tzinfo) -> str:
-    """Return who hit which limit, and its reset: `claude hit its usage limit (resets 21:00)`."""
+    """Return who hit which limit, and its reset: `claude hit its session limit (resets 21:00)`."""
     until = _render_moment(limit.until, now, zone)
-    return f"{limit.agent} hit {name_limit(limit.scope, limit.model)}{f' (resets {until})' if until else ''}"
+    named = name_limit(limit.scope, limit.model, limit.text)
+    return f"{limit.agent} hit {named}{f' (resets {until})' if until else ''}"
 
 
 def _shorten(text: str) -> str:

@@ -22,7 +22,7 @@ with open({path!r}, "a") as file:
     file.write(json.dumps(sys.argv[1:]) + chr(10))
 {after}
 """
-HANDOVER = ["project: understudy took over", "demo hit its usage limit."]
+HANDOVER = ["project: understudy took over", "demo hit its session limit."]
 
 
 class Hook:
@@ -118,7 +118,7 @@ def test_a_webhook_is_told_of_a_handover_and_of_a_rest(world: RelayWorld, hook: 
     wait_until(lambda: len(hook.heard) == 2, "the webhook is told again")
     rest = hook.heard[1]
     assert (rest["kind"], rest["title"]) == ("resting", "project: every agent rests")
-    assert str(rest["text"]).startswith("understudy hit its usage limit. The first reset is at ")
+    assert str(rest["text"]).startswith("understudy hit its session limit. The first reset is at ")
     told = hook.heard[0]
     assert (told["schema"], told["version"], told["session"]) == ("agent-relay/notification", 1, session)
     assert (told["kind"], [told["title"], told["text"]]) == ("handoff", HANDOVER)

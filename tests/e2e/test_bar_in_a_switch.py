@@ -49,7 +49,7 @@ def test_the_bar_stands_from_the_limit_until_the_successor_works(world: RelayWor
             row
             for row in said
             if not row.removeprefix("relay: ").startswith(
-                ("demo → understudy · limit until ", "demo → understudy · demo hit its usage limit ")
+                ("demo → understudy · limit until ", "demo → understudy · demo hit its session limit ")
             )
         ]
         # The moment at which the successor's first work is painted may be a sample, too.

@@ -61,18 +61,18 @@ def test_a_limit_that_is_near_is_told_once_over_the_agents_screen_and_then_it_is
     world: RelayWorld,
 ) -> None:
     """The person learns it in time to hand over, and the agent's lines stand where they stood."""
-    told = "demo is near a limit (You've used 92% of your session limit)"
+    told = "demo is near its session limit (You've used 92% of your session limit)"
     with seat(world, "agent", "demo") as person:
         person.wait_for("ready | demo")
         person.type(b"near\r")
         reads(person, f"{told}. It keeps working; to hand over sooner: press Ctrl-] and type /relay")
-        person.wait_until(lambda: "is near a limit" not in person.text(), "the agent's screen")
+        person.wait_until(lambda: "is near its session limit" not in person.text(), "the agent's screen")
         assert "demo goes on" in person.text()
         person.type(b"near\r")
         person.wait_until(lambda: person.text().count("demo goes on") == 2, "the second turn")
         person.type(b"hello\r")
         person.wait_for("demo heard you")
-        assert "is near a limit" not in person.text()
+        assert "is near its session limit" not in person.text()
         person.type(b"\x04")
         assert person.wait_for_end() == 0
         assert_given_back(person)

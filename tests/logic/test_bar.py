@@ -45,7 +45,7 @@ def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited()
     """The one sentence a person needs at the moment everything stops; the reset is in their zone."""
     assert bar(limited().now) == Bar(
         (
-            "relay: ann → bob · ann hit its usage limit (resets 22:20) · ann is ending · Esc cancels",
+            "relay: ann → bob · ann hit its session limit (resets 22:20) · ann is ending · Esc cancels",
             "ann → bob · limit until 22:20 · ann is ending · Esc cancels",
             "ann → bob · ann is ending · Esc cancels",
             "ann → bob · ann is ending",
@@ -114,7 +114,7 @@ def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None
     found = bar(limited(Step.SPAWNED).says("asking").now)
     assert not found.holds_keys
     assert found.texts == (
-        "relay: ann → bob · ann hit its usage limit (resets 22:20) · bob needs an answer: give it here",
+        "relay: ann → bob · ann hit its session limit (resets 22:20) · bob needs an answer: give it here",
         "ann → bob · limit until 22:20 · bob needs an answer: give it here",
         "ann → bob · bob needs an answer: give it here",
         "ann→bob needs answer",

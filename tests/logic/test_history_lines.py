@@ -21,14 +21,14 @@ def test_a_failover_is_one_line_with_the_limit_and_who_went_on() -> None:
     packet = "/r/.agent-relay/sessions/S/1.md"
     assert list_history(story.events, ZONE) == [
         "Nov 21, 19:20  session begins in /r",
-        f"Nov 21, 19:20  ann hit its usage limit (resets 22:20). Continued with bob. Packet: {packet}",
+        f"Nov 21, 19:20  ann hit its session limit (resets 22:20). Continued with bob. Packet: {packet}",
     ]
 
 
 def test_a_limit_nobody_has_taken_over_from_yet_is_told_at_once() -> None:
     """The handoff it began may still fail."""
     story = Story().start().limit(evidence=LIMIT).gone()
-    assert list_history(story.events, ZONE)[1:] == ["Nov 21, 19:20  ann hit its usage limit (resets 22:20)"]
+    assert list_history(story.events, ZONE)[1:] == ["Nov 21, 19:20  ann hit its session limit (resets 22:20)"]
 
 
 def test_what_was_cancelled_failed_and_tried_again_is_told() -> None:
@@ -51,8 +51,8 @@ def test_a_rest_says_until_when() -> None:
     """And nothing is told of what changes with every turn."""
     story = Story(("ann",)).start().says("busy").says("ready").says("busy").limit(evidence=LIMIT)
     assert list_history(story.events, ZONE)[1:] == [
-        "Nov 21, 19:20  ann hit its usage limit (resets 22:20)",
-        "Nov 21, 19:20  session rests until 22:20: ann hit its usage limit",
+        "Nov 21, 19:20  ann hit its session limit (resets 22:20)",
+        "Nov 21, 19:20  session rests until 22:20: ann hit its session limit",
     ]
 
 

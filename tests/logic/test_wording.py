@@ -28,7 +28,7 @@ def limit(text: str, until: str = "2026-11-21T21:00:00+00:00", scope: str = "acc
         (
             limit("You've hit your session limit · resets 9pm (UTC)"),
             (
-                "→ ann hit its usage limit (resets 21:00). Continuing with bob. "
+                "→ ann hit its session limit (resets 21:00). Continuing with bob. "
                 "Packet: /r/.agent-relay/sessions/S/resume/0001-bob.md"
             ),
         ),
@@ -66,7 +66,7 @@ def test_a_resting_session_says_who_rests_and_when_the_first_is_back() -> None:
         skipped=("bob: rests until 20:00", "cas: not installed"),
     )
     assert render_message(session, UTC) == (
-        "→ ann hit its usage limit (resets 21:00). Nobody can take over "
+        "→ ann hit its weekly limit (resets 21:00). Nobody can take over "
         "(bob: rests until 20:00; cas: not installed). The first reset is at 20:00."
     )
 
@@ -256,7 +256,7 @@ def test_a_limit_that_is_near_is_told_with_its_reset_and_the_way_to_hand_over_so
     """The agent's own words once, without what it advertises behind them."""
     near = replace(SESSION, state=State.BUSY, near=NEAR, done=(HANDOFF,), failure="bob did not take it")
     assert render_message(near, UTC) == (
-        "→ ann is near a limit (You've used 92% of your session limit; resets 21:00). "
+        "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
         "It keeps working; to hand over sooner: agent-relay relay"
     )
     window = replace(near, near=replace(NEAR, text="92 % of its weekly window is used", until=""))
@@ -273,7 +273,7 @@ def test_a_limit_that_is_near_and_an_agent_that_can_be_had_back_are_told_togethe
     """The one is the way out of the other."""
     both = replace(SESSION, state=State.READY, near=NEAR, offer="cas")
     assert render_message(both, UTC) == (
-        "→ ann is near a limit (You've used 92% of your session limit; resets 21:00). "
+        "→ ann is near its session limit (You've used 92% of your session limit; resets 21:00). "
         "It keeps working; to hand over sooner: agent-relay relay. "
         "cas is available again. To switch back: agent-relay cas, or press the relay key and type /use cas"
     )

@@ -40,7 +40,7 @@ def test_the_newer_of_two_warnings_is_told() -> None:
     story = Filling(ASK).start().turn(950)
     story.minutes += 1
     story.happens(Heard("L1", near))
-    assert render_message(story.now, UTC).startswith("→ ann is near a limit")
+    assert render_message(story.now, UTC).startswith("→ ann is near its session limit")
     story.fills(960, at=story.at() + timedelta(minutes=1))
     story.fills(850, at=story.at() + timedelta(minutes=2))
     assert render_message(story.now, UTC).startswith("→ The context of ann is 85 % full")

@@ -81,7 +81,7 @@ def test_a_limit_gives_the_place_to_somebody_else_and_the_chat_goes_on(world: Wo
     done = chat(world, "claude", "codex", TASK)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\n{describe(world)}"
     assert done.stdout == f"## opencode\n\n{PLAN}\n\n## codex\n\n{FINE}\n\n## opencode\n\n{FINE}\n"
-    assert "→ claude hit its usage limit (resets " in done.stderr
+    assert "→ claude hit its session limit (resets " in done.stderr
     assert "Continuing with opencode. Packet: " in done.stderr
     assert "→ claude rests; opencode takes its place." in done.stderr
     assert "→ Everybody agreed after 3 turns." in done.stderr

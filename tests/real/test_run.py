@@ -153,7 +153,7 @@ def test_a_limit_on_the_first_request_takes_the_prompt_along(world: World) -> No
     world.play("codex", say("I begin with it."))
     done = run(world, "claude", TASK)
     assert (done.returncode, done.stdout) == (0, "I begin with it.\n"), f"{done.stderr}{describe(world)}"
-    assert "→ claude hit its usage limit (resets " in done.stderr
+    assert "→ claude hit its session limit (resets " in done.stderr
     assert TASK in world.requests("codex")[0]["text"]
 
 

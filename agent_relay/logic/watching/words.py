@@ -112,7 +112,7 @@ def _render_signal(event: Event, zone: tzinfo) -> str:
 
 
 def _name_signal(body: SignalSeen) -> str:
-    limit = name_limit(body.scope, body.model)
+    limit = name_limit(body.scope, body.model, body.text)
     match body.kind:
         case "limit":
             return f"{body.agent} hit {limit}" if body.decides else f"{body.agent} seems to have hit {limit}"

@@ -38,7 +38,7 @@ def test_a_limit_hands_the_turn_on(world: RelayWorld) -> None:
     status, out, err = run(world, "demo", "out")
     assert status == 0
     assert out == "I try.\nI have read what was handed over.\n"
-    assert "→ demo hit its usage limit (resets " in err
+    assert "→ demo hit its session limit (resets " in err
     assert "Continuing with understudy. Packet: " in err
 
 

@@ -87,14 +87,14 @@ def test_relays_own_words_stand_apart() -> None:
     """Who works on, and why the turn ended: never mixed up with what an agent says."""
     shown = show(
         say("I try.", more=True),
-        {"type": "handoff", "message": "→ ann hit its usage limit. Continuing with bob."},
+        {"type": "handoff", "message": "→ ann hit its session limit. Continuing with bob."},
         {"type": "handoff-failed", "why": "no model"},
         say("I go on."),
         {"type": "usage", "tokens": {"input": 7, "output": 1200}, "cost": 0.0134},
         {"type": "end", "outcome": "done", "agent": "bob"},
     )
     assert shown == (
-        "I try.\n\n→ ann hit its usage limit. Continuing with bob.\n→ no model\n\nI go on.\n\n"
+        "I try.\n\n→ ann hit its session limit. Continuing with bob.\n→ no model\n\nI go on.\n\n"
         "1,200 tokens out · $0.0134\n"
     )
 

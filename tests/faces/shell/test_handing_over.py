@@ -34,7 +34,7 @@ def test_a_limit_in_the_middle_of_a_turn_takes_everything_typed_to_the_successor
     person.type("first thought")
     person.type("second thought")
     person.wait_for(r"waits: first thought\s+waits: second thought")
-    person.wait_for(r"demo hit its usage limit")
+    person.wait_for(r"demo hit its session limit")
     person.wait_for(r"(?s)understudy goes on.*understudy > first thought.*understudy > second thought")
     person.wait_idle()
     session = person.session()
