@@ -73,7 +73,8 @@ class WaitingHolder:
         return said
 
     def end(self) -> None:
-        """It holds nothing and is gone."""
+        """It holds nothing and is gone, also where it is stopped or too busy to see the connection's end."""
+        os.kill(self._pid, signal.SIGKILL)
         self._connection.close()
         os.waitpid(self._pid, 0)
 
