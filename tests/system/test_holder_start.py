@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.system.holder.faults import NOTES_FILE
+from agent_relay.system.holder_client import HolderError
 from agent_relay.system.holder_start import ENTRY, end_spare, prepare_spare, take_spare
 from tests.house.tree import CHECKOUT
 from tests.support.legs import Wire, hold, raw_python
@@ -58,6 +60,17 @@ def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) 
     os.kill(waiting, signal.SIGKILL)
     with hold(f"{tmp_path}/leg", AGENT, holder=sys.executable) as held, Wire(held.folder) as wire:
         wire.wait_for_text("up")
+
+
+def test_a_holder_that_fails_behind_a_program_that_waited_is_not_begun_anew(tmp_path: Path) -> None:
+    """Its agent lived, had its prompt, and may have done half of what that asks for."""
+    # It cannot listen there, which it learns when its agent lives.
+    (tmp_path / "sock").touch()
+    prepare_spare()
+    said = pytest.raises(HolderError, match="ended before it said anything")
+    with said, hold(f"{tmp_path}", AGENT, holder=sys.executable):
+        raise AssertionError("it was held")
+    assert (tmp_path / NOTES_FILE).read_text("utf-8").count("doing holding") == 1
 
 
 def test_only_one_program_waits() -> None:

@@ -36,7 +36,8 @@ def main() -> None:
         return
     spec = _read_spec()
     if spec is None:
-        return
+        # With 0 it would say that there is a holder now.
+        sys.exit(1)
     # The agent must not inherit a lock: it would look held as long as any process of the agent lives.
     for lock in (spec.lock_fd, spec.tree_fd):
         if lock >= 0:
