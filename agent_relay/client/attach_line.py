@@ -22,9 +22,11 @@ def render_line(text: str, rows: int, cols: int) -> bytes:
 
 def split_line(text: str, rows: int, cols: int) -> list[str]:
     """Return `text` in as many pieces as it takes rows."""
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.logic.columns import split_columns
+
     room = max(1, cols - len(LABEL) - 2)
-    shown = clean(text)
-    return [shown[at : at + room] for at in range(0, len(shown), room)][: max(1, rows - 1)]
+    return split_columns(clean(text), room)[: max(1, rows - 1)]
 
 
 def clean(text: str) -> str:

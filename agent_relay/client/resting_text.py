@@ -1,6 +1,7 @@
 """The lines that tell a person that every agent rests, fitted to their terminal."""
 
 from agent_relay.client.attach_line import clean
+from agent_relay.logic.columns import count_columns, split_columns
 from agent_relay.logic.moments import parse_moment
 
 TYPE_CHECKING = False
@@ -109,8 +110,8 @@ def _list_keys(rest: Rest) -> str:
 
 
 def _wrap(text: str, cols: int) -> "list[str]":
-    """`text` in rows of at most `cols` characters: its parts one below the other, broken between words."""
-    if len(text) <= cols:
+    """`text` in rows of at most `cols` columns: its parts one below the other, broken between words."""
+    if count_columns(text) <= cols:
         return [text] if text.strip() else []
     return [row for part in text.split(_APART) for row in _break(part.strip(), cols)]
 
@@ -120,13 +121,12 @@ def _break(text: str, cols: int) -> "list[str]":
     row = ""
     for word in text.split():
         joined = f"{row} {word}" if row else word
-        if len(joined) <= cols:
+        if count_columns(joined) <= cols:
             row = joined
             continue
         rows += [row] if row else []
-        pieces = [word[at : at + cols] for at in range(0, len(word), cols)]
-        rows += pieces[:-1]
-        row = pieces[-1]
+        *whole, row = split_columns(word, cols)
+        rows += whole
     return [*rows, row] if row else rows
 
 

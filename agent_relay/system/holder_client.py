@@ -60,15 +60,17 @@ def start_holder(spec: HolderSpec, *, python: str = sys.executable, limit_s: flo
     order = render_spec(spec)
     spare = take_spare() if python == sys.executable else None
     try:
-        said = spare.hold(order, spec, limit_s=limit_s) if spare is not None else b""
-        # A program that waited may have been killed meanwhile.
-        said = said or WaitingHolder(python=python).hold(order, spec, limit_s=limit_s)
+        said = spare.hold(order, spec, limit_s=limit_s) if spare is not None else None
+        if said is None:
+            # A program that waited may have been killed meanwhile. A holder that ended may have had an agent
+            # at work: that one is not begun anew here.
+            said = WaitingHolder(python=python).hold(order, spec, limit_s=limit_s)
     except TimeoutError as error:
         raise HolderError(f"the holder did not start within {limit_s:g} s") from error
     except OSError as error:
         raise HolderError(f"{python} cannot be started: {error.strerror}") from error
     try:
-        line = json.loads(said)
+        line = json.loads(said or b"")
     except ValueError as error:
         raise HolderError(
             "the holder ended before it said anything", hint=f"Look into {spec.leg_folder}."

@@ -54,11 +54,12 @@ class WaitingHolder:
                 raise
         self._connection = ours
 
-    def hold(self, order: bytes, spec: "HolderSpec", *, limit_s: float) -> bytes:
-        """Give it the `order`, its spec as bytes; return the line it answers, nothing where it ended.
+    def hold(self, order: bytes, spec: "HolderSpec", *, limit_s: float) -> bytes | None:
+        """Give it the `order`, its spec as bytes; return the line it answers, nothing where its holder ended.
 
-        It gets copies of the spec's descriptors. It is over for this process then, however it went. Raises
-        TimeoutError where no answer comes within `limit_s`.
+        `None` where it ended before there was a holder, so that no agent was started. It gets copies of the
+        spec's descriptors. It is over for this process then, however it went. Raises TimeoutError where no
+        answer comes within `limit_s`.
         """
         try:
             said = self._ask(order, [fd for fd in (spec.lock_fd, spec.tree_fd) if fd >= 0], limit_s)
@@ -69,11 +70,13 @@ class WaitingHolder:
             said = b""
         finally:
             self._connection.close()
-            os.waitpid(self._pid, 0)
-        return said
+            _, status = os.waitpid(self._pid, 0)
+        # It ends with 0 once it has forked the holder.
+        return said if said or status == 0 else None
 
     def end(self) -> None:
-        """It holds nothing and is gone."""
+        """It holds nothing and is gone, also where it is stopped or too busy to see the connection's end."""
+        os.kill(self._pid, signal.SIGKILL)
         self._connection.close()
         os.waitpid(self._pid, 0)
 

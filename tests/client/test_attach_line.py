@@ -138,3 +138,9 @@ def test_a_long_line_takes_as_many_rows_as_it_needs() -> None:
         "\x1b[9;1H\x1b[2K\x1b[7m relay \x1b[0m one two \x1b[10;1H\x1b[2K\x1b[7m       \x1b[0m three"
     )
     assert render_line("x" * 900, 2, 9).decode().count("\x1b[2K") == 1
+    # Signs of two columns: what a terminal wraps by itself would stand in the row below.
+    assert (
+        render_line("项目项目项目", 10, 17)
+        .decode()
+        .endswith("\x1b[9;1H\x1b[2K\x1b[7m relay \x1b[0m 项目项目\x1b[10;1H\x1b[2K\x1b[7m       \x1b[0m 项目")
+    )

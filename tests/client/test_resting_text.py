@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.client.resting_text import Rest, fit, list_lines, render_countdown
+from agent_relay.logic.columns import count_columns
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)
 AGENTS = [
@@ -88,6 +89,19 @@ def test_in_a_small_window_what_matters_least_goes_first() -> None:
     ]
 
 
+def test_signs_of_two_columns_are_broken_where_the_window_ends() -> None:
+    """A folder's name may be of them: half of each row was written over by the next one."""
+    said = Rest({"rest": RESTS | {"back": "bob", "failure": "cannot write /项目/项目/项目"}}, has_leg=True)
+    assert fit(list_lines(said, NOW)[:1], 24, 21) == [
+        "No agent took over:",
+        "cannot write",
+        "/项目/项目/项目.",
+        "Press Enter to try",
+        "bob again.",
+    ]
+    assert fit(["项目项目项目项目"], 24, 8) == ["项目项", "目项目", "项目"]
+
+
 @pytest.mark.parametrize(
     ("left_s", "said"),
     [
@@ -114,4 +128,5 @@ def test_whatever_a_daemon_says_fits_the_window(said: dict[str, object], rows: i
     """Another version answers, or names hold what moves a cursor."""
     shown = fit(list_lines(Rest({"rest": RESTS | said}, has_leg=True), NOW), rows, cols)
     assert len(shown) <= rows
-    assert all(len(row) <= max(1, cols - 1) and row.isprintable() for row in shown)
+    # A sign of two columns has no place in a window of one.
+    assert all(count_columns(row) <= max(2, cols - 1) and row.isprintable() for row in shown)

@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 
+import pexpect
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
@@ -12,6 +13,7 @@ from agent_relay.faces.cli.printing import plain, render_table
 from agent_relay.faces.cli.wish_words import parse_words
 from tests.faces.cli_run import create_world
 from tests.house import tree
+from tests.support.measured import measured
 
 
 def test_an_agents_words_become_the_wish_the_daemon_hears() -> None:
@@ -181,3 +183,20 @@ def test_a_reader_that_has_left_is_told_by_the_status(
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("title", [r"grep '\[/]' :bug:", r"\[link=http://x.example]press", ":bug: of it"])
+def test_a_title_is_shown_on_a_terminal_as_it_is(tmp_path: os.PathLike[str], title: str) -> None:
+    """It is what somebody asked an agent: read as markup, it ended the list of sessions, or was a link."""
+    world = create_world(f"{tmp_path}")
+    printing = "from agent_relay.faces.cli.printing import print_table"
+    code = f"{printing}; import sys; print_table(['title'], [sys.argv[1:]], empty='')"
+    environ = world.environ() | measured() | {"TERM": "xterm-256color"}
+    child = pexpect.spawn(
+        sys.executable, ["-c", code, title], cwd=world.cwd, env=environ, encoding="utf-8", dimensions=(24, 90)
+    )
+    child.expect(pexpect.EOF, timeout=60)
+    assert child.before is not None
+    assert [line.rstrip() for line in child.before.splitlines()][1:] == [title]
+    child.close()
+    assert child.exitstatus == 0

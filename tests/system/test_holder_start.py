@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from agent_relay.system.holder.faults import NOTES_FILE
+from agent_relay.system.holder_client import HolderError
 from agent_relay.system.holder_start import ENTRY, end_spare, prepare_spare, take_spare
 from tests.house.tree import CHECKOUT
 from tests.support.legs import Wire, hold, raw_python
@@ -59,6 +62,17 @@ def test_a_program_that_was_killed_while_it_waited_costs_no_leg(tmp_path: Path) 
         wire.wait_for_text("up")
 
 
+def test_a_holder_that_fails_behind_a_program_that_waited_is_not_begun_anew(tmp_path: Path) -> None:
+    """Its agent lived, had its prompt, and may have done half of what that asks for."""
+    # It cannot listen there, which it learns when its agent lives.
+    (tmp_path / "sock").touch()
+    prepare_spare()
+    said = pytest.raises(HolderError, match="ended before it said anything")
+    with said, hold(f"{tmp_path}", AGENT, holder=sys.executable):
+        raise AssertionError("it was held")
+    assert (tmp_path / NOTES_FILE).read_text("utf-8").count("doing holding") == 1
+
+
 def test_only_one_program_waits() -> None:
     """Each takes memory, and most are never needed."""
     before = find_waiting(os.getpid())
@@ -67,6 +81,36 @@ def test_only_one_program_waits() -> None:
     assert len(find_waiting(os.getpid())) == len(before) + 1
     end_spare()
     assert find_waiting(os.getpid()) == before
+
+
+def test_a_program_that_is_stopped_is_ended_all_the_same() -> None:
+    """A daemon that is to end would wait for it until its own end is forced."""
+    before = find_waiting(os.getpid())
+    prepare_spare()
+    (waiting,) = set(find_waiting(os.getpid())) - set(before)
+    os.kill(waiting, signal.SIGSTOP)
+    ending = threading.Thread(target=end_spare, daemon=True)
+    ending.start()
+    ending.join(30)
+    is_over = not ending.is_alive()
+    if not is_over:
+        os.kill(waiting, signal.SIGCONT)
+    assert is_over
+
+
+def test_nothing_that_the_daemon_inherited_reaches_an_agent(tmp_path: Path) -> None:
+    """A pipe of the shell that started it would stay open until the agent ends."""
+    code = raw_python("say(' '.join(sorted(os.listdir('/proc/self/fd'))) + ' up'); os.read(0, 1)")
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    try:
+        prepare_spare()
+        with hold(f"{tmp_path}/leg", code, holder=sys.executable) as held, Wire(held.folder) as wire:
+            # The fourth is the listing's own.
+            assert wire.wait_for_text("up").text().split("up")[0].split() == ["0", "1", "2", "3"]
+    finally:
+        os.close(writing)
+        os.close(reading)
 
 
 def test_a_program_that_waits_ends_with_a_daemon_that_is_killed() -> None:

@@ -133,10 +133,12 @@ def _render(iso: object, render: "Callable[[datetime, datetime, None], str]") ->
 def _print_rich(headers: "Sequence[str]", rows: "Sequence[Sequence[str]]") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, header_style="dim", pad_edge=False)
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
-        table.add_row(*(plain(cell).replace("[", r"\[") for cell in row))
+        # No string, which would be read as markup: brackets and colons of a title mean nothing to rich.
+        table.add_row(*(Text(plain(cell)) for cell in row))
     Console(highlight=False).print(table)

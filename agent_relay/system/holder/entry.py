@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 CHECK = "--check"
 _READ_BYTES = 1 << 16
 _INT_BYTES = 4
+_STANDARD = 2
 
 
 def main() -> None:
@@ -23,6 +24,7 @@ def main() -> None:
     # -I and -S keep this start free of site-packages and of the user's environment; ours comes last.
     sys.path.append(os.path.abspath(__file__).rsplit(os.sep, 4)[0])
     os.chdir("/")
+    _close_inherited()
     # All of it before the spec: whoever sends that waits for an agent.
     import agent_relay.logic.emulator
     import agent_relay.system.holder.leg
@@ -34,7 +36,8 @@ def main() -> None:
         return
     spec = _read_spec()
     if spec is None:
-        return
+        # With 0 it would say that there is a holder now.
+        sys.exit(1)
     # The agent must not inherit a lock: it would look held as long as any process of the agent lives.
     for lock in (spec.lock_fd, spec.tree_fd):
         if lock >= 0:
@@ -52,6 +55,17 @@ def main() -> None:
         append_note(spec.leg_folder, error, "holding")
         os._exit(70)
     os._exit(0)
+
+
+def _close_inherited() -> None:
+    """Close what whoever started the daemon had open: it would stay so as long as the agent lives."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > _STANDARD:
+            try:
+                os.close(int(name))
+            except OSError:
+                # The listing's own.
+                continue
 
 
 def _tell_files() -> None:
