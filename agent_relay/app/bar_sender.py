@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.bar import NO_BAR, NO_DELIVERY, Bar, Delivery, build_bar, build_question_bar
+from agent_relay.domain.session import Session
+from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, build_bar
 from agent_relay.system.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
@@ -32,8 +32,6 @@ class BarSender:
         self._delivery = NO_DELIVERY
         self._shown: dict[str, Bar] = {}
         self._unable: set[str] = set()
-        self._all_given = ""
-        """The leg whose terminals hold nothing any more, as far as is known."""
         self._sending: asyncio.Task[None] | None = None
 
     @property
@@ -87,29 +85,17 @@ class BarSender:
         live = self._live.get(leg.id) if leg is not None else None
         if live is None or live.leg.headless or live.watch.gone.is_set():
             return None
-        bar = self._find_bar(live)
+        bar = self.bar
         return None if self._shown.get(live.leg.id) == bar else (live, bar)
 
-    def _find_bar(self, live: LiveLeg) -> Bar:
-        """Return the bar of this leg; what was typed before its agent asked is no answer to its question."""
-        bar, asks = self.bar, self._get_session().state is State.ASKING
-        waits = asks and bar == NO_BAR and self._all_given != live.leg.id
-        return build_question_bar(live.leg.agent) if waits else bar
-
     async def _try_sending(self, live: LiveLeg, bar: Bar) -> bool:
-        self._all_given = ""
-        answer: Mapping[str, object] = {}
         try:
-            answer = await live.watch.holder.request(
-                "bar", texts=list(bar.texts), holds_keys=bar.holds_keys, needs_held=bar.needs_held
-            )
+            await live.watch.holder.request("bar", texts=list(bar.texts), holds_keys=bar.holds_keys)
         except HolderError as error:
             _log.info("bar-not-shown leg=%s why=%s", live.leg.id, error.why)
             if error.why in _PASSING:
                 return False
             # A holder of an earlier version: its terminals are told by lines, and keys cannot wait there.
             self._unable.add(live.leg.id)
-        if not answer.get("held") and (bar == NO_BAR or bar.needs_held):
-            self._all_given = live.leg.id
         self._shown = {live.leg.id: bar}
         return True

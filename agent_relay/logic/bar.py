@@ -44,13 +44,11 @@ NO_DELIVERY = Delivery()
 class Bar:
     """`texts` say the same in falling length; none of them means no bar.
 
-    With `holds_keys` what is typed waits until the bar is taken away; else it is the agent's. With
-    `needs_held` it is shown only where something typed before waits.
+    With `holds_keys` what is typed waits until the bar is taken away; else it is the agent's.
     """
 
     texts: tuple[str, ...] = ()
     holds_keys: bool = False
-    needs_held: bool = False
 
 
 NO_BAR = Bar()
@@ -91,18 +89,6 @@ def build_bar(session: Session, delivery: Delivery, zone: tzinfo) -> Bar:
         _fit(pair, awaited.agent or f"→{handoff.to_agent}", awaited.word),
     ]
     return Bar(_list_falling(texts), awaited.holds_keys)
-
-
-def build_question_bar(agent: str) -> Bar:
-    """Return the bar over a question of `agent`, which nothing typed before it may answer."""
-    who = f"{agent} needs an answer"
-    texts = [
-        f"relay: {who}: give it here · what you typed before is typed after it",
-        f"{who}: give it here",
-        who,
-        "needs answer",
-    ]
-    return Bar(_list_falling(texts), needs_held=True)
 
 
 def _find_awaited(session: Session, handoff: Handoff, delivery: Delivery) -> _Awaited:

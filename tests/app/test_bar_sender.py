@@ -17,17 +17,13 @@ class Holder:
     def __init__(self, *refusals: str) -> None:
         self.refusals = list(refusals)
         self.asked: list[tuple[list[str], bool]] = []
-        self.held = 0
 
-    async def request(
-        self, op: str, *, texts: list[str], holds_keys: bool, needs_held: bool
-    ) -> dict[str, object]:
+    async def request(self, op: str, *, texts: list[str], holds_keys: bool) -> dict[str, object]:
         assert op == "bar"
         self.asked.append((texts, holds_keys))
-        assert needs_held is (texts[-1:] == ["needs answer"])
         if self.refusals:
             raise HolderError("refused", why=self.refusals.pop(0))
-        return {"held": self.held}
+        return {}
 
 
 class Stage:
@@ -85,27 +81,6 @@ def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
         assert not await stage.sender.show()
         said = [texts[-1] if texts else "" for texts, _ in stage.holder.asked]
         assert said == ["ann→bob starts", "→bob needs answer", "ann→bob reads", ""]
-
-    asyncio.run(work())
-
-
-def test_a_question_shows_one_for_as_long_as_keys_wait() -> None:
-    """What was typed before it is no answer; where nothing was, the agent's screen is its own."""
-
-    async def work() -> None:
-        story = Story().start()
-        story.limit().gone().published().spawned().says("ready")
-        stage = Stage(story, Holder())
-        stage.holder.held = 2
-        assert await stage.sender.show(Delivery(story.leg, DeliveryStage.SUBMITTED))
-        assert story.now.handoff is not None
-        story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
-        for state in ("busy", "asking", "busy", "asking", "busy", "asking"):
-            story.says(state)
-            await stage.sender.show()
-            stage.holder.held -= state == "busy"
-        said = [texts[-1] if texts else "" for texts, _ in stage.holder.asked]
-        assert said == ["ann→bob reads", "", "needs answer", "", "needs answer", ""]
 
     asyncio.run(work())
 

@@ -78,30 +78,6 @@ def test_what_is_typed_in_a_switch_follows_the_packet_once_and_in_order(world: R
 
 
 @pytest.mark.slow
-def test_what_was_typed_in_a_switch_answers_no_question_of_the_successor(world: RelayWorld) -> None:
-    """It was typed before there was a question, and said yes to a command that nobody had seen."""
-    asks = [{"wait_s": 1}, {"ask": "Run the migration?"}, {"say": "understudy ran it"}]
-    scenes = [
-        {"when": "handoff-context", "do": asks},
-        {"again": True, "do": [{"say": "understudy heard you"}]},
-    ]
-    with open(f"{world.folder}/plays/understudy.json", "w", encoding="utf-8") as file:
-        json.dump({"scenes": scenes}, file)
-    with seat(world, "agent", "demo") as person:
-        person.wait_for("ready | demo")
-        person.type(b"limit\r")
-        person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
-        # Typed key by key, that takes eight seconds: the question comes in the middle of it.
-        person.type(b"x\r" * 20 + b"y\r")
-        person.wait_until(
-            lambda: "understudy needs an answer" in read_lowest(person), "the bar of the question"
-        )
-        person.type(b"n")
-        person.wait_until(lambda: read_prompts(world)[-1] == "y", "what was typed before")
-        assert "understudy ran it" not in person.text()
-
-
-@pytest.mark.slow
 def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
     """One key; the session rests with its packet."""
     with seat(world, "agent", "demo") as person:

@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.effect import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Scope, Source
-from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, DeliveryStage, build_bar, build_question_bar
+from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, DeliveryStage, build_bar
 from agent_relay.logic.columns import count_columns
 from tests.logic.asked_handoff import asked
 from tests.logic.filling_story import Filling
@@ -222,15 +222,3 @@ def test_nothing_is_shown_of_a_turn_without_a_screen() -> None:
     story.limit()
     assert story.now.handoff is not None
     assert bar(story.now) == Bar()
-
-
-def test_a_question_says_whose_it_is_and_that_what_was_typed_waits() -> None:
-    """Who typed before it was there must not wonder where their keys are."""
-    told = build_question_bar("understudy")
-    assert told.texts == (
-        "relay: understudy needs an answer: give it here · what you typed before is typed after it",
-        "understudy needs an answer: give it here",
-        "understudy needs an answer",
-        "needs answer",
-    )
-    assert (told.holds_keys, told.needs_held) == (False, True)

@@ -38,14 +38,12 @@ Requests, their fields, their answers:
   program asked for; `typed` is what the client read from the terminal and was not meant for it
 * `detach` -> `detached`: this connection's terminal, or all if it attached none
 * `say`, `text` (at most 2,000 characters), `kind` -> `told`: how many attached terminals got it as an event
-* `bar`, `texts holds_keys needs_held` -> `held`: the lowest row of every terminal, also of those that come
-  later, is the bar: the first of `texts` (at most 8 of at most 2,000 characters, which say the same in
-  falling length) that fits. With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond
-  that the bell rings); else it goes to the child, and what is held stays so. With `needs_held` true it is
-  shown only where bytes are held; `held` says how many. No `texts`: the bar is gone, and what was held is
-  typed, key by key: the child has read one before the next comes. What is typed meanwhile comes after it;
-  the next bar stops that. What a child that has ended was not given stays its client's. The first one is in
-  the spec
+* `bar`, `texts holds_keys`: the lowest row of every terminal, also of those that come later, is the bar: the
+  first of `texts` (at most 8 of at most 2,000 characters, which say the same in falling length) that fits.
+  With `holds_keys` true what is typed is held, at most 64 KiB a terminal (beyond that the bell rings); else
+  it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,
+  key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
+  What a child that has ended was not given stays its client's. The first one is in the spec
 * `notify`, `title text bell osc` -> `told`: how many attached terminals were called on, by the bell and by a
   notification in the form each takes, without a change of what they show
 * `luggage` -> `luggage`: the opaque text of the spec

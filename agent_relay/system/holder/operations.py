@@ -287,24 +287,19 @@ def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]
 
 
 def _bar(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
-    """Show it or take it away; one that `needs_held` is shown only where keys wait, which the answer tells.
-
-    What an agent that has ended was not given stays its client's.
-    """
+    """Show it or take it away. What an agent that has ended was not given stays its client's."""
     texts = message.get("texts")
     if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
         raise RefusedError("bad-request", f"texts must be a list of at most {MOST_TEXTS}")
     told = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TEXT]
     if len(told) < len(texts):
         raise RefusedError("bad-request", f"texts must be of at most {LONGEST_TEXT} characters")
-    if message.get("needs_held") is True and not leg.terminals.input.held:
-        told = []
     if told:
         leg.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
     elif leg.child.exit is None and leg.terminals.bar is not None:
         leg.terminals.set_bar(None)
         leg.nudge()
-    return {"held": leg.terminals.input.held}
+    return {}
 
 
 def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:

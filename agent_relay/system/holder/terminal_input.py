@@ -189,11 +189,10 @@ class TerminalInput:
     def hold(self, terminal: "Terminal") -> None:
         """From now on what is typed is held or given to the agent, as the bar says.
 
-        What was typed before waits below any bar. Without one, what is typed is held as long as that is
-        still being given.
+        Without a bar it is held as long as what was typed before is still being given.
         """
         terminals = self._terminals
-        if terminals.bar is not None and (first := self._paced.take(terminal)):
+        if terminals.holds_keys and (first := self._paced.take(terminal)):
             then = terminal.held.take()
             terminal.held.add(first)
             terminal.held.add(then)

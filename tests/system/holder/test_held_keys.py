@@ -222,33 +222,6 @@ def test_a_question_is_answered_below_the_bar_and_what_was_held_stays_so(tmp_pat
         wait_to_hear(wire, b"1\r\x1btask\rmore")
 
 
-def test_what_is_being_typed_waits_where_the_agent_asks(tmp_path: object) -> None:
-    """Nobody had seen the question when they pressed these keys, and an Enter says yes to most."""
-    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
-        seat.ours.sendall(b"\x03" * 5 + b"end")
-        wait_to_hold(wire, 8)
-        seat.bar = ""
-        show(wire)
-        wait_to_hear(wire, b"\x03")
-        asked = wire.ask("bar", texts=["asks"], needs_held=True)
-        given = heard(wire)
-        assert asked["held"] == 8 - len(given)
-        seat.wait_for_bar("asks")
-        seat.ours.sendall(b"1")
-        wait_to_hear(wire, given + b"1")
-        seat.bar = ""
-        show(wire)
-        wait_to_hear(wire, given + b"1" + b"\x03" * (5 - len(given)) + b"end")
-
-
-def test_a_question_that_no_key_waits_for_has_no_bar(tmp_path: object) -> None:
-    """It is the agent's own screen."""
-    with seat_below_bar(str(tmp_path), MARKED) as (seat, wire):
-        seat.bar = ""
-        assert wire.ask("bar", texts=["asks"], needs_held=True) == {"ok": True, "id": None, "held": 0}
-        assert wire.ask("status")["bar"] is False
-
-
 def test_a_paste_goes_whole_to_whoever_got_its_beginning(tmp_path: object) -> None:
     """The agent that gives way has the rest of it, too, and the successor no half."""
     with hold(str(tmp_path), raw_python(MARKED)) as held, Wire(held.folder) as wire:
