@@ -1,9 +1,7 @@
 """What a person types while real agents change reaches the successor after its packet, once, in order."""
 
-import os
 import time
 from functools import partial
-from itertools import permutations
 
 import pytest
 
@@ -11,18 +9,15 @@ from tests.support import real_seeds
 from tests.support.provider.script import flatten
 from tests.support.provider.steps import say
 from tests.support.real import World
-from tests.support.real_launch import AGENTS
+from tests.support.real_switch import PAIRS, TASK, choose_played, name_bar, prepare_switch
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import LIMITS, order, read_all_events, type_line, wait_prompt, wait_work
 
 pytestmark = pytest.mark.real
 
-TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
-GOES_ON = "I pick up where it stopped: add() must return a + b."
-PAIRS = list(permutations(AGENTS, 2))
 # Each agent gives way once and takes over once; EVERY_PAIR=1 plays all twelve.
 FEW = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
-PLAYED = PAIRS if os.environ.get("EVERY_PAIR") else FEW
+PLAYED = choose_played(FEW, PAIRS)
 # Twenty moments, each of so many writes: an arrow and the marks of a paste come in two.
 MOMENTS: tuple[tuple[bytes, ...], ...] = (
     (b"one",),
@@ -93,16 +88,13 @@ def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     world: World, first: str, second: str
 ) -> None:
     """Letters, Enter, a paste, Ctrl-C and keys cut in two: nobody has to stop typing for a limit."""
-    real_seeds.free_hands(world.home)
-    order(world, first, second)
-    world.play(first, LIMITS[first])
-    world.play(second, say(GOES_ON), *(say(f"Heard {number}.") for number in range(1, 4)))
+    prepare_switch(world, first, second, *(say(f"Heard {number}.") for number in range(1, 4)))
     terminal = world.open(world.relay(first))
     wait_prompt(terminal, first)
     type_line(terminal, TASK)
-    terminal.wait_until(lambda: f"{first} → {second} ·" in terminal.rows[-1], "the bar")
+    terminal.wait_until(lambda: name_bar(first, second) in terminal.rows[-1], "the bar")
     seen = type_through(world, terminal)
-    is_below = [f"{first} → {second} ·" in bar for name, bar in seen if name not in OVER]
+    is_below = [name_bar(first, second) in bar for name, bar in seen if name not in OVER]
     # The work is on the screen a moment before the journal says so; then the bar has gone for good.
     assert (is_below, sum(is_below) > len(MOMENTS) // 2) == (sorted(is_below, reverse=True), True), seen
     wait_work(world, terminal, lambda found: bool(found.done), f"{second} to have taken over")
