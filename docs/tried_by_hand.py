@@ -70,6 +70,7 @@ the tests of the real agents play all of it again; this is what they saw on 2026
 | a limit, 12 pairs, both sizes | a bare terminal | 24 | the bar in all 3,053 looks, 20 or more | 7-34 s |
 | all rest, 4 agents, both sizes | both | 16 | the first reset and what to do, in every look | 5-29 s |
 | keys at twenty moments, 12 pairs | a bare terminal | 12 | once, in order, after the packet | 11-77 s |
+| a question while keys wait, 3 agents | a bare terminal | 3 | answered by no key; they came later | 17-18 s |
 """
 MOST_SCREENS = {"bar": 2}
 """Of these tries the other page shows more."""
