@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from agent_relay.app.ground import Ground
 from agent_relay.app.legs import LiveLeg
 from agent_relay.domain.session import Session
-from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, build_bar
+from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, build_bar, build_question_bar
 from agent_relay.system.holder_client import HolderError
 
 _log = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ class BarSender:
         self._delivery = NO_DELIVERY
         self._shown: dict[str, Bar] = {}
         self._unable: set[str] = set()
+        # Legs whose holders, of an earlier version, go on typing what they hold into a question.
+        self._types_on: set[str] = set()
         self._sending: asyncio.Task[None] | None = None
 
     @property
@@ -86,15 +88,24 @@ class BarSender:
         if live is None or live.leg.headless or live.watch.gone.is_set():
             return None
         bar = self.bar
+        if not bar.texts and live.leg.id not in self._types_on:
+            bar = build_question_bar(self._get_session())
         return None if self._shown.get(live.leg.id) == bar else (live, bar)
 
     async def _try_sending(self, live: LiveLeg, bar: Bar) -> bool:
+        holder, texts = live.watch.holder, list(bar.texts)
         try:
-            await live.watch.holder.request("bar", texts=list(bar.texts), holds_keys=bar.holds_keys)
+            if bar.only_held:
+                await holder.request("asking", texts=texts)
+            else:
+                await holder.request("bar", texts=texts, holds_keys=bar.holds_keys)
         except HolderError as error:
             _log.info("bar-not-shown leg=%s why=%s", live.leg.id, error.why)
             if error.why in _PASSING:
                 return False
+            if bar.only_held:
+                self._types_on.add(live.leg.id)
+                return True
             # A holder of an earlier version: its terminals are told by lines, and keys cannot wait there.
             self._unable.add(live.leg.id)
         self._shown = {live.leg.id: bar}

@@ -44,11 +44,13 @@ NO_DELIVERY = Delivery()
 class Bar:
     """`texts` say the same in falling length; none of them means no bar.
 
-    With `holds_keys` what is typed waits until the bar is taken away; else it is the agent's.
+    With `holds_keys` what is typed waits until the bar is taken away; else it is the agent's. With
+    `only_held` it is shown only where keys of before wait.
     """
 
     texts: tuple[str, ...] = ()
     holds_keys: bool = False
+    only_held: bool = False
 
 
 NO_BAR = Bar()
@@ -89,6 +91,20 @@ def build_bar(session: Session, delivery: Delivery, zone: tzinfo) -> Bar:
         _fit(pair, awaited.agent or f"→{handoff.to_agent}", awaited.word),
     ]
     return Bar(_list_falling(texts), awaited.holds_keys)
+
+
+def build_question_bar(session: Session) -> Bar:
+    """Return the bar below which held keys wait while an agent at work asks something; else none."""
+    if session.state is not State.ASKING or session.handoff is not None or session.open_turn is not None:
+        return NO_BAR
+    asks = f"{session.agent} needs an answer"
+    texts = [
+        f"relay: {asks}: give it here · what you typed before it waits",
+        f"{asks} · earlier keys wait",
+        asks,
+        "needs answer",
+    ]
+    return Bar(_list_falling(texts), only_held=True)
 
 
 def _find_awaited(session: Session, handoff: Handoff, delivery: Delivery) -> _Awaited:

@@ -16,10 +16,12 @@ class Holder:
 
     def __init__(self, *refusals: str) -> None:
         self.refusals = list(refusals)
+        self.ops: list[str] = []
         self.asked: list[tuple[list[str], bool]] = []
 
-    async def request(self, op: str, *, texts: list[str], holds_keys: bool) -> dict[str, object]:
-        assert op == "bar"
+    async def request(self, op: str, *, texts: list[str], holds_keys: bool = False) -> dict[str, object]:
+        assert op in {"bar", "asking"}
+        self.ops.append(op)
         self.asked.append((texts, holds_keys))
         if self.refusals:
             raise HolderError("refused", why=self.refusals.pop(0))
@@ -107,6 +109,40 @@ def test_a_holder_of_an_earlier_version_is_asked_once() -> None:
         assert not stage.sender.can_show(story.leg)
         assert not await stage.sender.show()
         assert len(stage.holder.asked) == 1
+
+    asyncio.run(work())
+
+
+def test_a_question_of_an_agent_at_work_and_its_end_are_told() -> None:
+    """Keys of the switch that it was not given yet are not its answer."""
+
+    async def work() -> None:
+        story = Story().start().says("busy")
+        stage = Stage(story, Holder())
+        for state in ("busy", "asking", "busy"):
+            story.says(state)
+            assert not await stage.sender.show()
+        assert stage.holder.ops == ["bar", "asking", "bar"]
+        said = [texts[0] if texts else "" for texts, _ in stage.holder.asked]
+        assert said == ["", "relay: ann needs an answer: give it here · what you typed before it waits", ""]
+        assert not stage.sender.bar.texts
+
+    asyncio.run(work())
+
+
+def test_a_holder_that_knows_of_no_questions_is_told_of_one_once() -> None:
+    """It shows bars all the same; one that is there is taken away."""
+
+    async def work() -> None:
+        story = Story().start().says("asking")
+        stage = Stage(story, Holder("unknown-op"))
+        assert not await stage.sender.show()
+        story.says("busy")
+        assert not await stage.sender.show()
+        story.says("asking")
+        assert not await stage.sender.show()
+        assert stage.holder.ops == ["asking", "bar"]
+        assert stage.sender.can_show(story.leg)
 
     asyncio.run(work())
 

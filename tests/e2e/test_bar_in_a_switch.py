@@ -87,3 +87,26 @@ def test_esc_on_the_bar_holds_the_handoff_back(world: RelayWorld) -> None:
         person.type(b"\x1b")
         person.wait_for("was cancelled")
         assert "handoff.cancelled" in [event.body.name for event in world.events(find_session(world))]
+
+
+@pytest.mark.slow
+def test_a_question_of_the_successor_is_not_answered_by_keys_of_the_switch(world: RelayWorld) -> None:
+    """It asks whether it may run something, while what was typed before is still on its way."""
+    scene = {
+        "when": "handoff-context",
+        "do": [{"say": "understudy goes on"}, {"ask": "Run it?"}, {"say": "it was run"}],
+    }
+    with open(f"{world.folder}/plays/understudy.json", "w", encoding="utf-8") as stream:
+        json.dump({"scenes": [scene, {"again": True, "do": [{"say": "understudy heard you"}]}]}, stream)
+    with seat(world, "agent", "demo") as person:
+        person.wait_for("ready | demo")
+        person.type(b"limit\r")
+        person.wait_until(lambda: "demo → understudy" in read_lowest(person), "the bar")
+        # Arrows mean nothing to it, and are typed one by one.
+        person.type(b"\x1b[D" * 100 + b"yes\r")
+        person.wait_for("Run it?")
+        person.wait_until(lambda: "needs an answer" in read_lowest(person), "what the keys wait for")
+        person.type(b"n")
+        person.wait_for("understudy heard you")
+        assert "it was run" not in person.text()
+        assert read_prompts(world)[1:] == ["yes"]

@@ -47,6 +47,7 @@ _OPS: dict[str, dict[str, object]] = {
     "detach": {},
     "say": {"text": "t"},
     "bar": {"texts": ["a → b · why", "a → b"], "holds_keys": True},
+    "asking": {"texts": ["b asks", "asks"]},
     "luggage": {},
     "collect": {},
 }

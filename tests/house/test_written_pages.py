@@ -55,7 +55,7 @@ def test_every_operation_of_the_holder_is_listed() -> None:
             r'^    "([a-z]+)": _', tree.read_text("agent_relay/system/holder/operations.py"), re.MULTILINE
         )
     )
-    assert len(operations) == 19
+    assert len(operations) == 20
     page = tree.read_text("docs/wire.md").partition("## Client or daemon, and holder")[2]
     assert operations - _list_words(page) == set()
     assert operations - _list_words(holder.__doc__ or "") == set()

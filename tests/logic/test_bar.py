@@ -9,7 +9,7 @@ import pytest
 from agent_relay.domain.effect import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Scope, Source
-from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, DeliveryStage, build_bar
+from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, DeliveryStage, build_bar, build_question_bar
 from agent_relay.logic.columns import count_columns
 from tests.logic.asked_handoff import asked
 from tests.logic.filling_story import Filling
@@ -120,6 +120,24 @@ def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None
         "ann→bob needs answer",
         "→bob needs answer",
     )
+
+
+def test_below_a_question_of_an_agent_at_work_earlier_keys_wait() -> None:
+    """The handoff is over and some of what was typed during it is not given yet."""
+    story = limited(Step.DELIVERED).says("busy")
+    assert build_question_bar(story.now) == Bar()
+    found = build_question_bar(story.says("asking").now)
+    assert found == Bar(
+        (
+            "relay: bob needs an answer: give it here · what you typed before it waits",
+            "bob needs an answer · earlier keys wait",
+            "bob needs an answer",
+            "needs answer",
+        ),
+        only_held=True,
+    )
+    assert build_question_bar(story.says("busy").now) == Bar()
+    assert build_question_bar(limited(Step.SPAWNED).says("asking").now) == Bar()
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,34 @@
 """What a person sees of a real switch inside tmux, and that all agents rest, there and in a bare terminal."""
 
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 
-from tests.real.test_bar_shown import GOES_ON, TASK, find_event
 from tests.support import real_seeds
-from tests.support.provider.steps import say
 from tests.support.real import World
-from tests.support.real_launch import PROMPTS
+from tests.support.real_launch import AGENTS, PROMPTS
+from tests.support.real_switch import (
+    GOES_ON,
+    PAIRS,
+    SIZES,
+    TASK,
+    choose_played,
+    name_bar,
+    name_value,
+    prepare_switch,
+    watch_bar,
+)
 from tests.support.real_work import LIMITS, order, type_line, wait_prompt
 from tests.support.tmux_pane import TmuxPane
 
 pytestmark = pytest.mark.real
 
+# A switch to the screen below and one to the alternate screen; EVERY_PAIR=1 plays all twelve in both sizes.
+PLAYED = choose_played(
+    [(("claude", "codex"), (24, 80)), (("codex", "opencode"), (40, 120))], list(product(PAIRS, SIZES))
+)
+EVERY_REST = list(product(AGENTS, SIZES))
 LOOKS = 30
 RESTING = ("Every agent rests. First reset: ", "l leave")
 
@@ -26,64 +43,51 @@ def give_task(pane: TmuxPane, agent: str) -> None:
     pane.press("Enter")
 
 
-def sample(world: World, pane: TmuxPane, first: str) -> list[str]:
-    """The lowest row at every look from the bar's first appearance on, until the successor works."""
-    rows: list[str] = []
-
-    def look() -> bool:
-        row = pane.rows[-1]
-        if rows or row.lstrip().startswith(("relay:", f"{first} →")):
-            # Looked at before the journal: a bar taken away meanwhile was taken away after this look.
-            is_over = find_event(world, "handoff.confirmed") is not None
-            if not is_over:
-                rows.append(row)
-            return is_over
-        assert find_event(world, "handoff.stopped") is None, "the predecessor ended before the bar was shown"
-        return False
-
-    pane.wait_until(look, "the successor to work")
-    return rows
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "size"), [("claude", "codex", (24, 80)), ("codex", "opencode", (40, 120))]
-)
+@pytest.mark.parametrize(("pair", "size"), PLAYED, ids=name_value)
 def test_the_bar_stands_in_a_pane_of_tmux(
-    world: World, first: str, second: str, size: tuple[int, int]
+    world: World,
+    pair: tuple[str, str],
+    size: tuple[int, int],
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Codex writes below what stands there, opencode has the alternate screen; tmux paints both anew."""
-    real_seeds.free_hands(world.home)
-    order(world, first, second)
-    world.play(first, LIMITS[first])
-    world.play(second, say(GOES_ON))
+    first, second = pair
+    prepare_switch(world, first, second)
     with TmuxPane(world, world.relay(first), size=size) as pane:
         give_task(pane, first)
-        rows = sample(world, pane, first)
-        unreadable = [row for row in rows if f"{first} → {second} ·" not in row]
-        assert (unreadable, len(rows) > 5) == ([], True), f"{len(unreadable)} of {len(rows)}"
+        looks = watch_bar(world, pane, first, second)
+        for name, value in looks.describe(world).items():
+            record_property(name, value)
+        assert (looks.unreadable, len(looks.rows) > 5) == ([], True), f"of {len(looks.rows)}"
         pane.wait_for(GOES_ON[:28])
-        pane.wait_until(lambda: f"{first} → {second} ·" not in pane.rows[-1], "the bar to be gone")
+        pane.wait_until(lambda: name_bar(first, second) not in pane.rows[-1], "the bar to be gone")
 
 
-def test_that_all_agents_rest_is_readable_at_every_look_in_tmux(world: World) -> None:
+@pytest.mark.parametrize(("agent", "size"), choose_played([("claude", (24, 80))], EVERY_REST), ids=name_value)
+def test_that_all_agents_rest_is_readable_at_every_look_in_tmux(
+    world: World, agent: str, size: tuple[int, int]
+) -> None:
     """It may stand there for hours, in a session that is attached to from elsewhere."""
     real_seeds.free_hands(world.home)
-    order(world, "claude", only=True)
-    world.play("claude", LIMITS["claude"])
-    with TmuxPane(world, world.relay("claude"), size=(24, 80)) as pane:
-        give_task(pane, "claude")
+    order(world, agent, only=True)
+    world.play(agent, LIMITS[agent])
+    with TmuxPane(world, world.relay(agent), size=size) as pane:
+        give_task(pane, agent)
         pane.wait_for(RESTING[1])
         screens = [pane.screen for _ in range(LOOKS)]
     assert [screen for screen in screens if not all(words in screen for words in RESTING)] == []
 
 
-def test_that_all_agents_rest_is_readable_at_every_look(world: World) -> None:
+@pytest.mark.parametrize(("agent", "size"), choose_played([("codex", (40, 120))], EVERY_REST), ids=name_value)
+def test_that_all_agents_rest_is_readable_at_every_look(
+    world: World, agent: str, size: tuple[int, int]
+) -> None:
     """The countdown is painted every second, and no look falls between two paintings of it."""
     real_seeds.free_hands(world.home)
-    order(world, "codex", only=True)
-    world.play("codex", LIMITS["codex"])
-    terminal = world.open(world.relay("codex"))
-    wait_prompt(terminal, "codex")
+    order(world, agent, only=True)
+    world.play(agent, LIMITS[agent])
+    terminal = world.open(world.relay(agent), size=size)
+    wait_prompt(terminal, agent)
     type_line(terminal, TASK)
     terminal.wait_for(RESTING[1])
     screens: list[str] = []

@@ -3,26 +3,22 @@
 import os
 import time
 from functools import partial
-from itertools import permutations
 
 import pytest
 
 from tests.support import real_seeds
 from tests.support.provider.script import flatten
-from tests.support.provider.steps import say
+from tests.support.provider.steps import Tool, call, say, shell
 from tests.support.real import World
-from tests.support.real_launch import AGENTS
+from tests.support.real_switch import GOES_ON, PAIRS, TASK, choose_played, name_bar, prepare_switch
 from tests.support.real_terminal import Terminal
 from tests.support.real_work import LIMITS, order, read_all_events, type_line, wait_prompt, wait_work
 
 pytestmark = pytest.mark.real
 
-TASK = "Make add() in calc.py right; test_calc.py shows what is wrong."
-GOES_ON = "I pick up where it stopped: add() must return a + b."
-PAIRS = list(permutations(AGENTS, 2))
 # Each agent gives way once and takes over once; EVERY_PAIR=1 plays all twelve.
 FEW = [("claude", "codex"), ("codex", "gemini"), ("gemini", "opencode"), ("opencode", "claude")]
-PLAYED = PAIRS if os.environ.get("EVERY_PAIR") else FEW
+PLAYED = choose_played(FEW, PAIRS)
 # Twenty moments, each of so many writes: an arrow and the marks of a paste come in two.
 MOMENTS: tuple[tuple[bytes, ...], ...] = (
     (b"one",),
@@ -51,6 +47,16 @@ NOT_SENT = "nobody hears this"
 LEFT = "eight nine"
 BETWEEN_S = 0.15
 OVER = ("handoff.delivered", "handoff.confirmed")
+
+
+ASKED_FOR = "touch asked-for"
+ESCALATED = {"cmd": ASKED_FOR, "sandbox_permissions": "require_escalated", "justification": "May I?"}
+# opencode asks nothing by itself.
+ASKING = {
+    "claude": shell("claude", ASKED_FOR),
+    "codex": Tool(name="exec_command", input=ESCALATED),
+    "gemini": shell("gemini", ASKED_FOR),
+}
 
 
 def list_names(world: World) -> list[str]:
@@ -93,16 +99,13 @@ def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     world: World, first: str, second: str
 ) -> None:
     """Letters, Enter, a paste, Ctrl-C and keys cut in two: nobody has to stop typing for a limit."""
-    real_seeds.free_hands(world.home)
-    order(world, first, second)
-    world.play(first, LIMITS[first])
-    world.play(second, say(GOES_ON), *(say(f"Heard {number}.") for number in range(1, 4)))
+    prepare_switch(world, first, second, *(say(f"Heard {number}.") for number in range(1, 4)))
     terminal = world.open(world.relay(first))
     wait_prompt(terminal, first)
     type_line(terminal, TASK)
-    terminal.wait_until(lambda: f"{first} → {second} ·" in terminal.rows[-1], "the bar")
+    terminal.wait_until(lambda: name_bar(first, second) in terminal.rows[-1], "the bar")
     seen = type_through(world, terminal)
-    is_below = [f"{first} → {second} ·" in bar for name, bar in seen if name not in OVER]
+    is_below = [name_bar(first, second) in bar for name, bar in seen if name not in OVER]
     # The work is on the screen a moment before the journal says so; then the bar has gone for good.
     assert (is_below, sum(is_below) > len(MOMENTS) // 2) == (sorted(is_below, reverse=True), True), seen
     wait_work(world, terminal, lambda found: bool(found.done), f"{second} to have taken over")
@@ -124,6 +127,27 @@ def test_keys_of_twenty_moments_reach_the_successor_after_its_packet(
     assert [names.count(f"handoff.{name}") for name in ("delivered", "confirmed", "failed")] == [1, 1, 0]
     # Told when the successor had taken it, which it cannot before it waited for a prompt.
     assert "leg.ready" in names[names.index("handoff.begun") : names.index("handoff.delivered")]
+
+
+@pytest.mark.parametrize("second", choose_played(["claude"], sorted(ASKING)))
+def test_a_permission_is_not_given_by_keys_of_the_switch(world: World, second: str) -> None:
+    """The successor asks before all of them are typed: an Enter among the rest would be its yes."""
+    first = "codex" if second != "codex" else "claude"
+    order(world, first, second)
+    world.play(first, LIMITS[first])
+    world.play(second, call(ASKING[second], text=GOES_ON), say("It was not done."), say("Heard it."))
+    terminal = world.open(world.relay(first))
+    wait_prompt(terminal, first)
+    type_line(terminal, TASK)
+    terminal.wait_until(lambda: name_bar(first, second) in terminal.rows[-1], "the bar")
+    # The End key means nothing where nothing is typed, and each is typed by itself.
+    terminal.send(b"\x1b[F" * 100 + b"one more thing\r")
+    terminal.wait_until(lambda: "needs an answer" in terminal.rows[-1], "what the keys wait for")
+    terminal.wait_quiet(1)
+    terminal.send(b"\x1b")
+    terminal.wait_until(lambda: "one more thing" in list_heard(world, second), "the keys to be heard")
+    assert not os.path.exists(f"{world.project}/asked-for")
+    assert "needs an answer" not in terminal.rows[-1]
 
 
 def test_keys_that_reach_nobody_are_told(world: World) -> None:

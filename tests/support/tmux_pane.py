@@ -22,9 +22,10 @@ class TmuxPane:
         self._tmux = [*world.prefix, "tmux", "-S", f"{world.root}/tmux", "-f", "/dev/null"]
         self._env = world.env()
         rows, cols = size
-        # The status line would take a row of the size that was asked for.
-        self._run("start-server", ";", "set-option", "-g", "status", "off", ";")
-        self._run("new-session", "-d", "-x", f"{cols}", "-y", f"{rows}", "-c", world.project, *argv)
+        # The status line would take a row of the size that was asked for. One command: a server without
+        # a session ends as soon as nobody is connected, and whoever comes just then fails.
+        set_up = ("start-server", ";", "set-option", "-g", "status", "off", ";", "new-session", "-d")
+        self._run(*set_up, "-x", f"{cols}", "-y", f"{rows}", "-c", world.project, *argv)
 
     def __enter__(self) -> Self:
         return self

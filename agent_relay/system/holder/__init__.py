@@ -44,6 +44,9 @@ Requests, their fields, their answers:
   it goes to the child, and what is held stays so. No `texts`: the bar is gone, and what was held is typed,
   key by key: the child has read one before the next comes. What is typed meanwhile comes after it.
   What a child that has ended was not given stays its client's. The first one is in the spec
+* `asking`, `texts`: the child asks something. Until the next `bar`, nothing of what is held or is still being
+  typed is given to it; where there is any, or a terminal brings some along, `texts` are the bar, and what is
+  typed below it goes to the child. Where there is none, there is no bar
 * `notify`, `title text bell osc` -> `told`: how many attached terminals were called on, by the bell and by a
   notification in the form each takes, without a change of what they show
 * `luggage` -> `luggage`: the opaque text of the spec

@@ -288,18 +288,34 @@ def _say(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]
 
 def _bar(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
     """Show it or take it away. What an agent that has ended was not given stays its client's."""
-    texts = message.get("texts")
-    if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
-        raise RefusedError("bad-request", f"texts must be a list of at most {MOST_TEXTS}")
-    told = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TEXT]
-    if len(told) < len(texts):
-        raise RefusedError("bad-request", f"texts must be of at most {LONGEST_TEXT} characters")
+    told = _texts(message)
+    leg.terminals.question = None
     if told:
         leg.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
     elif leg.child.exit is None and leg.terminals.bar is not None:
         leg.terminals.set_bar(None)
         leg.nudge()
     return {}
+
+
+def _asking(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
+    """Give the child nothing of what is held: it would be taken for an answer."""
+    told, had_bar = _texts(message), leg.terminals.bar is not None
+    if told and leg.child.exit is None:
+        leg.terminals.show_question(Bar(told, holds_keys=False))
+        if had_bar and leg.terminals.bar is None:
+            leg.nudge()
+    return {}
+
+
+def _texts(message: dict[str, object]) -> list[str]:
+    texts = message.get("texts")
+    if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
+        raise RefusedError("bad-request", f"texts must be a list of at most {MOST_TEXTS}")
+    told = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TEXT]
+    if len(told) < len(texts):
+        raise RefusedError("bad-request", f"texts must be of at most {LONGEST_TEXT} characters")
+    return told
 
 
 def _notify(leg: Leg, _peer: Peer, message: dict[str, object]) -> dict[str, object]:
@@ -346,6 +362,7 @@ _OPERATIONS: "dict[str, Callable[[Leg, Peer, dict[str, object]], dict[str, objec
     "detach": _detach,
     "say": _say,
     "bar": _bar,
+    "asking": _asking,
     "notify": _notify,
     "luggage": _luggage,
     "collect": _collect,

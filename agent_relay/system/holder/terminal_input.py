@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         changed: Callable[[], None]
         key_at: float | None
         line: TypedLine
+        question: Bar | None
         typing: TypingQueue | None
 
         @property
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
         def rearm_one(self, terminal: Terminal) -> None:
             """Whether it is to be read may have changed."""
+
+        def set_bar(self, bar: Bar | None) -> None:
+            """Every terminal shows this bar from now on."""
 
         def remove(self, terminal: Terminal, event: dict[str, object]) -> None:
             """The terminal is let go."""
@@ -189,10 +193,11 @@ class TerminalInput:
     def hold(self, terminal: "Terminal") -> None:
         """From now on what is typed is held or given to the agent, as the bar says.
 
-        Without a bar it is held as long as what was typed before is still being given.
+        Without a bar it is held as long as what was typed before is still being given. Below one, nothing of
+        that is given any more: an agent that asks would take it for an answer.
         """
         terminals = self._terminals
-        if terminals.holds_keys and (first := self._paced.take(terminal)):
+        if terminals.bar is not None and (first := self._paced.take(terminal)):
             then = terminal.held.take()
             terminal.held.add(first)
             terminal.held.add(then)
@@ -212,10 +217,13 @@ class TerminalInput:
 
     def hold_again(self, terminal: "Terminal", typed: bytes) -> None:
         """Have what was typed before it was attached come first; without a bar it is typed at once."""
-        if typed and terminal in self._terminals.all:
+        terminals = self._terminals
+        if typed and terminal in terminals.all:
             self._hold_typed(terminal, typed, is_paste=True)
             terminal.keys.in_paste = terminal.held.is_within
-            if self._terminals.bar is None:
+            if terminals.bar is None and terminals.question is not None:
+                terminals.set_bar(terminals.question)
+            elif terminals.bar is None:
                 self.type_held(terminal)
 
     def type_held(self, terminal: "Terminal") -> None:

@@ -58,6 +58,7 @@ class Terminals:
         "key_at",
         "line",
         "over",
+        "question",
         "typing",
     )
 
@@ -84,6 +85,7 @@ class Terminals:
         self.input = TerminalInput(self, loop, output, faults, has_read)
         self.all: list[Terminal] = []
         self.bar: Bar | None = None
+        self.question: Bar | None = None
         self.line = TypedLine()
         self.key_at: float | None = None
         self.over = False
@@ -125,6 +127,16 @@ class Terminals:
                     self.repaint(terminal)
         if bar is not None and self._output.emulator is None:
             self._show_output()
+
+    def show_question(self, question: "Bar") -> None:
+        """The child asks something: until another bar is set, what is held stays so below this one.
+
+        Where nothing is held there is none, until a terminal brings something along.
+        """
+        self.question = question
+        bar = question if self.input.held else None
+        if bar is not None or self.bar is not None:
+            self.set_bar(bar)
 
     def _show_bar(self, terminal: "Terminal") -> None:
         if self.bar is None or not terminal.keys.in_paste:
