@@ -262,7 +262,9 @@ def describe(session: str, folder: str) -> tuple[str, ...]:
     limit = view["limit"]
     if isinstance(limit, dict):
         said = quote_reason(str(limit["text"]))
-        lines.append(f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']), text=said)} ({said})")
+        lines.append(
+            f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']), text=said)} ({said})"
+        )
     refused = view["refused"]
     if isinstance(refused, dict):
         lines.append(
