@@ -1,8 +1,6 @@
 """What people call a limit, by what it covers, and a usage window, by how long it is."""
 
-import re
-
-_NAMED = re.compile(r"your ((?:[A-Z]?[\w.-]{1,40} ){1,3}limit)\b")
+_NAMED = r"your ((?:[A-Z]?[\w.-]{1,40} ){1,3}limit)\b"
 _HIT = {
     "model": "the limit of its model",
     "account": "its usage limit",
@@ -26,7 +24,10 @@ def name_limit(scope: str, model: str = "", text: str = "") -> str:
 
     `claude hit its session limit`, `the limit of MODEL`.
     """
-    if named := _NAMED.search(text):
+    # `status` needs the other names only, and starts without it.
+    import re
+
+    if named := re.search(_NAMED, text):
         return f"its {named[1]}"
     return f"the limit of {model}" if scope == "model" and model else _HIT.get(scope, "a limit")
 
