@@ -1,6 +1,5 @@
 """What people call a limit, by what it covers, and a usage window, by how long it is."""
 
-_NAMED = r"your ((?:[A-Z]?[\w.-]{1,40} ){1,3}limit)\b"
 _HIT = {
     "model": "the limit of its model",
     "account": "its usage limit",
@@ -17,6 +16,8 @@ _HOUR = 60
 _DAY = 24 * _HOUR
 _WEEK = 7 * _DAY
 _LONGEST_NAME = 40
+_MOST_WORDS = 3
+_STOPS = ".,:;!?)'"
 
 
 def name_limit(scope: str, model: str = "", text: str = "") -> str:
@@ -24,12 +25,23 @@ def name_limit(scope: str, model: str = "", text: str = "") -> str:
 
     `claude hit its session limit`, `the limit of MODEL`.
     """
-    # `status` needs the other names only, and starts without it.
-    import re
-
-    if named := re.search(_NAMED, text):
-        return f"its {named[1]}"
+    if named := _find_named(text):
+        return f"its {named}"
     return f"the limit of {model}" if scope == "model" and model else _HIT.get(scope, "a limit")
+
+
+def _find_named(text: str) -> str:
+    """Return the name in `your session limit`, of up to three words before `limit`; empty for none."""
+    for rest in text.split("your ")[1:]:
+        words = rest.split(" ", _MOST_WORDS + 1)[: _MOST_WORDS + 1]
+        last = next((at for at, word in enumerate(words) if word.rstrip(_STOPS) == "limit"), 0)
+        if last and all(_is_name(word) for word in words[:last]):
+            return " ".join([*words[:last], "limit"])
+    return ""
+
+
+def _is_name(word: str) -> bool:
+    return len(word) <= _LONGEST_NAME and word.replace("-", "").replace(".", "").replace("_", "").isalnum()
 
 
 def name_rest(scope: str, model: str = "") -> str:

@@ -131,7 +131,7 @@ _SEPARATOR = compile_late(r"[-_.]")
 _WEAK_LENGTH = 3
 _WEAK = frozenset({"secret_", "api_org_", "dapi", "EAAA", "key-", "1//0", "crates_io_"})
 _OPEN = re.compile(r"(?:,\}|\)?\+)(?:=\{0,2\})?$")
-_JWT = r"eyJ[A-Za-z0-9_=-]{8,2000}\.[A-Za-z0-9_=-]{8,20000}(?:\.[A-Za-z0-9_.+/=-]{0,4000})?"
+_JWT = r"eyJ[A-Za-z0-9_=-]{8,2000}+\.[A-Za-z0-9_=-]{8,20000}+(?:\.[A-Za-z0-9_.+/=-]{0,4000})?"
 
 
 def build_tokens() -> tuple[Token, ...]:
