@@ -90,5 +90,5 @@ def _load() -> None:
     for name, load in loaders.items():
         try:
             load()
-        except (ImportError, SyntaxError) as error:
+        except Exception as error:  # noqa: BLE001 - a file that is just being replaced raises anything
             _log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)

@@ -111,10 +111,12 @@ class PacedKeys:
         """Have the next piece typed a pause after the last one was read."""
         if not self._pieces:
             return
-        left_s = self._due - time.monotonic()
-        if not self._has_read() and left_s > 0:
+        left_s, has_read = self._due - time.monotonic(), self._has_read()
+        if not has_read and left_s > 0:
             self._loop.after(self, _LOOK_S, self._look)
             return
+        if not has_read:
+            self._left_s = 0.0
         self._read_s = max(self._read_s, _UNREAD_S - left_s - _LOOK_S)
         pause_s = find_pause(self._before, self._pieces[0][1])
         self._left_s -= pause_s

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from pathlib import Path
 
 import pytest
 
@@ -348,3 +349,17 @@ def test_the_relay_key_opens_the_prompt_below_the_bar(tmp_path: object, way: str
         wait_to_hold(wire, 5)
         show(wire)
         wait_to_hear(wire, b"abcd\x1d")
+
+
+@pytest.mark.slow
+def test_an_agent_that_reads_nothing_does_not_hold_up_what_is_typed_for_ever(tmp_path: Path) -> None:
+    """What is typed later waits behind it, and so would the Ctrl-C that is to end such an agent."""
+    code = f"import time\nsay('ready ')\nwhile not os.path.exists('{tmp_path}/go'): time.sleep(0.05)\n{ECHO}"
+    with seat_below_bar(f"{tmp_path}/leg", code) as (seat, wire):
+        seat.ours.sendall(b"a\rb\rc\rd\r")
+        wait_to_hold(wire, 8)
+        seat.bar = ""
+        show(wire)
+        wait_until(lambda: wire.ask("status")["held"] == 0, "all of it to be typed", limit_s=30)
+        (tmp_path / "go").touch()
+        wait_to_hear(wire, b"a\rb\rc\rd\r")
