@@ -4,11 +4,14 @@ import asyncio
 import logging
 from collections.abc import MutableMapping
 from datetime import datetime
+from functools import reduce
 
 from agent_relay.app.ground import Ground
 from agent_relay.domain.effect import NoteRest
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg
+from agent_relay.logic.ledger import include_rest
+from agent_relay.logic.outcome import World
 
 _log = logging.getLogger(__name__)
 _MOST_OFTEN_S = 5.0
@@ -17,17 +20,39 @@ _WAITS_S = (0, 2, 5, 10, 15, 30)
 """A disk that refuses is asked again for a minute."""
 
 
-async def note_rest(ground: Ground, note: NoteRest, troubles: MutableMapping[str, str]) -> None:
-    """Write into the ledger that an agent rests; while it cannot be, `troubles` says why under "ledger"."""
-    for wait_s in _WAITS_S:
-        await asyncio.sleep(wait_s)
+class RestWriter:
+    """Writes into the ledger that an agent rests. Use it from the event loop only.
+
+    While the ledger cannot be written, `troubles` says why under "ledger".
+    """
+
+    def __init__(self, ground: Ground, troubles: MutableMapping[str, str]) -> None:
+        self._ground = ground
+        self._troubles = troubles
+        self._unwritten: list[NoteRest] = []
+
+    async def write(self, note: NoteRest) -> None:
+        """Write it, however often a disk refuses within a minute."""
+        self._unwritten.append(note)
         try:
-            await asyncio.to_thread(ground.note_rest, note)
-        except (RelayError, OSError) as error:
-            troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
-        else:
-            troubles.pop("ledger", None)
-            return
+            await self._try(note)
+        finally:
+            self._unwritten.remove(note)
+
+    def include(self, world: World) -> World:
+        """Return the world in which what is not written yet is known: who rests is offered to nobody."""
+        return reduce(include_rest, self._unwritten, world)
+
+    async def _try(self, note: NoteRest) -> None:
+        for wait_s in _WAITS_S:
+            await asyncio.sleep(wait_s)
+            try:
+                await asyncio.to_thread(self._ground.note_rest, note)
+            except (RelayError, OSError) as error:
+                self._troubles["ledger"] = error.sentence if isinstance(error, RelayError) else str(error)
+            else:
+                self._troubles.pop("ledger", None)
+                return
 
 
 class EndedRests:

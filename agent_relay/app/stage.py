@@ -22,7 +22,7 @@ from agent_relay.app.packets import Packets, publish
 from agent_relay.app.redaction import redact_event
 from agent_relay.app.relief import Relief
 from agent_relay.app.saying import say_message
-from agent_relay.app.session_rests import note_rest
+from agent_relay.app.session_rests import RestWriter
 from agent_relay.app.started_ahead import StartedAhead
 from agent_relay.app.stopping import dismiss_holder, stop_leg
 from agent_relay.app.threads import OwnThread
@@ -89,6 +89,7 @@ class Stage:
         self._secrets: tuple[Luggage | None, frozenset[str]] = (None, frozenset())
         self._task = ""
         self._troubles: dict[str, str] = {}
+        self._rests = RestWriter(ground, self._troubles)
         self._starting = asyncio.Lock()
         # What is decided waits for this session's own folders only.
         self._deciding = OwnThread("deciding")
@@ -127,10 +128,7 @@ class Stage:
         return self._bar.bar
 
     def take(self, luggage: Luggage, task: str = "") -> None:
-        """Legs started from now on get this environment, size, arguments and model.
-
-        `task` is in the user's words; the journal knows it without secrets.
-        """
+        """Start legs with this environment, size, arguments and model from now on; `task` is as it was typed."""
         self._luggage = luggage
         self._brought_secrets = collect_known(luggage.environ.items(), from_file=False)
         self._task = task or self._task
@@ -174,7 +172,7 @@ class Stage:
             known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
             self._secrets = (luggage, known)
         spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
-        return World(
+        world = World(
             ground.clock.now(),
             {
                 name: replace(state, fault=fault) if fault else state
@@ -195,6 +193,7 @@ class Stage:
             spoilt=spoilt,
             owner=ground.owner,
         )
+        return self._rests.include(world)
 
     def _find_spoilt(self, session: Session) -> dict[str, str]:
         """By agent, why the packet that waits for it cannot be used."""
@@ -240,7 +239,7 @@ class Stage:
                 task = self._task or self.host.session.task
                 return await self._try("task", self._handing.deliver_task(task, leg))
             case NoteRest():
-                await note_rest(self._ground, effect, self._troubles)
+                await self._rests.write(effect)
                 return None
             case Say(leg):
                 await say_message(self._following.live.get(leg), self.host.session, self._ground.zone)

@@ -7,6 +7,11 @@ from datetime import datetime, timedelta
 from agent_relay.domain.ledger import Rest
 from agent_relay.logic.rest_rules import find_end, is_lasting
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.domain.effect import NoteRest
+    from agent_relay.logic.outcome import World
+
 _UNDER_WAY = timedelta(minutes=1)
 
 
@@ -48,6 +53,16 @@ def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: dateti
         or (rest.scope == "model" and not rest.model)
         or answered_at - rest.seen_at < _UNDER_WAY
     )
+
+
+def include_rest(world: "World", note: "NoteRest") -> "World":
+    """The world in which that rest is known already: it may not be written yet."""
+    new = Rest(note.agent, note.model, note.scope, note.until, note.evidence, seen_at=world.now)
+    before, rest = world.availability.get(note.agent), find_rest((new,), note.agent, world.now)
+    if before is None or rest is None:
+        return world
+    state = replace(before, resting=True, rests_until=rest.until, scope=rest.scope)
+    return replace(world, availability={**world.availability, note.agent: state})
 
 
 def drop_rests(rests: Sequence[Rest], agent: str) -> tuple[Rest, ...]:

@@ -45,7 +45,6 @@ from agent_relay.domain.event import (
     SignalSeen,
 )
 from agent_relay.domain.handoff_event import HandoffConfirmed
-from agent_relay.domain.ledger import Rest
 from agent_relay.domain.session import LIVE, Leg, Limit, Session, State, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.spending_effect import Counted
@@ -55,7 +54,7 @@ from agent_relay.logic.fold import is_refusal
 from agent_relay.logic.giving import given
 from agent_relay.logic.hints import continue_command
 from agent_relay.logic.intervention import RETRIED_FROM, go_on, intervene
-from agent_relay.logic.ledger import find_rest
+from agent_relay.logic.ledger import include_rest
 from agent_relay.logic.limit_names import name_limit
 from agent_relay.logic.moments import parse_moment
 from agent_relay.logic.nearing import is_told, is_warning
@@ -223,7 +222,8 @@ def _heard(session: Session, leg: str, signal: Signal, world: World) -> Outcome:
     if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
         is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
         return Outcome((), (rest, *wake)) if is_exacter else NOTHING
-    known = _note_limit(signal, world)
+    # The ledger learns of it only after this was decided.
+    known = include_rest(world, rest)
     why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
     after = remedy_limit(session, known, _build_limit(seen, world), why=why)
     return Outcome((seen,), (rest, *wake)).then(after)
@@ -258,21 +258,6 @@ def _build_seen(leg: str, signal: Signal) -> SignalSeen:
         rule=signal.rule,
         model=signal.model,
     )
-
-
-def _note_limit(signal: Signal, world: World) -> World:
-    """The world in which the agent rests: the ledger learns of it only after this was decided."""
-    before = world.availability.get(signal.agent)
-    if before is None:
-        return world
-    note = Rest(
-        signal.agent, signal.model, signal.scope, signal.resets_at, signal.evidence.text, seen_at=world.now
-    )
-    rest = find_rest((note,), signal.agent, world.now)
-    if rest is None:
-        return world
-    state = replace(before, resting=True, rests_until=rest.until, scope=rest.scope)
-    return replace(world, availability={**world.availability, signal.agent: state})
 
 
 def _screen_says(session: Session, leg: str, state: str, world: World) -> Outcome:

@@ -127,6 +127,20 @@ def test_a_ledger_that_cannot_be_read_or_written_stops_no_failover(world: RelayW
     )
 
 
+def test_an_agent_whose_limit_is_not_written_yet_is_not_offered_again(world: RelayWorld) -> None:
+    """One key would start it anew, a moment after it said that it can do no more."""
+    write(f"{world.folders.config}/config.toml", 'order = ["demo"]\n')
+    restart(world)
+    session = begin(world)
+    os.makedirs(f"{world.folders.ledger}.lock/in-the-way")
+    say(world, session, "out")
+    world.wait_for(session, lambda found: found.state is State.RESTING, "every agent rests")
+    wait_until(lambda: isinstance(world.ask("where", session=session).get("rest"), dict), "it is told")
+    rest = world.ask("where", session=session)["rest"]
+    assert isinstance(rest, dict)
+    assert (rest["back"], rest["first"]) == ("", "demo")
+
+
 def test_a_configuration_that_cannot_be_meant_stops_the_daemon_and_says_so(world: RelayWorld) -> None:
     """Guessing what a typing mistake meant could start the wrong agent."""
     from agent_relay.app import open_app

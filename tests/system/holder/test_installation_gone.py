@@ -35,10 +35,12 @@ while True:
 NOTING = """
 import os, sys
 entry, log = sys.argv[1:]
-fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 def note(event, args):
     if event == "import":
+        # A holder closes what it inherited.
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         os.write(fd, str(args[0]).encode() + b"\\n")
+        os.close(fd)
 sys.addaudithook(note)
 sys.argv = [entry]
 __file__ = entry
