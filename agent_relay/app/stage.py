@@ -128,7 +128,7 @@ class Stage:
         return self._bar.bar
 
     def take(self, luggage: Luggage, task: str = "") -> None:
-        """Start legs with this environment, size, arguments and model from now on; `task` is as it was typed."""
+        """Start legs with this environment, size, arguments and model from now on; `task` is as typed."""
         self._luggage = luggage
         self._brought_secrets = collect_known(luggage.environ.items(), from_file=False)
         self._task = task or self._task

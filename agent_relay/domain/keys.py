@@ -10,6 +10,7 @@ _TAKEN = {
     "m": "is Enter",
     "[": "is Escape",
     "z": "suspends",
+    "@": "is the byte 0, which means no key here",
 }
 _LOWEST, _HIGHEST = 0x40, 0x5F
 
@@ -20,7 +21,7 @@ def name_relay_key(code: int) -> str:
 
 
 def parse_relay_key(text: str) -> int:
-    """The control byte (0-31) of a key written `ctrl-]`.
+    """The control byte (1-31) of a key written `ctrl-]`.
 
     Raises ValueError for anything but Ctrl with one character that terminals send as its own byte, and
     for the keys without which no terminal program can be used.

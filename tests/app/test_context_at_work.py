@@ -61,7 +61,8 @@ def test_the_user_is_told_and_status_says_it(world: RelayWorld) -> None:
     wait_level(world, session, Level.ACT)
     finish_turn(world, session)
     assert str(world.ask("where", session=session)["message"]).startswith(
-        "→ The context of demo is 95 % full (950 of 1,000 tokens). Hand over when it suits you: /handoff"
+        "→ The context of demo is 95 % full (950 of 1,000 tokens). Hand over when it suits you: "
+        "press the relay key and type /handoff"
     )
     assert world.session(session).handoff is None
 

@@ -77,7 +77,7 @@ def test_a_hint_names_the_relay_key_as_keyboards_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "]", "ctrl-", "ctrl-ab", "alt-x", "ctrl-é", "ctrl-c", "ctrl-m", "ctrl-["]
+    "text", ["", "]", "ctrl-", "ctrl-ab", "alt-x", "ctrl-é", "ctrl-c", "ctrl-m", "ctrl-[", "ctrl-@"]
 )
 def test_a_key_that_cannot_be_or_must_not_be_taken_is_refused(text: str) -> None:
     """Taking Enter or Escape from the agent would make it unusable."""
