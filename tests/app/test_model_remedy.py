@@ -41,7 +41,7 @@ def test_a_limited_model_is_replaced_by_the_fallback_of_the_same_agent() -> None
         assert (leg.agent, leg.model, leg.native_id) == ("demo", "small", first.native_id)
         assert read_model(leg.child_pid) == b"small"
         message = str(world.ask("where", session=session)["message"])
-        assert message.startswith("→ demo hit the limit of large (resets ")
+        assert message.startswith("→ demo hit its large model limit (resets ")
         assert ". Continuing with demo on small. Packet: " in message
         document = f"{world.project}/.agent-relay/sessions/{session}/{found.done[0].json_path}"
         with open(document, encoding="utf-8") as file:
