@@ -124,7 +124,7 @@ def _render_file(
 
 @lru_cache(maxsize=32)
 def _compile(source: str) -> "Template":
-    """The template in `source`; raises TemplateError where it is none."""
+    """Return the template in `source`; raise TemplateError where it is none."""
     from jinja2.sandbox import SandboxedEnvironment
 
     environment = SandboxedEnvironment(autoescape=False)

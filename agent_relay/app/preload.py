@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _log = logging.getLogger(__name__)
 
@@ -77,18 +77,34 @@ MODULES = (
 )
 
 
+_HALF_REPLACED = (
+    ImportError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    OSError,
+    AttributeError,
+    NameError,
+    TypeError,
+)
+"""What a module raises whose file, or that of one it uses, is just being written anew."""
+
+
 async def load_rest() -> None:
     """Load all of `MODULES` and every reader of usage, in a thread; what is missing by then is logged."""
     await asyncio.sleep(AFTER_S)
-    await asyncio.to_thread(_load)
+    await asyncio.to_thread(load_each, MODULES)
     _log.info("preloaded modules=%d", len(MODULES))
 
 
-def _load() -> None:
-    modules = {name: partial(importlib.import_module, name) for name in MODULES}
-    loaders: dict[str, Callable[[], object]] = {**modules, **USAGE_READERS}
+def load_each(modules: "Iterable[str]") -> None:
+    """Load the modules and every reader of usage; log one that cannot be loaded, and go on."""
+    loaders: dict[str, Callable[[], object]] = {
+        **{name: partial(importlib.import_module, name) for name in modules},
+        **USAGE_READERS,
+    }
     for name, load in loaders.items():
         try:
             load()
-        except Exception as error:  # noqa: BLE001 - a file that is just being replaced raises anything
+        except _HALF_REPLACED as error:
             _log.warning("not-preloaded module=%s why=%s", name, type(error).__name__)

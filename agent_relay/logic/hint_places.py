@@ -38,7 +38,7 @@ _BEFORE_HINTS = (": ", ", or ", "then ")
 _ELSEWHERE = "\0"
 """Stands before a command that cannot be typed here until the whole text is known."""
 UNNAMED_KEY = "the relay key"
-"""How texts call the key while nobody knows which one the user of a terminal has."""
+"""Stands for the key in a text made where its setting is not known."""
 _PRESS = f"press {UNNAMED_KEY} and type "
 _TWICE = re.compile(rf"({_PRESS}/use [\w.-]+), or \1")
 

@@ -56,7 +56,7 @@ def end_rests(rests: Sequence[Rest], agent: str, model: str, answered_at: dateti
 
 
 def include_rest(world: "World", note: "NoteRest") -> "World":
-    """The world in which that rest is known already: it may not be written yet."""
+    """Return the world in which that rest is known already: it may not be written yet."""
     new = Rest(note.agent, note.model, note.scope, note.until, note.evidence, seen_at=world.now)
     before, rest = world.availability.get(note.agent), find_rest((new,), note.agent, world.now)
     if before is None or rest is None:

@@ -34,7 +34,7 @@ def load_rules(loaded: LoadedAdapter) -> Rules:
 
 @lru_cache(maxsize=32)
 def _parse(text: str, path: str, *, is_trusted: bool) -> Rules:
-    """The rules in `text`, which stands at `path`; patterns of one that is not trusted are measured."""
+    """Return the rules in `text`, which stands at `path`; measure the patterns of one that is not trusted."""
     rules = parse_document(parse_toml(text, path), Rules, path)
     if not is_trusted:
         for place, pattern in iterate_patterns(rules):

@@ -103,7 +103,7 @@ def _clear(environ: dict[str, str], project: str, folder: str) -> None:
 
 @contextlib.contextmanager
 def end_though_killed(end: Callable[[], None]) -> Iterator[None]:
-    """Where this process is killed within the block, another one, which waits for that, calls `end`."""
+    """Have another process call `end` where this one is killed within the block."""
     heard, said = os.pipe()
     watcher = os.fork()
     if watcher == 0:
@@ -113,7 +113,9 @@ def end_though_killed(end: Callable[[], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        os.write(said, b".")
+        # The other one may have been killed itself.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(said, b".")
         os.close(said)
         os.waitpid(watcher, 0)
 

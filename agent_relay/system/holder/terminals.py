@@ -129,7 +129,7 @@ class Terminals:
             self._show_output()
 
     def show_question(self, question: "Bar") -> None:
-        """The child asks something: until another bar is set, what is held stays so below this one.
+        """Keep what is held below this bar until another one is set: the child asks something.
 
         Where nothing is held there is none, until a terminal brings something along.
         """
