@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from agent_relay.domain.adapter import SourceSpec
 from agent_relay.domain.signal import Record, Source
@@ -17,16 +17,20 @@ QUIET_S = 60.0
 SNAPSHOT_S = 5.0
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 10.0
+_FIRST_GAP_S = 1.0
+_LONGEST_GAP_S = 300.0
 
 Deliver = Callable[[list[Record]], None]
+_Snapshot = tuple[str, Mapping[str, object]]
 
 
 class EventReader:
     """Listens to a server of the agent on this machine, with growing pauses while it does not answer.
 
     Each time it is heard again the snapshots are asked too, after the stream is open, so that nothing falls
-    between them. `nudge` ends a pause early: something moved, the server may be there now. `wait_s` says
-    how long a connected server may be silent before it is asked anew.
+    between them. One that is not told, as by a server that is still starting, is asked again when events
+    come, with growing gaps. `nudge` ends a pause early: something moved, the server may be there now. `quiet_s`
+    says how long a connected server may be silent before it is asked anew.
     """
 
     def __init__(
@@ -88,26 +92,35 @@ class EventReader:
         answer = await self._ask(self._url)
         try:
             self.trouble = ""
-            for address, each in self._snapshots:
-                await self._hear_snapshot(address, each)
-            framer = build_framer(self.spec.framing)
+            untold, gap_s = await self._hear_snapshots(self._snapshots), _FIRST_GAP_S
+            framer, again_at = build_framer(self.spec.framing), 0.0
             while chunk := await answer.read(self._quiet_s):
                 self._pause_s = FIRST_PAUSE_S
                 self._send(framer.feed(chunk), self._url)
+                now = asyncio.get_running_loop().time()
+                if untold and now >= again_at:
+                    untold = await self._hear_snapshots(untold)
+                    again_at, gap_s = now + gap_s, min(2 * gap_s, _LONGEST_GAP_S)
         finally:
             await answer.close()
 
-    async def _hear_snapshot(self, address: str, each: Mapping[str, object]) -> None:
-        """The state the server is in; a server that will not say is still listened to."""
-        try:
-            async with asyncio.timeout(SNAPSHOT_S):
-                text = await self._fetch(address)
-        except (OSError, StreamError, TimeoutError) as error:
-            self.trouble = str(error) or "the server does not say its state"
-            return
-        data = parse_object(text)
-        if data is not None:
-            self._send(_shape(data, each), address)
+    async def _hear_snapshots(self, asked: Sequence[_Snapshot]) -> list[_Snapshot]:
+        """Hear the state the server is in; return what it would not say. It is listened to all the same."""
+        untold = []
+        for address, each in asked:
+            try:
+                async with asyncio.timeout(SNAPSHOT_S):
+                    text = await self._fetch(address)
+            except (OSError, StreamError, TimeoutError) as error:
+                self.trouble = str(error) or "the server does not say its state"
+                untold.append((address, each))
+                continue
+            data = parse_object(text)
+            if data is not None:
+                self._send(_shape(data, each), address)
+        if not untold:
+            self.trouble = ""
+        return untold
 
     async def _fetch(self, url: str) -> bytes:
         answer = await self._ask(url)

@@ -140,6 +140,21 @@ def test_a_server_that_does_not_say_its_state_is_still_listened_to(answer: bytes
     run(main())
 
 
+def test_a_snapshot_that_a_starting_server_does_not_tell_is_asked_again() -> None:
+    """Without its model's window nobody would know how full an agent's context is, as long as it lives."""
+
+    async def main() -> None:
+        answers = {
+            "/event": [say_and_wait(CHUNKED, event(1))],
+            "/status": [say(b"HTTP/1.1 503 Starting\r\n\r\n"), say(OK + b"\r\n" + STATUS)],
+        }
+        heard, _ = await hear(answers, 3, WITH_SNAPSHOT)
+        assert heard.records[0].data == {"n": 1}
+        assert [record.where.endswith("/status") for record in heard.records] == [False, True, True]
+
+    run(main())
+
+
 def test_a_plain_snapshot_is_one_record() -> None:
     """Without a shape for its entries, the answer itself is the record."""
 
