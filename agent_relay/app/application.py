@@ -41,7 +41,6 @@ class Application:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._loading: asyncio.Task[None] | None = None
-        self._proving: asyncio.Task[str] | None = None
         self._narrating = Narrating(ground)
         self._sessions = Sessions(ground, self._narrating)
         self._racing: Racing | None = None
@@ -49,8 +48,6 @@ class Application:
     async def start(self) -> None:
         """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
         folders = self._ground.folders
-        # The first session asks for it; until then it is tried out on another core.
-        self._proving = asyncio.create_task(asyncio.to_thread(self._ground.holders.find_fault))
         for folder in (folders.state, folders.sessions, folders.crashes):
             await asyncio.to_thread(sweep_unfinished, folder)
         await asyncio.to_thread(sweep_unmade, folders)
@@ -61,9 +58,8 @@ class Application:
 
     async def stop(self) -> None:
         """Everything is let go of; agents and their holders run on."""
-        for task in (self._loading, self._proving):
-            if task is not None:
-                task.cancel()
+        if self._loading is not None:
+            self._loading.cancel()
         await self._narrating.close()
         if self._racing is not None:
             await self._racing.close()

@@ -29,8 +29,8 @@ class EventReader:
 
     Each time it is heard again the snapshots are asked too, after the stream is open, so that nothing falls
     between them. One that is not told, as by a server that is still starting, is asked again when events
-    come, with growing gaps. `nudge` ends a pause early: something moved, the server may be there now. `quiet_s`
-    says how long a connected server may be silent before it is asked anew.
+    come, with growing gaps. `nudge` ends a pause early: something moved, the server may be there now.
+    `quiet_s` says how long a connected server may be silent before it is asked anew.
     """
 
     def __init__(
