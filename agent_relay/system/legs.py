@@ -1,10 +1,12 @@
 """Leg folders: where a leg's lock and socket stand, and how to tell whether its holder lives."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
 import shutil
+import time
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
@@ -17,6 +19,8 @@ from agent_relay.system.holder.child import LEFT_FILE
 _NEW = ".new-"
 _MEMBER = re.compile(r"^(\d{1,10}) (\d{1,20})$", re.MULTILINE | re.ASCII)
 _LEFT_BYTES = 1 << 20
+_REMOVED_S = 5.0
+"""How long whoever writes into a leg's folder meanwhile may keep it from being removed."""
 _LOCK_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -111,7 +115,8 @@ def read_left(leg: Leg) -> set[tuple[int, int]]:
 
 
 def remove_leg(leg: Leg) -> None:
-    """The leg's folder is gone; harmless when it was already. Raises RelayError."""
+    """Remove the leg's folder; harmless when it is gone already. Raise RelayError."""
+    deadline = time.monotonic() + _REMOVED_S
     while os.path.lexists(leg.folder):
         try:
             shutil.rmtree(leg.folder)
@@ -119,6 +124,9 @@ def remove_leg(leg: Leg) -> None:
             # A holder that leaves takes its socket away under our hands.
             continue
         except OSError as error:
+            # Somebody who asks whether a holder lives makes the lock anew between two of our steps.
+            if error.errno == errno.ENOTEMPTY and time.monotonic() < deadline:
+                continue
             raise RelayError(f"cannot remove {leg.folder}: {error.strerror}") from error
 
 

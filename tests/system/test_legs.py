@@ -1,6 +1,8 @@
+import contextlib
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,30 @@ def test_a_leg_a_killed_daemon_had_begun_to_make_is_made_by_the_next(tmp_path: P
     leg, lock = create_leg(folders, ONE)
     os.close(lock)
     assert os.listdir(folders.legs) == [os.path.basename(leg.folder)]
+
+
+def test_a_leg_is_removed_while_others_ask_whether_its_holder_lives(tmp_path: Path) -> None:
+    """Who asks makes a missing lock anew: in between two steps of a removal the folder is not empty then."""
+    folders = _folders(tmp_path)
+    leg, lock = create_leg(folders, ONE)
+    os.close(lock)
+    is_over = threading.Event()
+
+    def ask() -> None:
+        while not is_over.is_set():
+            with contextlib.suppress(RelayError):
+                if (taken := try_lock(leg)) is not None:
+                    os.close(taken)
+
+    asking = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    try:
+        for _ in range(200):
+            remove_leg(leg)
+            assert not os.path.lexists(leg.folder)
+            os.mkdir(leg.folder)
+    finally:
+        is_over.set()
+        for thread in asking:
+            thread.join()
