@@ -9,7 +9,7 @@ from agent_relay.client.watcher import Watcher
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.watch_event import EventTold
 from agent_relay.logic.exporting.delivering import build_delivery_figures
-from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.exporting.figure import Figure
 from agent_relay.logic.watching.figures_text import render_unknown_rests
 from agent_relay.logic.watching.view import View, list_changes
 from agent_relay.system.deliveries import Deliveries

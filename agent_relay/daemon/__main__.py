@@ -188,7 +188,7 @@ def _load(open_app: "OpenApp | None") -> "OpenApp":
 
         if open_app is not None:
             return open_app
-        from agent_relay.app import open_app as own
+        from agent_relay.app.application import open_app as own
 
         return own
 

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 
 from agent_relay.domain.signal import Kind, Record, Signal
 from agent_relay.logic.agent_state import AgentStateScanner
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.capture import snapshot
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.screen import capture
+from agent_relay.logic.screen import Screen, parse_screen
 
 # Without times, a frame is taken for settled where its painter says so: at the end of a synchronised
 # update, and before the run of line erasures that begins the next frame.
@@ -93,6 +94,14 @@ class Cutter:
             return edge
         self._searched = limit + 1
         return _LONGEST_FRAME if limit == _LONGEST_FRAME else None
+
+
+def capture(emulator: Emulator, scanner: AgentStateScanner | None = None) -> Screen:
+    """Return the emulator's screen now, with rows scrolled away and states said since the last capture."""
+    scanner = scanner or AgentStateScanner()
+    return parse_screen(
+        snapshot(emulator, scanner, scrolled=emulator.take_scrolled(), seen=scanner.take_seen())
+    )
 
 
 def play(

@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.logic.agent_state import AgentStateScanner
-from agent_relay.logic.capture import snapshot
 from agent_relay.logic.columns import count_columns
-from agent_relay.logic.emulator import Emulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +54,6 @@ class Screen:
     def text(self) -> str:
         """All rows, a newline between each two."""
         return "\n".join(row.text for row in self.rows)
-
-
-def capture(emulator: Emulator, scanner: AgentStateScanner | None = None) -> Screen:
-    """The emulator's screen now; rows scrolled away and states said are those since the last capture."""
-    scanner = scanner or AgentStateScanner()
-    return parse_screen(
-        snapshot(emulator, scanner, scrolled=emulator.take_scrolled(), seen=scanner.take_seen())
-    )
 
 
 def render_screen(screen: Screen) -> dict[str, object]:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from agent_relay.logic.exporting.figures import Figure, build_figures
+from agent_relay.logic.exporting.figure import Figure
+from agent_relay.logic.exporting.figures import build_figures
 from agent_relay.logic.metrics.by import By
 from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.metrics.rows import Question, sum_rows

@@ -9,7 +9,7 @@ import pytest
 from agent_relay.client.export_loop import ExportLoop
 from agent_relay.client.watcher import Watched, Watcher
 from agent_relay.domain.errors import RelayError
-from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.exporting.figure import Figure
 from agent_relay.logic.watching.view import View
 from agent_relay.system.export_figures import ExportReader
 from agent_relay.system.folders import Folders

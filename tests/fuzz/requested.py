@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Coroutine
 
-from agent_relay.app import Application, open_app
+from agent_relay.app.application import Application, open_app
 from agent_relay.daemon.handlers import Daemon, build_handlers
 from agent_relay.daemon.notices import Notices
 from agent_relay.daemon.server import Server

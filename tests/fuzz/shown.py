@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from agent_relay.domain.ids import AgentName
 from agent_relay.logic.bar_frame import BarFrame
 from agent_relay.logic.bar_row import fit
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.emulator import Emulator
 from agent_relay.logic.readiness import read_state

@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.watch_event import WindowUsed
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.exporting.figures import build_figures
 from agent_relay.logic.watching.live import Live
 from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view

@@ -6,9 +6,9 @@ import pytest
 from agent_relay.logic.agent_state import AgentStateScanner
 from agent_relay.logic.detector.input_line import read_input
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import Cutter
+from agent_relay.logic.playback import Cutter, capture
 from agent_relay.logic.readiness import read_state
-from agent_relay.logic.screen import Screen, capture
+from agent_relay.logic.screen import Screen
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 from agent_relay.system.emulator_library import find_library
 from agent_relay.system.recording import read_recording

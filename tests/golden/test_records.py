@@ -5,7 +5,7 @@ import pytest
 
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.signal import Signal
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.system.adapters import find_builtin_folder, load_adapter
 from agent_relay.system.evidence import read_evidence
 from agent_relay.system.rules import load_rules

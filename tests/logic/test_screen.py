@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from agent_relay.domain.errors import UntrustedDataError
 from agent_relay.logic.agent_state import AgentStateScanner
 from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.screen import Row, Screen, capture, parse_screen, render_screen
+from agent_relay.logic.playback import capture
+from agent_relay.logic.screen import Row, Screen, parse_screen, render_screen
 from agent_relay.system.emulator_library import find_library
 
 LIBRARY = find_library() or ""

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import Record, Signal, Source
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.screen import Row, Screen
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import Record, Signal
 from agent_relay.faces.cli.printing import print_error
 from agent_relay.logic.alignment import find_start
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.emulator import Emulator
 from agent_relay.logic.playback import Timing, keep_best, play
 from agent_relay.system.adapters import find_builtin_folder, load_adapter

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from agent_relay.logic.exporting.figures import Figure, Labels
+from agent_relay.logic.exporting.figure import Figure, Labels
 
 QUIET_S = 60.0
 """A receiver that fails, works and fails again is told of no more often than this."""

@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from agent_relay.domain.session import State
+from agent_relay.logic.exporting.figure import Figure, Labels
 from agent_relay.logic.exporting.names import OTHER, label, shorten_path
 from agent_relay.logic.metrics.rates import Bill
 from agent_relay.logic.metrics.row import Row
@@ -14,21 +13,6 @@ from agent_relay.logic.watching.view import View
 MOST_AGENTS = 32
 MOST_MODELS = 64
 """Above so many names the rest is called `other`: every name is a series somebody has to store."""
-
-Kind = Literal["counter", "gauge"]
-Labels = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One metric: `values` by the values of its `labels`."""
-
-    name: str
-    kind: Kind
-    about: str
-    labels: Labels
-    values: Mapping[Labels, float]
-    unit: str = ""
 
 
 def build_figures(agents: Sequence[Row], models: Mapping[str, Sequence[Row]], view: View) -> list[Figure]:

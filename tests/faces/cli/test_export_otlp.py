@@ -14,7 +14,7 @@ from agent_relay.client.export_loop import Newest
 from agent_relay.faces.cli.export.otlp import start_otlp
 from agent_relay.faces.cli.export.session import DirectSession
 from agent_relay.logic.exporting.delivering import Count, Receiver
-from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.exporting.figure import Figure
 from agent_relay.system.deliveries import Deliveries
 from agent_relay.system.resolving import Address, ask_system
 from tests.support.legs import wait_until

@@ -8,7 +8,7 @@ import pytest
 from agent_relay.domain.ids import AgentName
 from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import Record, Scope, Source
-from agent_relay.logic.detector import Detector
+from agent_relay.logic.detector.detector import Detector
 from agent_relay.logic.screen import Row, Screen
 from tests.house import tree
 

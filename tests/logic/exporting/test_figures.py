@@ -4,7 +4,8 @@ from datetime import UTC
 from decimal import Decimal
 
 from agent_relay.domain.watch_event import Rest, WindowUsed
-from agent_relay.logic.exporting.figures import Figure, build_figures
+from agent_relay.logic.exporting.figure import Figure
+from agent_relay.logic.exporting.figures import build_figures
 from agent_relay.logic.metrics.rates import Bill, Rate
 from agent_relay.logic.metrics.row import Row
 from agent_relay.logic.transcripts.usage.marks import Used

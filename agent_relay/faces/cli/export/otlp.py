@@ -19,7 +19,7 @@ from opentelemetry.sdk.resources import Resource
 from agent_relay import __version__
 from agent_relay.client.export_loop import Newest
 from agent_relay.faces.cli.export.session import DirectSession
-from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.exporting.figure import Figure
 from agent_relay.system.deliveries import Deliveries
 
 _PREFIX = "agent_relay."

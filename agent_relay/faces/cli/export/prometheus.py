@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from agent_relay.client.export_loop import Newest
 from agent_relay.domain.errors import RelayError
-from agent_relay.logic.exporting.figures import Figure
+from agent_relay.logic.exporting.figure import Figure
 
 if TYPE_CHECKING:
     import socket
