@@ -73,7 +73,7 @@ newest: $(VENV)/.dev ## play each agent's newest version through the scenes; WRI
 
 coverage: $(VENV)/.dev ## branch coverage: 100 % of domain and logic, 90 % of everything
 	$(PYTEST) $(AT_ONCE) -m 'not real and not bench and not timed' --cov --cov-report=
-	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/logic/*' --fail-under=100 --skip-covered
+	$(BIN)/coverage report --include='agent_relay/domain/*,agent_relay/session/*' --fail-under=100 --skip-covered
 	$(BIN)/coverage report --fail-under=90 --skip-covered
 
 fuzz: $(VENV)/.dev ## what terminals, agents and peers say: MINUTES=60 of inputs nobody planned

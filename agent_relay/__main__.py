@@ -15,7 +15,7 @@ def main() -> int:
 
     if words:
         return leave(words, run(words))
-    from agent_relay.faces.shell.opening import open_shell
+    from agent_relay.faces.shell.entry import open_shell
 
     return guard(open_shell, words)
 

@@ -18,11 +18,11 @@ from datetime import UTC, datetime, timedelta
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from agent_relay.faces.cli.demo_project import FIRST_PROMPT, GREET, SECOND_PROMPT
-from agent_relay.logic.packet_json import parse_packet
-from agent_relay.system.git_program import ask_git
-from agent_relay.system.store import publish_packet
-from agent_relay.system.store_reading import list_packets
+from agent_relay.domain.documents.packet_json import parse_packet
+from agent_relay.faces.cli.demo import FIRST_PROMPT, GREET, SECOND_PROMPT
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import list_packets
+from agent_relay.system.git.run import ask_git
 from tests.house import tree
 from tests.support.real_terminal import Terminal
 from tests.support.relay_world import RelayWorld

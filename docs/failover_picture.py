@@ -17,8 +17,8 @@ from rich.text import Text
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING, PICTURE = f"{HERE}/failover.json", f"{HERE}/failover.svg"

@@ -13,12 +13,13 @@ import typing
 
 from typer.models import OptionInfo
 
-from agent_relay.domain.session import State
-from agent_relay.faces.cli import agent, attach, chat, run, status
+from agent_relay.domain.state import State
 from agent_relay.faces.cli.commands import AGENT_USAGE, COMMANDS, PACKAGE
-from agent_relay.faces.shell import opening
+from agent_relay.faces.cli.session import status
+from agent_relay.faces.cli.start import agent, attach, chat, run
+from agent_relay.faces.shell import entry
 from agent_relay.faces.shell.commands.registry import KEYS, SHELL_COMMANDS
-from agent_relay.logic.transitions import TRANSITIONS
+from agent_relay.session._transitions import TRANSITIONS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NOTE = "<!-- Written by docs/generate.py; change the code instead, then run: make docs -->\n"
@@ -141,7 +142,10 @@ def build_cli() -> str:
         if name in HOT:
             parts += ["```", HOT[name].rstrip(), "```", ""]
             continue
-        module = importlib.import_module(f"{PACKAGE}.{BEHIND.get(name) or place.partition(':')[0]}")
+        behind = BEHIND.get(name) or place.partition(":")[0]
+        module = importlib.import_module(
+            behind if behind.startswith("agent_relay.") else f"{PACKAGE}.{behind}"
+        )
         functions = getattr(module, "FUNCTIONS", {})
         if not functions:
             parts += [f"{about[0].upper()}{about[1:]}.", ""]
@@ -187,7 +191,7 @@ def _id(state: str) -> str:
 HOT = {
     "attach": attach.HELP,
     "chat": chat.HELP,
-    "resume": opening.HELP,
+    "resume": entry.HELP,
     "run": run.HELP,
     "status": status.HELP,
 }

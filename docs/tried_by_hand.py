@@ -304,7 +304,7 @@ def play_key(world: "World") -> list[str]:
 )
 def play_notify(world: "World") -> list[str]:
     """The terminal is sent a title and a line of text, with no word of the task."""
-    from agent_relay.system.folders import get_folders
+    from agent_relay.system.disk.folders import get_folders
     from tests.support.provider.steps import say
 
     config = get_folders(world.env()).config

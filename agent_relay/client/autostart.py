@@ -1,6 +1,6 @@
-"""Starting the daemon when it is needed, however many clients need it at once, and ending it.
+"""Start the daemon when it is needed, however many clients need it at once, and stop it.
 
-Hot commands import this module; what only starting and stopping need is imported there.
+Hot commands import this module; what only starting and stopping need is imported inside the functions.
 """
 
 import os
@@ -17,14 +17,15 @@ from agent_relay.client.connection import (
     find_daemon_pid,
 )
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, UntrustedDataError
-from agent_relay.domain.versions import is_newer
-from agent_relay.domain.wire import parse_line, parse_refusal
+from agent_relay.domain.protocol.wire import parse_line, parse_refusal
+from agent_relay.domain.values.versions import is_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_relay.system.folders import Folders
+    from agent_relay.system.disk.folders import Folders
+
 
 START_LIMIT_S = 30.0
 STOP_LIMIT_S = 15.0
@@ -93,7 +94,7 @@ def find_start_fault(*, limit_s: float = START_LIMIT_S) -> str:
     """
     import subprocess
 
-    from agent_relay.logic.reasons import find_reason
+    from agent_relay.domain.text.reasons import find_reason
 
     try:
         done = subprocess.run(
@@ -201,7 +202,7 @@ def _spawn(command: "Sequence[str]", told: int) -> int:
     """The daemon keeps only what says where things are: it outlives the terminal it was started from."""
     import signal
 
-    from agent_relay.domain.variables import LEG_VARIABLE, RACE_VARIABLE
+    from agent_relay.domain.values.environment import LEG_VARIABLE, RACE_VARIABLE
 
     # Whoever ends what a leg or a race started must not end the daemon, which an agent may have started.
     dropped = (LEG_VARIABLE, RACE_VARIABLE)
@@ -251,3 +252,34 @@ def _why(answer: bytes) -> RelayError:
     except UntrustedDataError:
         said = last.decode("utf-8", "replace")[:200]
         return DaemonUnreachableError(f"the daemon could not start: {said}", hint="Run: agent-relay doctor")
+
+
+def renew_index(folders: "Folders") -> bool:
+    """Return whether the index names every session at work by now; false where nobody could be asked.
+
+    The state folder may have been removed while sessions live. A daemon is started only where legs are left
+    that it could take up.
+    """
+    try:
+        with _connect(folders) as connection:
+            connection.request("session.list")
+    except RelayError:
+        return False
+    return True
+
+
+def _connect(folders: "Folders") -> Connection:
+    try:
+        return Connection.open(folders)
+    except NobodyListensError:
+        if not _has_legs(folders):
+            raise
+
+    return connect_or_start(folders)
+
+
+def _has_legs(folders: "Folders") -> bool:
+    try:
+        return bool(os.listdir(folders.legs))
+    except OSError:
+        return False

@@ -9,8 +9,7 @@ import time
 
 from agent_relay import __version__
 from agent_relay.domain.errors import DaemonUnreachableError, UntrustedDataError
-from agent_relay.domain.versions import is_newer
-from agent_relay.domain.wire import (
+from agent_relay.domain.protocol.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_STOPPING,
     OP_SUBSCRIBE,
@@ -20,7 +19,8 @@ from agent_relay.domain.wire import (
     parse_refusal,
     render_line,
 )
-from agent_relay.system.sockets import connect, peer_of
+from agent_relay.domain.values.versions import is_newer
+from agent_relay.system.net.unix_sockets import connect, peer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Self
 
-    from agent_relay.system.folders import Folders
+    from agent_relay.system.disk.folders import Folders
 
 HELLO_LIMIT_S = 10.0
 """A daemon that is starting answers only when it has taken up its sessions."""

@@ -1,4 +1,4 @@
-"""Hands the environment of an attached terminal to the next daemon: nobody else may have it any more."""
+"""Hand the environment of an attached terminal to the next daemon, which can get it nowhere else."""
 
 import os
 

@@ -2,7 +2,7 @@
 
 import threading
 
-from agent_relay.client.attach_prompt import Waiting
+from agent_relay.client.attach.prompt import PendingAnswer
 from agent_relay.domain.errors import RelayError
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ _USE_LIMIT_S = 30.0
 STARTED = "New session started with handoff context"
 
 
-class Narration(Waiting):
+class Narration(PendingAnswer):
     """The document, and once it is written the handoff; without one where the agent writes none.
 
     Nothing is handed over where the document was cancelled, failed or empty: the user decides then.

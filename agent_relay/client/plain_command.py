@@ -5,9 +5,9 @@ import subprocess
 import sys
 import threading
 
-from agent_relay.client.attach_prompt import Waiting
+from agent_relay.client.attach.prompt import PendingAnswer
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.variables import KEY_VARIABLE
+from agent_relay.domain.values.environment import KEY_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _RUN = (
 )
 
 
-class PlainCommand(Waiting):
+class PlainCommand(PendingAnswer):
     """`agent-relay` with `words`, run in `folder`, with no terminal and nothing on its standard input.
 
     It is read behind the relay key of whoever has `session` on their terminal.

@@ -1,8 +1,8 @@
 """The relay key the user configured, read without the weight of the whole configuration."""
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.keys import DEFAULT_RELAY_KEY, parse_relay_key
-from agent_relay.system.files import read_bounded
+from agent_relay.domain.values.relay_key import DEFAULT_RELAY_KEY, parse_relay_key
+from agent_relay.system.disk.files import read_bounded
 
 _LIMIT_BYTES = 1 << 20
 

@@ -1,13 +1,13 @@
-"""A headless turn that waits where everybody rests, and is asked again at the first reset."""
+"""A headless turn that waits while every agent rests, and is asked again at the first reset."""
 
 import contextlib
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, tzinfo
 
-from agent_relay.client.heeding import Heeding, Told
-from agent_relay.client.turn_loop import Event, TurnLoop
-from agent_relay.logic.moments import parse_moment, render_moment
+from agent_relay.client.signal_trap import Interrupted, SignalTrap
+from agent_relay.client.turn_follower import Event, TurnFollower
+from agent_relay.domain.values.moments import parse_moment, render_moment
 from agent_relay.system.clock import Clock
 
 _SOONEST = timedelta(seconds=5)
@@ -25,7 +25,7 @@ class WaitingTurn:
 
     def __init__(
         self,
-        build_loop: Callable[[Callable[[Event], None]], TurnLoop],
+        build_loop: Callable[[Callable[[Event], None]], TurnFollower],
         show: Callable[[Event], None],
         *,
         clock: Clock,
@@ -89,9 +89,9 @@ class WaitingTurn:
             "until": at.isoformat(),
             "message": f"{last.get('message', '')} Waiting until {when}; Ctrl-C stops waiting.".strip(),
         }
-        with Heeding() as signals:
+        with SignalTrap() as signals:
             self._show(waiting)
-            with contextlib.suppress(Told), signals.breaking():
+            with contextlib.suppress(Interrupted), signals.breaking():
                 signals.check()
                 while (left_s := (at - self._clock.now()).total_seconds()) > 0:
                     time.sleep(min(left_s, _LOOK_S))

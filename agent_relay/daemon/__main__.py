@@ -20,13 +20,13 @@ import socket
 from typing import TYPE_CHECKING
 
 from agent_relay import __version__
+from agent_relay.domain.documents.lean_imports import NoGarbageCollection
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, OurBugError, RelayError
-from agent_relay.domain.loading import Calmly
-from agent_relay.domain.wire import build_hello, build_refusal, render_line
-from agent_relay.system.folders import Folders, ensure_private, get_folders
-from agent_relay.system.holder_start import prepare_spare
-from agent_relay.system.locks import take_lock
-from agent_relay.system.sockets import connect, listen
+from agent_relay.domain.protocol.wire import build_hello, build_refusal, render_line
+from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
+from agent_relay.system.disk.locks import take_lock
+from agent_relay.system.net.unix_sockets import connect, listen
+from agent_relay.terminal.holder_start import prepare_spare
 
 if TYPE_CHECKING:
     from agent_relay.daemon.run import OpenApp
@@ -107,7 +107,7 @@ def _serve(starter: _Starter, open_app: "OpenApp | None", *, leave_limit_s: floa
     opens = _load(open_app)
     import asyncio
 
-    from agent_relay.daemon.log import open_log
+    from agent_relay.daemon._log import open_log
     from agent_relay.daemon.run import run
     from agent_relay.system.clock import SystemClock
 
@@ -179,16 +179,16 @@ def _busy(sentence: str) -> DaemonUnreachableError:
 
 def _load(open_app: "OpenApp | None") -> "OpenApp":
     """All that a daemon is made of is loaded; without `open_app`, with our own application."""
-    with Calmly():
+    with NoGarbageCollection():
         import asyncio  # noqa: F401
 
-        import agent_relay.daemon.log
+        import agent_relay.daemon._log
         import agent_relay.daemon.run
         import agent_relay.system.clock  # noqa: F401
 
         if open_app is not None:
             return open_app
-        from agent_relay.app.application import open_app as own
+        from agent_relay.daemon._application import open_app as own
 
         return own
 
@@ -209,7 +209,7 @@ def _detach() -> None:
 
 def _write_crash(error: Exception) -> str:
     from agent_relay.system.clock import SystemClock
-    from agent_relay.system.crashes import write_crash
+    from agent_relay.system.crash_reports import write_crash
 
     try:
         folder = get_folders().crashes

@@ -1,4 +1,4 @@
-"""The daemon's life once it owns its socket: serve until asked to stop, then let go of everything."""
+"""The daemon's life once it owns its socket: serve until asked to stop, then release everything."""
 
 import asyncio
 import logging
@@ -11,15 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from agent_relay import __version__
-from agent_relay.daemon.handlers import Daemon, build_handlers
-from agent_relay.daemon.keeper import RuntimeKeeper
-from agent_relay.daemon.notices import Notices
+from agent_relay.daemon._notices import Notices
+from agent_relay.daemon._operations import Daemon, build_handlers
+from agent_relay.daemon.runtime_folder import RuntimeKeeper
 from agent_relay.daemon.server import CONNECTION_LIMIT, Report, Server
-from agent_relay.domain.serving import App, Teller
+from agent_relay.domain.protocol.requests import App, NoticeSender
 from agent_relay.system.clock import Clock
-from agent_relay.system.crashes import write_crash
-from agent_relay.system.folders import Folders
-from agent_relay.system.shortages import find_outer_cause
+from agent_relay.system.crash_reports import write_crash
+from agent_relay.system.disk.folders import Folders
+from agent_relay.system.failures import find_outer_cause
 
 _log = logging.getLogger("agent_relay.daemon.run")
 
@@ -29,7 +29,7 @@ STOP_LIMIT_S = 10.0
 _THREADS = 64
 """Threads wait, for git, locks and ends of processes: how many there are goes by sessions, not by cores."""
 
-OpenApp = Callable[[Folders, Clock, Teller], App]
+OpenApp = Callable[[Folders, Clock, NoticeSender], App]
 
 
 async def run(

@@ -1,4 +1,4 @@
-"""The daemon's socket: greets, reads one request a line, answers, and lets no client harm another."""
+"""The daemon's socket: greets, reads one request a line, answers; no client can harm another."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Mapping
 
 from agent_relay import __version__
-from agent_relay.daemon.notices import Notices, Subscription
+from agent_relay.daemon._notices import Notices, Subscription
 from agent_relay.domain.errors import (
     DaemonUnreachableError,
     OurBugError,
@@ -16,8 +16,8 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.serving import Handler, Peer, Request
-from agent_relay.domain.wire import (
+from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol.wire import (
     LINE_LIMIT_BYTES,
     NOTICE_SESSION,
     NOTICE_STOPPING,
@@ -28,8 +28,8 @@ from agent_relay.domain.wire import (
     parse_line,
     render_line,
 )
-from agent_relay.system.shortages import find_outer_cause
-from agent_relay.system.sockets import peer_of
+from agent_relay.system.failures import find_outer_cause
+from agent_relay.system.net.unix_sockets import peer_of
 
 _log = logging.getLogger("agent_relay.daemon.server")
 

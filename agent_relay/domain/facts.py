@@ -1,4 +1,4 @@
-"""What a native transcript says, in one shape for every agent; packets are built from it."""
+"""Facts read from a native transcript, in one shape for every agent; packets are built from them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Message:
     """One message of the conversation, quoted. `turn` counts the user's prompts from 1."""
 
     role: Literal["user", "assistant"]
@@ -43,7 +43,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TodoItem:
     """One step of the agent's plan or todo list, in its last known status."""
 
     text: str
@@ -95,12 +95,12 @@ class Facts:
     model: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    conversation: tuple[Said, ...] = ()
+    conversation: tuple[Message, ...] = ()
     commands: tuple[CommandRun, ...] = ()
     files: tuple[FileChange, ...] = ()
-    plan: tuple[Step, ...] = ()
+    plan: tuple[TodoItem, ...] = ()
     errors: tuple[ToolError, ...] = ()
-    unprocessed_prompt: Said | None = None
+    unprocessed_prompt: Message | None = None
     limit_text: str = ""
     summary: str = ""
     background: tuple[str, ...] = ()

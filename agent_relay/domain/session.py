@@ -1,16 +1,50 @@
-"""A session as a value: which leg runs, in which state, and how far a handoff has come."""
+"""A session as a value: which leg runs, in which state, how far a handoff has come, on which terms.
 
-from dataclasses import dataclass
+`Terms` are what a person may give a handoff along: what is expected, how urgent it is, and who takes over
+if it fails.
+"""
+
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 
+from agent_relay.domain.budgets import Spending
 from agent_relay.domain.context import UNKNOWN_CONTEXT, Context
-from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
-from agent_relay.domain.spending import Spending
-from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.terms import NO_TERMS, Terms
+from agent_relay.domain.state import State
+from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
 
-__all__ = ["LIVE", "Handoff", "Leg", "Limit", "Prompt", "Session", "State", "Step", "Turn"]
+PRIORITIES = ("low", "normal", "high", "urgent")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Everything is in the person's own words; empty where nothing was said.
+
+    `needs` are capabilities the target's adapter has to declare. `questions` are what the agent that takes
+    over after a failure is to answer first; `rollback` names it.
+    """
+
+    deliverables: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    priority: str = ""
+    needs: tuple[str, ...] = ()
+    rollback: str = ""
+    questions: tuple[str, ...] = ()
+
+    @property
+    def expects(self) -> bool:
+        """Whether somebody has to say that the handoff is complete, or failed."""
+        return bool(self.deliverables or self.criteria)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was said at all."""
+        return not any(getattr(self, field.name) for field in fields(self))
+
+
+NO_TERMS = Terms()
+
 
 BY_HAND = "stopped by hand"
 """Why a session, turn or race ended that a person stopped."""

@@ -1,10 +1,14 @@
-"""A detector's typed findings: what an agent's limit covers, until when, and how we know."""
+"""A detector's typed findings, and the rests in the ledger that follow from them.
+
+A signal says what an agent's limit covers, until when, and how we know; a `Rest` which agent rests until
+when, across sessions and repositories.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from agent_relay.domain.ids import AgentName
+from agent_relay.domain.values.ids import AgentName
 
 
 class Scope(StrEnum):
@@ -91,3 +95,19 @@ class Record:
     data: dict[str, object]
     at: datetime | None = None
     where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """One limit an agent is under.
+
+    `model` is empty for limits of the whole account. `until` is aware, or `None` where nobody knows: then
+    the agent rests until the user says otherwise. `evidence` is what was seen, redacted.
+    """
+
+    agent: str
+    model: str
+    scope: str
+    until: datetime | None
+    evidence: str
+    seen_at: datetime

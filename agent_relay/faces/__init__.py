@@ -1,1 +1,1 @@
-"""What people and programs see."""
+"""What people and programs see: the command line, the relay shell, live views and exports."""

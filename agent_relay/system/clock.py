@@ -1,12 +1,15 @@
-"""The time, asked for in one place so that tests can set it, and whether its clock was set meanwhile."""
+"""The time, its jumps and the machine's zone; asked for in one place so that tests can set the clock.
+
+The zone has at every moment the offset that counts then, and not only the one of now.
+"""
 
 import os
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
-from agent_relay.domain.ulid import build_ulid
-from agent_relay.logic.elapsed import Jump
+from agent_relay.domain.values.elapsed import ClockJump
+from agent_relay.domain.values.ulid import build_ulid
 
 _TOLERANCE = timedelta(seconds=1)
 """Two clocks are not read at once, and time servers make one run a little faster or slower."""
@@ -52,7 +55,7 @@ class JumpingClock:
         self._wall, self._steady_s = _read_both(clock)
         self._read_s = self._steady_s
 
-    def read(self) -> tuple[datetime, Jump | None]:
+    def read(self) -> tuple[datetime, ClockJump | None]:
         """The moment (aware, in UTC), and how the clock jumped since it was last read; mostly it did not."""
         now, steady_s = _read_both(self._clock)
         by = now - self._wall - timedelta(seconds=steady_s - self._steady_s)
@@ -61,7 +64,7 @@ class JumpingClock:
         if abs(by) < _TOLERANCE:
             return now, None
         self._wall, self._steady_s = now, steady_s
-        return now, Jump(by, since)
+        return now, ClockJump(by, since)
 
 
 def _read_both(clock: Clock) -> tuple[datetime, float]:
@@ -76,3 +79,30 @@ def _read_both(clock: Clock) -> tuple[datetime, float]:
 def create_ulid(clock: Clock) -> str:
     """A new identifier of 26 characters; sorts by the clock's milliseconds."""
     return build_ulid(max(0, int(clock.now().timestamp() * 1000)), os.urandom(10))
+
+
+class LocalZone(tzinfo):
+    """For days: the one on which clocks change has 23 or 25 hours, and begins with yesterday's offset."""
+
+    def utcoffset(self, dt: datetime | None, /) -> timedelta | None:
+        """The machine's offset at the local moment."""
+        if dt is None:
+            return None
+        # `astimezone` takes the other side of an hour that is skipped from Python 3.12 on.
+        local = dt.replace(tzinfo=None, microsecond=0)
+        return timedelta(seconds=local.replace(tzinfo=UTC).timestamp() - local.timestamp())
+
+    def dst(self, dt: datetime | None, /) -> timedelta | None:
+        """Not known, and not needed."""
+        del dt
+        return None
+
+    def tzname(self, dt: datetime | None, /) -> str | None:
+        """What the machine calls the offset at the local moment."""
+        return None if dt is None else dt.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, dt: datetime, /) -> datetime:
+        """The local moment; the second one of an hour that comes twice is marked as such."""
+        found = dt.replace(tzinfo=UTC).astimezone()
+        local = found.replace(tzinfo=self)
+        return local if local.utcoffset() == found.utcoffset() else local.replace(fold=1)

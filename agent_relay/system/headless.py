@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.system import headless_parent
-from agent_relay.system.files import cannot_write, write_atomic
+from agent_relay.system.disk.files import cannot_write, write_atomic
+from agent_relay.system.disk.regular_files import read_end
 from agent_relay.system.headless_parent import ENDED, REFUSED
 from agent_relay.system.processes import born, end_session
-from agent_relay.system.regular_files import read_end
 
 OUTPUT_BYTES = 16 << 20
 ERROR_BYTES = 64 << 10
@@ -24,7 +24,7 @@ _ANSWER_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ProgramResult:
     """How it ended: the exit status as a shell has it, its output, and the end of its standard error."""
 
     status: int
@@ -34,7 +34,7 @@ class Ran:
 
 async def run_headless(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: str, folder: str, text: str, limit_s: float
-) -> Ran:
+) -> ProgramResult:
     """What became of `argv`, given `text` on standard input, in a Unix session of its own.
 
     Its streams are files in the private `folder`: what outlives it may keep them open. The whole session is
@@ -57,7 +57,7 @@ async def run_headless(
             raise RelayError(f"no answer came within {limit_s:g} s") from None
         finally:
             await _end(process, began)
-    return Ran(
+    return ProgramResult(
         status if status >= 0 else 128 - status,
         _read_end(os.path.join(folder, _OUTPUT), OUTPUT_BYTES),
         _read_end(os.path.join(folder, _ERRORS), ERROR_BYTES),

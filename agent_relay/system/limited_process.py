@@ -36,7 +36,7 @@ _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class WorkLimit:
     """How long work may take: seconds of processor time, and seconds of waiting for disks and programs.
 
     The first is the one that counts on a machine that is busy with something else.
@@ -67,7 +67,7 @@ class LimitedProcess:
         self._is_ended = False
 
     def run(
-        self, limit: Limit, work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
+        self, limit: WorkLimit, work: Callable[_Given, _Found], /, *args: _Given.args, **words: _Given.kwargs
     ) -> _Found:
         """Return what `work`, a function of a module, returned; all that goes in and comes out is pickled.
 
@@ -180,7 +180,7 @@ def end_server() -> None:
     _SERVER.end()
 
 
-def _await_answer(connection: socket.socket, order: bytes, limit: Limit) -> object:
+def _await_answer(connection: socket.socket, order: bytes, limit: WorkLimit) -> object:
     """Return what the process answers to the order: what its work returned. Raise what that raised."""
     ends_at = time.monotonic() + limit.wall_s
     _await_word(connection, ends_at, limit)
@@ -210,7 +210,7 @@ def _await_answer(connection: socket.socket, order: bytes, limit: Limit) -> obje
             raise KilledError(f"its process was ended ({answer})")
 
 
-def _await_word(connection: socket.socket, ends_at: float, limit: Limit) -> None:
+def _await_word(connection: socket.socket, ends_at: float, limit: WorkLimit) -> None:
     said = select.poll()
     said.register(connection, select.POLLIN)
     if not said.poll(max(0.0, ends_at - time.monotonic()) * 1000):

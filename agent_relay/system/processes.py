@@ -1,4 +1,9 @@
-"""Which processes live, told apart by when they were born, and how a session of them is ended."""
+"""Processes: which live, which files they have open, and how a session of them is ended.
+
+They are told apart by when they were born. Whose conversation a file is, the kernel knows by who has it
+open, whatever the file says. `pause_at` freezes this process at a named point, which is how crashes between
+two steps are rehearsed.
+"""
 
 import contextlib
 import errno
@@ -6,9 +11,9 @@ import os
 import select
 import signal
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from agent_relay.system.shortages import find_passing
+from agent_relay.system.failures import find_passing
 
 _DEAD_STATES = ("Z", "X", "x")
 _STOPPED_STATES = ("T", "t")
@@ -283,3 +288,58 @@ def _read_stat(pid: int) -> _Stat | None:
         return None
     parent, session, born_at = (int(fields[one]) for one in (_PARENT_FIELD, _SESSION_FIELD, _BORN_FIELD))
     return _Stat(fields[0].decode("ascii"), parent=parent, session=session, born=born_at)
+
+
+def find_open_files(pid: int, is_meant: Callable[[str], bool]) -> frozenset[str] | None:
+    """Return real paths of files that `is_meant` and process `pid` has open, or else its nearest descendants.
+
+    An agent may start another of its kind in a shell: the nearest one that holds such a file is the one asked
+    about. `None` where nobody can tell: the process is gone, or one of them may not be looked into. Source:
+    proc(5), /proc/<pid>/fd.
+    """
+    is_told = False
+    for generation in find_family(pid):
+        listed = [list_open(one) for one in generation]
+        found = frozenset(path for paths in listed for path in paths or () if is_meant(path))
+        if found:
+            return found
+        if None in listed:
+            return None
+        is_told = True
+    return frozenset() if is_told else None
+
+
+def find_open_elsewhere(paths: Collection[str], *, but: int) -> frozenset[str]:
+    """Return those of the real `paths` open in a process that neither is `but` nor descends from it."""
+    wanted = set(paths)
+    if not wanted:
+        return frozenset()
+    family = {pid for generation in find_family(but) for pid in generation} if but > 0 else set()
+    others = (pid for pid in list_pids() if pid not in family and pid != os.getpid())
+    return frozenset(path for pid in others for path in list_open(pid) or () if path in wanted)
+
+
+def list_open(pid: int) -> list[str] | None:
+    """Return the real paths of the files process `pid` has open; `None` where it may not be looked into."""
+    folder = f"/proc/{pid}/fd"
+    found = []
+    try:
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                found.append(os.readlink(f"{folder}/{name}"))
+    except (FileNotFoundError, ProcessLookupError):
+        return found
+    except OSError:
+        return None
+    return [path for path in found if path.startswith("/") and not path.startswith(("/dev/", "/proc/"))]
+
+
+PAUSE_VARIABLE = "AGENT_RELAY_PAUSE_AT"
+"""Names the point: `before handoff.begun`, `after StopLeg`. Agents never see it: it is one of ours."""
+
+
+def pause_at(point: str) -> None:
+    """The process stops itself (SIGSTOP) the first time it comes to the point named."""
+    if os.environ.get(PAUSE_VARIABLE) == point:
+        del os.environ[PAUSE_VARIABLE]
+        os.kill(os.getpid(), signal.SIGSTOP)

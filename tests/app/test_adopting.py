@@ -13,7 +13,8 @@ from random import Random
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say, working_world
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, wait_until

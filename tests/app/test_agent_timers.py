@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.agent_timers import AgentTimers
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.holder_client import HolderError
+from agent_relay.engine._timers import AgentTimers
+from agent_relay.terminal.holder_client import HolderError
 
 if TYPE_CHECKING:
-    from agent_relay.app.legs import LiveLeg
+    from agent_relay.engine.legs.live_leg import LiveLeg
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)
 RESET = NOW + timedelta(hours=1)

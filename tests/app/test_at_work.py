@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.event import LegReady, LegStarted, SessionCreated
-from agent_relay.domain.ledger import Rest
-from agent_relay.domain.session import State
-from agent_relay.system.ledger import read_ledger, update_ledger
-from agent_relay.system.project import open_project, session_folder
+from agent_relay.domain.events.session import LegReady, LegStarted, SessionCreated
+from agent_relay.domain.signal import Rest
+from agent_relay.domain.state import State
+from agent_relay.store.ledger import read_ledger, update_ledger
+from agent_relay.store.project import open_project, session_folder
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
 from tests.support.leg_client import read_screen, type_into
 from tests.support.relay_world import RelayWorld, is_daemons, is_stopped, wait_until

@@ -1,6 +1,7 @@
 """The bar and holding back under a real daemon."""
 
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.mute_agent import hand_over, is_at_rest, mutable_world, set_mute
 from tests.support.relay_world import RelayWorld

@@ -4,10 +4,10 @@ import asyncio
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
-from agent_relay.app.bar_sender import BarSender
-from agent_relay.domain.effect import Delivered
-from agent_relay.logic.bar import Delivery, DeliveryStage
-from agent_relay.system.holder_client import HolderError
+from agent_relay.domain.effects import Delivered
+from agent_relay.engine.delivery.bar_sender import BarSender
+from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
+from agent_relay.terminal.holder_client import HolderError
 from tests.logic.story import Story
 
 
@@ -77,7 +77,7 @@ def test_each_change_is_sent_and_the_last_one_takes_it_away() -> None:
         story.says("asking")
         assert not await stage.sender.show()
         story.says("ready")
-        assert await stage.sender.show(Delivery(story.leg, DeliveryStage.SUBMITTED))
+        assert await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.SUBMITTED))
         assert story.now.handoff is not None
         story.happens(Delivered(story.now.handoff.id, story.leg)).says("busy")
         assert not await stage.sender.show()
@@ -168,8 +168,8 @@ def test_whoever_follows_the_session_is_told_of_what_no_line_of_its_journal_says
         story = Story().start()
         story.limit().gone().published().spawned().says("ready")
         stage = Stage(story, Holder())
-        await stage.sender.show(Delivery(story.leg, DeliveryStage.GIVING))
-        await stage.sender.show(Delivery(story.leg, DeliveryStage.GIVING))
+        await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
+        await stage.sender.show(DeliveryProgress(story.leg, DeliveryStage.GIVING))
         assert stage.told == ["S"]
 
     asyncio.run(work())

@@ -7,28 +7,28 @@ from typing import get_args
 
 import pytest
 
-from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
+    CancelContinue,
     Delivered,
     DeliverPacket,
     DeliverTask,
     Effect,
-    Happened,
-    Heard,
+    Input,
     LegGone,
     Published,
     PublishPacket,
-    Say,
-    ScreenSays,
+    ShowMessage,
+    SignalFound,
     Spawned,
     SpawnLeg,
+    StateSeen,
     StopAsked,
     StopLeg,
     WakeAt,
 )
-from agent_relay.domain.rest_effect import CancelContinue
-from agent_relay.domain.session import State
-from agent_relay.logic.outcome import Outcome
+from agent_relay.domain.state import State
+from agent_relay.domain.usage_effects import AwaitQuiet, Compact, Draft
+from agent_relay.session.outcome import Outcome
 from tests.support.scripted_host import LIMIT, NOW, Scene, begin, find_pid, leg_of, play
 
 KINDS: tuple[type[Effect], ...] = get_args(Effect)
@@ -44,7 +44,7 @@ SAID = {
 }
 BESIDE: dict[type[Effect], Callable[[str], Effect]] = {
     DeliverTask: DeliverTask,
-    Say: Say,
+    ShowMessage: ShowMessage,
     Draft: Draft,
     AwaitQuiet: AwaitQuiet,
     Compact: Compact,
@@ -63,7 +63,7 @@ class Broken:
         self.tries = 0
         self.is_broken = True
 
-    async def perform(self, effect: Effect) -> Happened | None:
+    async def perform(self, effect: Effect) -> Input | None:
         if isinstance(effect, self.kind):
             self.tries += 1
             if self.is_broken:
@@ -90,12 +90,12 @@ async def fail_over(scene: Scene, broken: Broken) -> None:
         scene.host.tell(Outcome((), (beside(leg_of(scene)),)))
         await scene.until(lambda: broken.tries > 0, "it was tried")
     else:
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         await scene.until(
             lambda: broken.tries > 0 or find_pid(scene) == 21, "it was tried, or is about to be"
         )
         if not broken.tries:
-            scene.host.tell(ScreenSays(leg_of(scene), "ready"))
+            scene.host.tell(StateSeen(leg_of(scene), "ready"))
         await scene.until(lambda: broken.tries > 0, "it was tried")
 
 
@@ -161,7 +161,7 @@ def test_a_failover_that_lacked_descriptors_for_a_while_is_made(kind: type[Effec
         await scene.until(lambda: broken.tries > 2, "it was tried again")
         broken.is_broken = False
         await scene.until(lambda: find_pid(scene) == 21, "the successor runs")
-        scene.host.tell(ScreenSays(leg_of(scene), "ready"))
+        scene.host.tell(StateSeen(leg_of(scene), "ready"))
         await scene.until(lambda: "handoff.delivered" in scene.disk.names(), "it has its packet")
         assert (scene.session.agent, scene.host.trouble) == ("bob", "")
 
@@ -208,7 +208,7 @@ def test_an_effect_that_breaks_inside_relay_is_reported_and_answered(kind: type[
     """A bug of ours costs a crash report, not a session that waits for ever."""
     broken = 0
 
-    async def answer(effect: Effect) -> Happened | None:
+    async def answer(effect: Effect) -> Input | None:
         nonlocal broken
         if isinstance(effect, kind) and not broken:
             broken += 1
@@ -224,7 +224,7 @@ def test_an_effect_that_breaks_inside_relay_is_reported_and_answered(kind: type[
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.perform = answer
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         # A line may be the last one before the effect is tried at all, and what must be done is tried again.
         await scene.until(lambda: bool(scene.reports), "our mistake is reported")
         await scene.until(lambda: scene.disk.names()[-1] == last, f"the last line is {last}")

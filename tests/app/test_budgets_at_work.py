@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import Session, State
-from agent_relay.domain.spending import Mark
+from agent_relay.domain.budgets import Mark
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import begin, finish_turn, folder_of, has_taken_over, restart, say
 from tests.support.handoffs import write_screenplays

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.app.senses import Senses
-from agent_relay.app.watch import LegWatch
-from agent_relay.domain.effect import Answered, ClockSetBack, Happened, Heard, Prompted
-from agent_relay.domain.rules import Rules
+from agent_relay.agents.rules import load_rules
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.effects import Answered, ClockSetBack, Input, PromptTaken, SignalFound
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
-from agent_relay.system.rules import load_rules
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs.monitor import LegMonitor
 from tests.support.detecting import RULES
 from tests.support.real_launch import get_adapter
 from tests.support.set_clock import START, SetClock
@@ -32,9 +32,9 @@ class Scene:
 
     def __init__(self, clock: SetClock, rules: Rules = RULES, *, asked: Prompt | None = None) -> None:
         self.clock = clock
-        self.told: list[Happened] = []
+        self.told: list[Input] = []
         leg = Leg("leg", "a", 1, starting_at=clock.now(), asked=asked)
-        self.watch = LegWatch(leg, Senses(rules, (), UTC, PATIENCE_S), clock=clock, poke=self._poke)
+        self.watch = LegMonitor(leg, MonitorConfig(rules, (), UTC, PATIENCE_S), clock=clock, poke=self._poke)
         self.watch.tell = self.told.append
 
     async def _poke(self) -> None:
@@ -52,7 +52,9 @@ class Scene:
 
     def kinds(self) -> list[tuple[str, bool]]:
         """What kinds of signals were told, and whether they decide."""
-        return [(str(one.signal.kind), one.signal.decides) for one in self.told if isinstance(one, Heard)]
+        return [
+            (str(one.signal.kind), one.signal.decides) for one in self.told if isinstance(one, SignalFound)
+        ]
 
 
 @pytest.mark.parametrize("jump", JUMPS.values(), ids=JUMPS)
@@ -159,7 +161,7 @@ def test_a_clock_set_back_is_told_once_with_the_legs_new_start() -> None:
         await scene.hear("user")
         await scene.hear("note")
         since = START + timedelta(hours=-3, seconds=60)
-        assert scene.told == [ClockSetBack("leg", since), Prompted("leg")]
+        assert scene.told == [ClockSetBack("leg", since), PromptTaken("leg")]
 
     asyncio.run(main())
 

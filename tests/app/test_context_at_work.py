@@ -6,7 +6,8 @@ import os
 import pytest
 
 from agent_relay.domain.context import Level
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, folder_of, restart, say
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into

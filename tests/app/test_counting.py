@@ -9,20 +9,20 @@ from datetime import UTC, datetime, tzinfo
 
 import pytest
 
-from agent_relay.app.counting import Counting
-from agent_relay.app.legs import LiveLeg, Luggage
-from agent_relay.app.senses import Senses
-from agent_relay.app.threads import HomeThreads
-from agent_relay.app.watch import LegWatch
-from agent_relay.domain.effect import Happened
+from agent_relay.agents.rules import load_rules
+from agent_relay.domain.budgets import Budget, Mark, Spending
+from agent_relay.domain.effects import Input
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.signal import Record, Source
-from agent_relay.domain.spending import Budget, Mark, Spending
-from agent_relay.domain.spending_effect import Counted
-from agent_relay.logic.metrics.spent import find_day, tell_uncounted
+from agent_relay.domain.usage_effects import BudgetsCounted
+from agent_relay.engine.legs._budget_monitor import BudgetMonitor
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.threads import ThreadPerHome
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.rules import load_rules
+from agent_relay.usage.budget_usage import find_day, tell_uncounted
 from tests.support.heard import until
 from tests.support.real_launch import get_adapter
 
@@ -63,28 +63,28 @@ class Scene:
         counter: Counter,
         *,
         native_id: str = "known",
-        threads: HomeThreads | None = None,
+        threads: ThreadPerHome | None = None,
         home: str = "/h",
     ) -> None:
         loaded = get_adapter("demo")
         leg = Leg("L1", "demo", 1, NOW, native_id=native_id)
-        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        self.watch = LegWatch(leg, senses, clock=SystemClock(), poke=self._find_nothing)
-        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, Luggage({"HOME": home}), self.watch)
+        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        self.watch = LegMonitor(leg, senses, clock=SystemClock(), poke=self._find_nothing)
+        self.live = LiveLeg(leg, loaded.adapter, 0, 0, 0, LaunchEnvironment({"HOME": home}), self.watch)
         self.session = Session("S", "/r", "/r", NOW, NOW, legs=(leg,))
         self.counter = counter
         self.told: list[tuple[Mark, str]] = []
         self.reports: list[BaseException] = []
         self.named = 0
-        own = threads or HomeThreads("counting")
-        self.counting = Counting(counter, SystemClock(), self.reports.append, own, settle_s=0)
+        own = threads or ThreadPerHome("counting")
+        self.counting = BudgetMonitor(counter, SystemClock(), self.reports.append, own, settle_s=0)
 
     async def _find_nothing(self) -> None:
         """No record was written yet."""
 
-    def tell(self, happened: Happened) -> None:
+    def tell(self, happened: Input) -> None:
         """The session knows what was counted, as it does once its host has journalled it."""
-        assert isinstance(happened, Counted)
+        assert isinstance(happened, BudgetsCounted)
         self.told += [(one.mark, one.text) for one in happened.found]
         self.session = replace(self.session, budgets=happened.found)
 
@@ -136,7 +136,7 @@ def test_a_mistake_in_telling_ends_no_watch() -> None:
     scene = Scene(Counter(Mark.OPEN, Mark.WARN, Mark.SPENT))
     slips = [ValueError("first"), ValueError("second")]
 
-    def slip(happened: Happened) -> None:
+    def slip(happened: Input) -> None:
         if slips:
             raise slips.pop()
         scene.tell(happened)
@@ -193,7 +193,7 @@ class Held(Counter):
 
 def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> None:
     """Six that waited for the index held back every session's journal, for up to 20 s."""
-    counter, threads = Held(), HomeThreads("counting")
+    counter, threads = Held(), ThreadPerHome("counting")
     scenes = [Scene(counter, threads=threads) for _ in range(3)]
 
     async def main() -> None:
@@ -220,7 +220,7 @@ def test_sessions_that_wait_for_their_count_keep_no_thread_from_other_work() -> 
 
 def test_a_home_that_hangs_keeps_no_count_from_sessions_of_another() -> None:
     """A network that is down would leave every session's budgets unwatched, told by nobody."""
-    threads, dead = HomeThreads("counting"), Held()
+    threads, dead = ThreadPerHome("counting"), Held()
     hung = Scene(dead, threads=threads, home="/net/ann")
     well = Scene(Counter(Mark.OPEN, Mark.WARN), threads=threads, home="/home/bob")
 

@@ -10,31 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.app.evidence import Evidence
-from agent_relay.app.ground import Ground
-from agent_relay.app.legs import Luggage
-from agent_relay.app.narrating import Narrating
-from agent_relay.app.stage import Stage
-from agent_relay.app.trees import Trees
-from agent_relay.daemon.notices import Notices
+from agent_relay.agents.catalog import AdapterCatalog
+from agent_relay.daemon._notices import Notices
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Body, PromptSeen
-from agent_relay.domain.owner import UNKNOWN_OWNER
+from agent_relay.domain.events.session import Body, PromptSeen
 from agent_relay.domain.session import Session
-from agent_relay.logic.policy import Availability
-from agent_relay.system.adapter_catalog import AdapterCatalog
+from agent_relay.domain.values.ids import UNKNOWN_OWNER
+from agent_relay.engine._effect_runner import EffectRunner
+from agent_relay.engine._tree_claims import TreeClaims
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.services import Services
+from agent_relay.session.policy import Availability
+from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.folders import Folders
-from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.system.disk.folders import Folders
 from tests.support.heard import until
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SESSION = Session("S", "/nowhere", "/nowhere", NOW, NOW)
-DEAD, WELL = Luggage({"HOME": "/net/ann"}), Luggage({"HOME": "/home/bob"})
+DEAD, WELL = LaunchEnvironment({"HOME": "/net/ann"}), LaunchEnvironment({"HOME": "/home/bob"})
 
 
 @dataclass(frozen=True, slots=True)
-class Net(Ground):
+class Net(Services):
     """A machine on which ann's home is a network that is down."""
 
     may: threading.Event = field(default_factory=threading.Event)
@@ -51,14 +51,16 @@ class Net(Ground):
 def build_ground(folder: object) -> Net:
     """A machine without agents; to be asked for within the loop."""
     folders = Folders(f"{folder}/run", f"{folder}/state", f"{folder}/config")
-    evidence = Evidence(lambda _: None)
-    followed = FollowedConfig(folders.config)
+    evidence = RecordDispatcher(lambda _: None)
+    followed = ReloadingConfig(folders.config)
     return Net(folders, SystemClock(), Notices(), AdapterCatalog({}), followed, UTC, evidence, lambda _: None)
 
 
-def build_stage(ground: Ground, luggage: Luggage) -> Stage:
+def build_stage(ground: Services, luggage: LaunchEnvironment) -> EffectRunner:
     """The stage of a session whose terminal brought `luggage`."""
-    stage = Stage(ground, Narrating(ground), Trees(UNKNOWN_OWNER, lambda _: True), lambda: None)
+    stage = EffectRunner(
+        ground, NarrativeWriter(ground), TreeClaims(UNKNOWN_OWNER, lambda _: True), lambda: None
+    )
     stage.take(luggage)
     return stage
 
@@ -116,7 +118,7 @@ def test_what_is_told_before_anything_is_decided_is_journalled_without_secrets(
     async def main() -> Body:
         stage = build_stage(build_ground(tmp_path), WELL)
         await stage.adopt(replace(SESSION, root=str(tmp_path)))
-        stage.take(Luggage({"HOME": "/home/bob", **setting}))
+        stage.take(LaunchEnvironment({"HOME": "/home/bob", **setting}))
         try:
             return await stage.redact(SEEN)
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.at_work import working_world
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until

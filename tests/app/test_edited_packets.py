@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Session, State
-from agent_relay.system.store_reading import list_packets
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.store.packets import list_packets
 from tests.support.at_work import begin, finish_turn, has_taken_over, restart, say
 from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, wait_until

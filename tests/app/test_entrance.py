@@ -6,24 +6,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.app.begun import Begun
-from agent_relay.app.entrance import Entrance
-from agent_relay.app.legs import Luggage
-from agent_relay.app.pulse import Pulse
-from agent_relay.app.room import Room
-from agent_relay.app.wishes import OpenWish
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.folders import get_folders
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.change_notifier import ChangeNotifier
+from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.engine.sessions.opener import SessionOpener, TurnStart
+from agent_relay.session.fold import fold_events
+from agent_relay.system.disk.folders import get_folders
 from tests.logic.turn_story import TurnStory
 from tests.support.heard import until
 
 if TYPE_CHECKING:
-    from agent_relay.app.ground import Ground
-    from agent_relay.app.host import Host
-    from agent_relay.app.notifying import Notifying
-    from agent_relay.app.rooms import Rooms
-    from agent_relay.app.stage import Stage
     from agent_relay.domain.session import Session
+    from agent_relay.engine._effect_runner import EffectRunner
+    from agent_relay.engine._host import Host
+    from agent_relay.engine.services import Services
+    from agent_relay.engine.sessions._notifications import SessionNotifier
+    from agent_relay.engine.sessions._registry import SessionRegistry
 
 LIMIT_S = 60
 
@@ -43,13 +42,13 @@ class Places:
         self._rooms = {one.id: _open(one, patience_s) for one in both}
         # An index without sessions: nothing was moved here from elsewhere.
         ground = SimpleNamespace(folders=get_folders({"AGENT_RELAY_HOME": f"{folder}/relay"}))
-        self.entrance = Entrance(cast("Ground", ground), cast("Rooms", self))
+        self.entrance = SessionOpener(cast("Services", ground), cast("SessionRegistry", self))
         self._cwd = str(folder)
 
     def __contains__(self, session: object) -> bool:
         return session in self._rooms
 
-    def get(self, session: str) -> Room:
+    def get(self, session: str) -> ActiveSession:
         """The room, which somebody asked for."""
         self.asked.append(session)
         return self._rooms[session]
@@ -57,12 +56,12 @@ class Places:
     async def retire(self) -> None:
         """None of them has ended."""
 
-    def offer(self, luggage: Luggage, *, root: str, session: str = "") -> None:
+    def offer(self, luggage: LaunchEnvironment, *, root: str, session: str = "") -> None:
         """None of them lost what its agents are started with."""
 
-    async def hold(self, session: str) -> Room | Begun:
+    async def hold(self, session: str) -> ActiveSession | TurnStart:
         """The room once it may be held, let go of again."""
-        async with self.entrance.hold(OpenWish("ann", self._cwd, {}, session=session)) as found:
+        async with self.entrance.hold(OpenRequest("ann", self._cwd, {}, session=session)) as found:
             return found
 
     def end(self) -> None:
@@ -72,11 +71,13 @@ class Places:
         room.pulse.beat()
 
 
-def _open(session: "Session", patience_s: float) -> Room:
+def _open(session: "Session", patience_s: float) -> ActiveSession:
     host = SimpleNamespace(session=session, refusal="", is_idle=True)
     stage = SimpleNamespace(is_collecting=False)
-    notifying = cast("Notifying", SimpleNamespace())
-    return Room(cast("Host", host), cast("Stage", stage), Pulse(), notifying, patience_s=patience_s)
+    notifying = cast("SessionNotifier", SimpleNamespace())
+    return ActiveSession(
+        cast("Host", host), cast("EffectRunner", stage), ChangeNotifier(), notifying, patience_s=patience_s
+    )
 
 
 def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
@@ -87,7 +88,7 @@ def test_one_that_ends_slowly_keeps_nobody_from_another(tmp_path: Path) -> None:
         slow = asyncio.create_task(places.hold("slow"))
         await until(lambda: places.asked == ["slow"])
         async with asyncio.timeout(LIMIT_S):
-            assert isinstance(await places.hold("quick"), Room)
+            assert isinstance(await places.hold("quick"), ActiveSession)
         assert not slow.done()
         places.end()
         async with asyncio.timeout(LIMIT_S):
@@ -120,7 +121,7 @@ def test_two_that_wait_for_one_room_come_in_one_after_the_other(tmp_path: Path) 
         inside: list[str] = []
 
         async def come(name: str) -> None:
-            wish = OpenWish("ann", str(tmp_path), {}, session="slow")
+            wish = OpenRequest("ann", str(tmp_path), {}, session="slow")
             async with places.entrance.hold(wish):
                 inside.append(f"{name} in")
                 await asyncio.sleep(0)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.relay_world import CHECKOUT, RelayWorld, wait_until

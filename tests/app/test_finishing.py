@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from agent_relay.app.finishing import finish, finish_or_end
+from agent_relay.engine.threads import finish, finish_or_end
 
 
 def test_its_answer_and_its_error_come_through() -> None:

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.room import Reading
-from agent_relay.app.running import Running
-from agent_relay.app.telling import Chapter, Told
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.event import Event
-from agent_relay.domain.run_event import LegBegan, LegOver
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.journal import Journal
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.protocol.run_output import LegBegan, LegOver
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.engine._turn_stream import StreamCursor, StreamPart
+from agent_relay.engine.operations.headless_turns import HeadlessTurns
+from agent_relay.engine.sessions.active_session import TurnFollowers
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import Journal
 from tests.logic.story import NOW
 from tests.logic.turn_story import TurnStory
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world
 
 if TYPE_CHECKING:
-    from agent_relay.app.ground import Ground
-    from agent_relay.app.sessions import Sessions
+    from agent_relay.engine.services import Services
+    from agent_relay.engine.sessions.lifecycle import SessionLifecycle
 
 
 NOW_CLOCK = SimpleNamespace(now=lambda: NOW, monotonic=lambda: 0.0)
@@ -39,7 +40,7 @@ class Room:
     def __init__(self, events: Sequence[Event], numbers: list[int], *, ahead: int = 0) -> None:
         self.host = self
         self.pulse = self
-        self.reading = Reading()
+        self.reading = TurnFollowers()
         self.refusal = ""
         self.events = events[: numbers[0] + ahead]
         self._all, self._numbers, self._ahead = events, numbers, ahead
@@ -60,14 +61,14 @@ class Room:
         return heard
 
 
-def follow(room: Room, told: Told) -> tuple[Chapter, Session]:
+def follow(room: Room, told: StreamCursor) -> tuple[StreamPart, Session]:
     """What is told of the room's session from `told` on."""
-    sessions = cast("Sessions", SimpleNamespace(get=lambda _: room, zone=UTC))
+    sessions = cast("SessionLifecycle", SimpleNamespace(get=lambda _: room, zone=UTC))
     ground = cast(
-        "Ground",
+        "Services",
         SimpleNamespace(folders=SimpleNamespace(legs="/nowhere"), get_adapter=_know, clock=NOW_CLOCK),
     )
-    return asyncio.run(Running(sessions, ground).follow("S", told))
+    return asyncio.run(HeadlessTurns(sessions, ground).follow("S", told))
 
 
 def _know(_agent: str) -> SimpleNamespace:
@@ -81,7 +82,7 @@ def test_an_end_is_told_only_with_everything_before_it() -> None:
     story.done()
     assert story.now.state is State.ENDED
     room = Room(story.events, [before, len(story.events)])
-    chapter, session = follow(room, Told(before, "L1"))
+    chapter, session = follow(room, StreamCursor(before, "L1"))
     assert session.state is State.ENDED
     assert [type(event) for event in chapter.events] == [LegOver]
 
@@ -90,7 +91,7 @@ def test_a_leg_whose_line_is_being_written_is_told_of_later() -> None:
     """Its stream is found by the session: a line told too early would be passed over, stream and all."""
     story = TurnStory().take()
     number = story.find("leg.starting")
-    chapter, _ = follow(Room(story.events, [number - 1, number], ahead=1), Told(number - 1))
+    chapter, _ = follow(Room(story.events, [number - 1, number], ahead=1), StreamCursor(number - 1))
     assert [type(event) for event in chapter.events] == [LegBegan]
     assert chapter.told.leg == story.leg
 

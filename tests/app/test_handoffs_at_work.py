@@ -6,7 +6,8 @@ import os
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run

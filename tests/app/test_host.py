@@ -6,25 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     Effect,
-    Happened,
-    Heard,
+    HandoffAsked,
+    Input,
     LegGone,
     NoteRest,
     Published,
     PublishPacket,
-    ScreenSays,
+    SignalFound,
     Spawned,
     SpawnLeg,
+    StateSeen,
     StopAsked,
     StopLeg,
 )
 from agent_relay.domain.errors import RelayError, StaleOwnerError
-from agent_relay.domain.event import LegNamed, SessionEnded, SessionStopping
-from agent_relay.domain.session import State
-from agent_relay.logic.outcome import Outcome
+from agent_relay.domain.events.session import LegNamed, SessionEnded, SessionStopping
+from agent_relay.domain.state import State
+from agent_relay.session.outcome import Outcome
 from tests.support.scripted_host import LIMIT, Disk, Scene, begin, find_pid, leg_of, play
 
 
@@ -35,7 +35,7 @@ def test_a_disk_that_is_full_for_a_while_delays_a_failover_and_loses_nothing(lin
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.disk.refuses = lambda body: body.name == line
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
         assert "No space left on device" in scene.host.trouble
         assert scene.effects == []
@@ -52,7 +52,7 @@ def test_a_disk_that_is_full_for_a_while_delays_a_failover_and_loses_nothing(lin
 def test_a_full_disk_at_any_line_of_the_saga_leads_on_to_the_successor(line: str) -> None:
     """The predecessor is gone by then: whoever forgot the next step would strand the user."""
 
-    async def answer(effect: Effect) -> Happened | None:
+    async def answer(effect: Effect) -> Input | None:
         match effect:
             case StopLeg(leg):
                 return LegGone(leg, "stopped")
@@ -67,7 +67,7 @@ def test_a_full_disk_at_any_line_of_the_saga_leads_on_to_the_successor(line: str
         await begin(scene)
         scene.perform = answer
         scene.disk.refuses = lambda body: body.name == line
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
         scene.disk.refuses = lambda _body: False
         await scene.until(lambda: find_pid(scene) == 21, "the successor runs")
@@ -83,7 +83,7 @@ def test_what_was_told_while_the_disk_refused_follows_in_its_order() -> None:
         await begin(scene)
         scene.disk.refuses = lambda _body: True
         leg = leg_of(scene)
-        scene.host.tell(Heard(leg, LIMIT))
+        scene.host.tell(SignalFound(leg, LIMIT))
         scene.host.tell(LegGone(leg, "exited"))
         await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
         scene.disk.refuses = lambda _body: False
@@ -99,12 +99,12 @@ def test_who_asks_while_the_disk_refuses_is_told_so_at_once() -> None:
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.disk.refuses = lambda _body: True
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
-        waiting = asyncio.ensure_future(scene.host.ask(Asked("cas")))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
+        waiting = asyncio.ensure_future(scene.host.ask(HandoffAsked("cas")))
         with pytest.raises(RelayError, match="No space left on device"):
             await waiting
         with pytest.raises(RelayError, match="No space left on device"):
-            await scene.host.ask(Asked("cas"))
+            await scene.host.ask(HandoffAsked("cas"))
         scene.disk.refuses = lambda _body: False
         await scene.calm()
         assert scene.session.handoff is not None
@@ -150,7 +150,7 @@ def test_what_was_asked_for_and_refused_at_its_first_line_has_not_begun() -> Non
         await begin(scene)
         scene.disk.refuses = lambda _body: True
         with pytest.raises(RelayError, match="No space left on device"):
-            await scene.host.ask(Asked("bob"))
+            await scene.host.ask(HandoffAsked("bob"))
         scene.disk.refuses = lambda _body: False
         await scene.calm()
         assert scene.session.handoff is None
@@ -183,7 +183,7 @@ def test_a_mistake_in_deciding_is_reported_and_the_next_happening_is_heard() -> 
             await scene.host.ask(Outcome((SessionEnded("from ready: impossible"),)))
         assert len(scene.reports) == 1
         assert "crash report" in scene.host.trouble
-        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        scene.host.tell(StateSeen(leg_of(scene), "busy"))
         await scene.calm()
         assert scene.session.state is State.BUSY
         assert scene.host.trouble == ""
@@ -197,7 +197,7 @@ def test_happenings_that_change_nothing_leave_the_trouble_to_be_read() -> None:
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.host.trouble = "the disk is full"
-        scene.host.tell(ScreenSays(leg_of(scene), "ready"))
+        scene.host.tell(StateSeen(leg_of(scene), "ready"))
         await scene.calm()
         assert scene.host.trouble == "the disk is full"
 
@@ -214,7 +214,7 @@ def test_a_stale_owner_gives_up_at_once() -> None:
             raise StaleOwnerError("another generation owns the session")
 
         scene.disk.refuses = stale
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         await scene.calm()
         assert scene.host.trouble == "another generation owns the session"
         assert scene.effects == []
@@ -229,13 +229,13 @@ def test_closing_ends_waits_for_the_disk_and_refuses_who_still_asks() -> None:
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.disk.refuses = lambda _body: True
-        scene.host.tell(Heard(leg_of(scene), LIMIT))
+        scene.host.tell(SignalFound(leg_of(scene), LIMIT))
         await scene.until(lambda: bool(scene.host.trouble), "the trouble is known")
 
     play(scene, script)
     assert scene.disk.is_closed
     with pytest.raises(RelayError, match="not at work any more"):
-        asyncio.run(scene.host.ask(Asked("bob")))
+        asyncio.run(scene.host.ask(HandoffAsked("bob")))
 
 
 def test_a_journal_that_does_not_begin_with_a_session_is_refused() -> None:
@@ -252,7 +252,7 @@ def test_who_looks_is_told_all_that_the_journal_shows() -> None:
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.disk.answers.clear()
-        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        scene.host.tell(StateSeen(leg_of(scene), "busy"))
         await scene.until(lambda: scene.session.state is State.BUSY, "the line can be read")
         looking = asyncio.ensure_future(scene.host.look())
         await asyncio.sleep(0)
@@ -268,7 +268,7 @@ def test_who_looks_while_a_disk_hangs_is_told_what_was_known_before() -> None:
     async def script(scene: Scene) -> None:
         await begin(scene)
         scene.disk.answers.clear()
-        scene.host.tell(ScreenSays(leg_of(scene), "busy"))
+        scene.host.tell(StateSeen(leg_of(scene), "busy"))
         await scene.until(lambda: scene.session.state is State.BUSY, "the line can be read")
         assert (await scene.host.look()).state is State.READY
         scene.disk.answers.set()

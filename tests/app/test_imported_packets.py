@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import has_taken_over
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 from tests.support.seats import run

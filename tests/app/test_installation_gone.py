@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from agent_relay.system.processes import is_alive
 from tests.house import tree
 from tests.support.at_work import SCENES, begin, finish_turn, has_taken_over, say

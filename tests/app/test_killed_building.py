@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
-from agent_relay.domain.event import Event
-from agent_relay.domain.handoff_event import PacketPublished
-from agent_relay.domain.session import State
+from agent_relay.domain.events.handoff import PacketPublished
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.state import State
 from tests.support.handoffs import LIMIT, git, open_work, write_screenplays
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until
 

@@ -2,19 +2,19 @@
 
 from datetime import datetime, timedelta
 
-from agent_relay.app.last_windows import LastWindows
-from agent_relay.domain.rules import UsageWindow
+from agent_relay.detect.usage_windows import WindowReading
+from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.signal import Source
-from agent_relay.logic.detector.windows import Reading
+from agent_relay.engine._last_known import LastWindows
 from tests.support.detecting import at
 
 SESSION = UsageWindow(name="session", source=Source.STATUS_LINE, used="u", reset="r")
 WEEK = UsageWindow(name="week", source=Source.STATUS_LINE, used="u", reset="r")
 
 
-def read(window: UsageWindow, used: float, said_at: datetime) -> Reading:
+def read(window: UsageWindow, used: float, said_at: datetime) -> WindowReading:
     """A reading of a window that begins anew an hour after the first one."""
-    return Reading(window, used, at(3600), said_at)
+    return WindowReading(window, used, at(3600), said_at)
 
 
 def test_of_two_legs_of_one_agent_the_newer_reading_counts() -> None:

@@ -5,9 +5,10 @@ import json
 import os
 import sys
 
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.domain.session import Session, State
-from agent_relay.system.store_reading import read_packet
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.store.packets import read_packet
 from tests.house import tree
 from tests.support.at_work import LIMIT, finish_turn, folder_of, restart, say
 from tests.support.handoffs import write_screenplays

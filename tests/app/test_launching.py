@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.app.launching import Start, build_values, prepare_launch
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.launch import LegStart, build_values, prepare_launch
 from agent_relay.domain.session import Leg
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 FOLDER = os.path.join(find_builtin_folder(), "claude")
@@ -27,7 +28,7 @@ def render_settings(tmp_path: Path, *, may_continue: bool, own: str = "") -> dic
     loaded = load_adapter(FOLDER, origin="built-in")
     leg = Leg("L1", "claude", 1, starting_at=NOW, native_id="7")
     environ = {"PATH": str(program.parent), "HOME": str(tmp_path)}
-    start = Start(str(tmp_path), str(tmp_path), environ, may_continue=may_continue)
+    start = LegStart(str(tmp_path), str(tmp_path), environ, may_continue=may_continue)
     prepare_launch(loaded, leg, start, values=build_values(loaded, leg, start), withheld=())
     found: dict[str, object] = json.loads((tmp_path / "settings.json").read_text())
     return found

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.leg_ends import end_agent
-from agent_relay.domain.owner import UNKNOWN_OWNER
 from agent_relay.domain.session import Leg
-from agent_relay.system.owner_facts import read_boot_moment
+from agent_relay.domain.values.ids import UNKNOWN_OWNER
+from agent_relay.engine.legs.shutdown import end_agent
+from agent_relay.system.machine_identity import read_boot_moment
 from agent_relay.system.processes import born, is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_relay.app.ground import Ground
+    from agent_relay.engine.services import Services
 
 THREE_HOURS = timedelta(hours=3)
 
@@ -39,7 +39,7 @@ def agent() -> "Iterator[Leg]":
 
 def end(leg: Leg, booted_at: datetime) -> bool:
     """Whether the leg's agent was ended, by a daemon that noted `booted_at` when it began."""
-    ground = cast("Ground", SimpleNamespace(owner=UNKNOWN_OWNER, booted_at=booted_at))
+    ground = cast("Services", SimpleNamespace(owner=UNKNOWN_OWNER, booted_at=booted_at))
     asyncio.run(end_agent(ground, leg))
     return not is_alive(leg.child_pid, leg.child_born)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import State
-from agent_relay.system.session_index import list_named
+from agent_relay.domain.state import State
+from agent_relay.store.session_index import list_named
 from tests.support.at_work import begin, finish_turn, restart, say
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import run

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.event import SessionEnded
-from agent_relay.domain.session import State
-from agent_relay.system.session_index import list_ended, list_unended
+from agent_relay.domain.events.session import SessionEnded
+from agent_relay.domain.state import State
+from agent_relay.store.session_index import list_ended, list_unended
 from tests.support.at_work import begin, restart
 from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld, is_stopped, relay_world, wait_until

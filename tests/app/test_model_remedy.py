@@ -2,9 +2,9 @@
 
 import json
 
-from agent_relay.domain.session import State
-from agent_relay.faces.cli.status import list_columns
-from agent_relay.system.glances import read_session
+from agent_relay.domain.state import State
+from agent_relay.faces.cli.session.status import list_columns
+from agent_relay.store.session_summaries import read_session
 from tests.support.at_work import LIMIT, begin, finish_turn, folder_of, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world

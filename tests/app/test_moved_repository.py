@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import State
-from agent_relay.system.session_index import find_root
+from agent_relay.domain.state import State
+from agent_relay.store.session_index import find_root
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import run

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.app.newest_prompt import NewestPrompt
+from agent_relay.agents.rules import load_rules
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.elapsed import Jump
-from agent_relay.logic.record_time import find_record_time
-from agent_relay.system.evidence import read_evidence
-from agent_relay.system.rules import load_rules
+from agent_relay.domain.values.elapsed import ClockJump
+from agent_relay.engine.legs._prompt_tracker import NewestPrompt
+from agent_relay.sources.evidence_files import read_evidence
+from agent_relay.sources.record_fields import find_record_time
 from tests.support.real import CHECKOUT
 from tests.support.real_launch import get_adapter
 
@@ -79,7 +79,7 @@ def test_a_row_counts_for_its_own_prompt_after_the_clock_was_set_back(
 ) -> None:
     """A row of before, by the old time newer than any to come, would stand in for one that is missing."""
     newest = hear("claude", ask(0), row(0), ask(lag_s))
-    newest.shift(Jump(timedelta(hours=-3), LATER - timedelta(hours=2, minutes=50)))
+    newest.shift(ClockJump(timedelta(hours=-3), LATER - timedelta(hours=2, minutes=50)))
     assert newest.is_recorded() is is_recorded
     again = LATER - timedelta(hours=2, minutes=40)
     newest.hear(ask(-9600, "paint the fence"), "s", now=again)

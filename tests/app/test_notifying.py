@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.at_work import LIMIT, SCENES, begin, has_taken_over, restart, say
 from tests.support.handoffs import PICKED_UP, write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until

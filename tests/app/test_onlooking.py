@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.logic.watching.live import Live, parse_live
+from agent_relay.domain.protocol.live_session import LiveSession, parse_live
 from tests.support.at_work import begin, say, working_world
 from tests.support.relay_world import RelayWorld, wait_until
 
@@ -24,7 +24,7 @@ def session(world: RelayWorld) -> str:
     return begin(world)
 
 
-def look(world: RelayWorld, **fields: object) -> tuple[list[Live], int]:
+def look(world: RelayWorld, **fields: object) -> tuple[list[LiveSession], int]:
     """What changed, and the beat up to which that is."""
     answer = world.ask("watch.follow", **fields)
     told, seen = answer["sessions"], answer["seen"]
@@ -67,7 +67,7 @@ def test_what_was_told_is_not_told_again(world: RelayWorld, session: str) -> Non
 def test_a_patient_onlooker_is_answered_when_something_happens(world: RelayWorld, session: str) -> None:
     """Asking in circles would cost more than the answer."""
     seen = find_quiet(world)
-    heard: list[tuple[list[Live], int]] = []
+    heard: list[tuple[list[LiveSession], int]] = []
     waiting = threading.Thread(target=lambda: heard.append(look(world, seen=seen, wait=True)))
     waiting.start()
     say(world, session, "hello again")

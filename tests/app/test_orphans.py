@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
-from agent_relay.domain.variables import LEG_VARIABLE
-from agent_relay.system.holder.child import LEFT_FILE
+from agent_relay.domain.state import State
+from agent_relay.domain.values.environment import LEG_VARIABLE
 from agent_relay.system.processes import born, find_marked, find_parent, is_alive, send_signal
+from agent_relay.terminal.holder.child import LEFT_FILE
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until
 

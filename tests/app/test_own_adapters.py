@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from agent_relay.agents.adapters import find_program, load_adapter
+from agent_relay.agents.agent_versions import note_answer
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.domain.session import State
-from agent_relay.system.adapters import find_program, load_adapter
-from agent_relay.system.agent_versions import note_answer
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, restart, say
 from tests.support.own_adapters import add_adapter
 from tests.support.relay_world import RelayWorld, is_daemons, wait_until
@@ -143,8 +143,8 @@ def test_an_agent_whose_limit_is_not_written_yet_is_not_offered_again(world: Rel
 
 def test_a_configuration_that_cannot_be_meant_stops_the_daemon_and_says_so(world: RelayWorld) -> None:
     """Guessing what a typing mistake meant could start the wrong agent."""
-    from agent_relay.app.application import open_app
-    from agent_relay.daemon.notices import Notices
+    from agent_relay.daemon._application import open_app
+    from agent_relay.daemon._notices import Notices
     from agent_relay.system.clock import SystemClock
 
     write(f"{world.folders.config}/config.toml", 'return = "maybe"\n')

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.own_records import find_native, gather_facts
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import LoadedAdapter, load_adapter
 from agent_relay.domain.session import Leg, Session
-from agent_relay.system.adapters import LoadedAdapter, load_adapter
-from agent_relay.system.places import find_builtin_folder
+from agent_relay.engine.publishing.native_records import find_native, gather_facts
 from agent_relay.system.processes import born
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_relay.app.ground import Ground
+    from agent_relay.engine.services import Services
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LEG = Leg("L", "own", 1, BEGAN, was_busy=True)
@@ -30,7 +30,7 @@ class Place:
 
     def __init__(self, home: Path, loaded: LoadedAdapter) -> None:
         self.home = home
-        self.ground = cast("Ground", SimpleNamespace(get_adapter=lambda _: loaded))
+        self.ground = cast("Services", SimpleNamespace(get_adapter=lambda _: loaded))
         self.session = Session("S", "/p", "/p", BEGAN, BEGAN)
 
     def write(self, name: str, said: str) -> str:

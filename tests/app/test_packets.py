@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.app.packets import Packets
-from agent_relay.domain.effect import Happened, Published, PublishFailed
+from agent_relay.domain.effects import Input, Published, PublishFailed
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import PacketSaved
+from agent_relay.domain.events.handoff import PacketSaved
 from agent_relay.domain.session import Handoff, Session
-from agent_relay.logic.outcome import Outcome
+from agent_relay.engine.publishing.packet_publisher import PacketPublisher
+from agent_relay.session.outcome import Outcome
 
 NOW = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 HANDOFF = Handoff("H1", "L1", "ann", "bob", "manual", NOW)
@@ -25,7 +25,7 @@ class Host:
         self.session = Session("S", "/r", "/r", NOW, NOW)
         self.asked: list[object] = []
 
-    async def ask(self, happened: Happened | Outcome) -> Session:
+    async def ask(self, happened: Input | Outcome) -> Session:
         """Noted."""
         assert isinstance(happened, Outcome)
         self.asked += happened.bodies
@@ -48,23 +48,23 @@ class Desk:
         return Published(handoff.id, "P", 1, "1.json", "1.md", "f")
 
 
-def _publish(packets: Packets, host: Host) -> Awaitable[object]:
+def _publish(packets: PacketPublisher, host: Host) -> Awaitable[object]:
     return packets.publish(host, HANDOFF, {})
 
 
-def _save(packets: Packets, host: Host) -> Awaitable[object]:
+def _save(packets: PacketPublisher, host: Host) -> Awaitable[object]:
     return packets.save(host, HANDOFF, {})
 
 
 @pytest.mark.parametrize("work", [_publish, _save], ids=("handoff", "by-hand"))
 def test_a_packet_whose_asker_gave_up_is_whole_before_the_next_one_begins(
-    work: Callable[[Packets, Host], Awaitable[object]],
+    work: Callable[[PacketPublisher, Host], Awaitable[object]],
 ) -> None:
     """A daemon that stops cancels it; what its thread goes on writing must not take the next one's number."""
     desk, host = Desk(), Host()
 
     async def main() -> None:
-        packets = Packets(desk.publish)
+        packets = PacketPublisher(desk.publish)
         first = asyncio.ensure_future(work(packets, host))
         assert await asyncio.to_thread(desk.begun.wait, 60)
         first.cancel()
@@ -94,10 +94,10 @@ def test_a_packet_by_hand_is_journalled_and_one_that_cannot_be_written_is_told()
         raise RelayError("no room")
 
     async def main() -> None:
-        assert await Packets(desk.publish).save(host, HANDOFF, {}) == "1.md"
-        assert await Packets(refuse).publish(host, HANDOFF, {}) == PublishFailed("H1", "no room")
+        assert await PacketPublisher(desk.publish).save(host, HANDOFF, {}) == "1.md"
+        assert await PacketPublisher(refuse).publish(host, HANDOFF, {}) == PublishFailed("H1", "no room")
         with pytest.raises(RelayError, match="no room"):
-            await Packets(refuse).save(host, HANDOFF, {})
+            await PacketPublisher(refuse).save(host, HANDOFF, {})
 
     asyncio.run(main())
     assert host.asked == [PacketSaved("P", 1, "bob", "1.json", "1.md", "f")]

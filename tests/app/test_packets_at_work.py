@@ -8,8 +8,9 @@ import shutil
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.event import PacketPublished, PacketSaved
-from agent_relay.domain.session import Leg, State
+from agent_relay.domain.events.handoff import PacketPublished, PacketSaved
+from agent_relay.domain.session import Leg
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.relay_world import RelayWorld
 

@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
-from agent_relay.app.race.ground import Place
-from agent_relay.system.change_record import ChangeRecord, Step, write_record
-from agent_relay.system.file_changes import describe_file
+from agent_relay.race._workspace import RaceWorkspace
+from agent_relay.system.disk._undo_record import ChangeRecord, UndoStep, write_record
+from agent_relay.system.disk.file_transaction import describe_file
 from tests.support.races import begin, tell
 
 
@@ -16,9 +16,9 @@ def test_cleaning_puts_back_what_a_killed_application_left(tmp_path: Path) -> No
     folder.mkdir()
     (folder / "journal.jsonl").write_text("")
     (root / "a.txt").write_text("old\n")
-    step = Step("a.txt", describe_file(str(root), "a.txt"), "", ".a.new", ".a.old")
+    step = UndoStep("a.txt", describe_file(str(root), "a.txt"), "", ".a.new", ".a.old")
     os.rename(root / "a.txt", root / ".a.old")
     write_record(str(folder / "applying.json"), ChangeRecord(str(root), (step,), (), ()))
-    assert Place(str(folder), str(root), "R").remove(tell(*begin("ann", "bob"))) == []
+    assert RaceWorkspace(str(folder), str(root), "R").remove(tell(*begin("ann", "bob"))) == []
     assert ((root / "a.txt").read_text(), os.listdir(root)) == ("old\n", ["a.txt"])
     assert os.listdir(folder) == ["journal.jsonl"]

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from agent_relay.app.race.scribe import Scribe
-from agent_relay.domain.race import RaceState
-from agent_relay.domain.race_event import RaceBegun, RaceCleaning
-from agent_relay.system.folders import Folders
-from agent_relay.system.race_journal import create_race
+from agent_relay.race._driver import SerialJournalWriter
+from agent_relay.race._events import RaceBegun, RaceCleaning
+from agent_relay.race.journal import create_race
+from agent_relay.race.model import RaceState
+from agent_relay.system.disk.folders import Folders
 
 if TYPE_CHECKING:
-    from agent_relay.app.ground import Ground
+    from agent_relay.engine.services import Services
 
 BEGAN = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
 BEGUN = RaceBegun("01K00000000000000000000000", "/work", "", "c0ffee", "paint", ("ann", "bob"))
@@ -26,7 +26,7 @@ def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> N
     """Git has ten minutes there: as many looks as there are threads would hold back what was decided."""
     told: list[str] = []
     clock = SimpleNamespace(now=lambda: BEGAN)
-    ground = cast("Ground", SimpleNamespace(clock=clock, teller=SimpleNamespace(tell=told.append)))
+    ground = cast("Services", SimpleNamespace(clock=clock, teller=SimpleNamespace(tell=told.append)))
     os.chmod(tmp_path, 0o700)
     folders = Folders(*(str(tmp_path / name) for name in ("run", "state", "config")))
 
@@ -34,7 +34,7 @@ def test_a_races_lines_wait_for_no_other_work_of_the_daemon(tmp_path: Path) -> N
         may = threading.Event()
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         hanging = asyncio.ensure_future(asyncio.to_thread(may.wait, 60))
-        scribe = Scribe(ground, create_race(folders, BEGUN, at=BEGAN))
+        scribe = SerialJournalWriter(ground, create_race(folders, BEGUN, at=BEGAN))
         try:
             await asyncio.wait_for(scribe.write(RaceCleaning()), 20)
             assert not hanging.done()

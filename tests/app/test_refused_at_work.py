@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
-from agent_relay.faces.cli.status import list_columns
-from agent_relay.system.glances import read_session
+from agent_relay.domain.state import State
+from agent_relay.faces.cli.session.status import list_columns
+from agent_relay.store.session_summaries import read_session
 from tests.support.at_work import begin, folder_of, has_taken_over, say
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into

@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from agent_relay.app.relief import Relief
-from agent_relay.domain.context_effect import Quiet
+from agent_relay.domain.usage_effects import LegQuiet
+from agent_relay.engine._context_relief import ContextRelief
 
 
 @dataclass
@@ -42,9 +42,9 @@ class Agent:
             self.gone.set()
 
 
-def await_quiet(*states: str) -> Quiet | None:
-    async def look() -> Quiet | None:
-        relief = Relief(SimpleNamespace(), {"L1": SimpleNamespace(watch=Agent(list(states)))})  # type: ignore[arg-type, dict-item]
+def await_quiet(*states: str) -> LegQuiet | None:
+    async def look() -> LegQuiet | None:
+        relief = ContextRelief(SimpleNamespace(), {"L1": SimpleNamespace(watch=Agent(list(states)))})  # type: ignore[arg-type, dict-item]
         return await relief.await_quiet("L1")
 
     return asyncio.run(look())
@@ -52,7 +52,7 @@ def await_quiet(*states: str) -> Quiet | None:
 
 def test_work_that_is_seen_late_is_waited_out() -> None:
     """Records of a short turn may be ahead of its screen; nobody else would ask again."""
-    assert await_quiet("busy", "busy", "asking", "ready", "ready") == Quiet("L1")
+    assert await_quiet("busy", "busy", "asking", "ready", "ready") == LegQuiet("L1")
 
 
 def test_an_agent_that_ends_is_never_quiet() -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, say
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import relay_world, wait_until

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.legs import Luggage
-from agent_relay.app.pulse import Pulse
-from agent_relay.app.room import Room
-from agent_relay.domain.effect import TurnAsked
+from agent_relay.domain.effects import TurnAsked
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.change_notifier import ChangeNotifier
 from tests.logic.turn_story import TurnStory
 
 if TYPE_CHECKING:
-    from agent_relay.app.host import Host
-    from agent_relay.app.notifying import Notifying
-    from agent_relay.app.stage import Stage
+    from agent_relay.engine._effect_runner import EffectRunner
+    from agent_relay.engine._host import Host
+    from agent_relay.engine.sessions._notifications import SessionNotifier
 
 
 def test_a_turn_that_is_refused_leaves_what_the_next_leg_is_given() -> None:
@@ -27,7 +27,7 @@ def test_a_turn_that_is_refused_leaves_what_the_next_leg_is_given() -> None:
     assert (story.now.state, story.now.living_leg) == (State.HANDING_OFF, None)
     asked = Asked(story)
     with pytest.raises(WrongUseError, match="is at work"):
-        asyncio.run(asked.room.take_turn(Luggage({}), TurnAsked("ann", "burn it")))
+        asyncio.run(asked.room.take_turn(LaunchEnvironment({}), TurnAsked("ann", "burn it")))
     assert asked.taken == []
 
 
@@ -38,8 +38,10 @@ class Asked:
         self.taken: list[str] = []
         self.host = SimpleNamespace(session=story.now, refusal="", is_idle=True, ask=self._ask)
         stage = SimpleNamespace(take=lambda _luggage, task: self.taken.append(task), is_collecting=False)
-        notifying = cast("Notifying", SimpleNamespace())
-        self.room = Room(cast("Host", self.host), cast("Stage", stage), Pulse(), notifying)
+        notifying = cast("SessionNotifier", SimpleNamespace())
+        self.room = ActiveSession(
+            cast("Host", self.host), cast("EffectRunner", stage), ChangeNotifier(), notifying
+        )
 
     async def _ask(self, asked: TurnAsked) -> None:
         assert asked.prompt == self.taken[-1]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import restart
 from tests.support.handoffs import write_screenplays
@@ -215,7 +215,7 @@ def test_a_turn_that_cannot_be_journalled_says_so_to_whoever_follows() -> None:
 FOLLOWER = """
 import json, sys
 from agent_relay.client.connection import Connection
-from agent_relay.system.folders import get_folders
+from agent_relay.system.disk.folders import get_folders
 
 _, project, session, told = sys.argv
 with Connection.open(get_folders()) as connection:

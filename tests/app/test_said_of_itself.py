@@ -4,32 +4,34 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.app.senses import Senses
-from agent_relay.app.watch import LegWatch
-from agent_relay.domain.effect import Answered, Happened, Prompted
-from agent_relay.domain.event import PromptSeen
+from agent_relay.agents.rules import load_rules
+from agent_relay.domain.effects import Answered, Input, PromptTaken
+from agent_relay.domain.events.session import PromptSeen
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.rules import load_rules
 from tests.support.real_launch import get_adapter
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LATER = BEGAN + timedelta(minutes=1)
 
 
-def build_watch(agent: str, asked: Prompt | None = None) -> LegWatch:
+def build_watch(agent: str, asked: Prompt | None = None) -> LegMonitor:
     """A watch over a leg of whose newest prompt the journal knows this, and nothing else."""
     loaded = get_adapter(agent)
-    senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+    senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
 
     async def find_nothing() -> None:
         """No record was written yet."""
 
-    return LegWatch(Leg("leg", agent, 1, BEGAN, asked=asked), senses, clock=SystemClock(), poke=find_nothing)
+    return LegMonitor(
+        Leg("leg", agent, 1, BEGAN, asked=asked), senses, clock=SystemClock(), poke=find_nothing
+    )
 
 
-def hear(watch: LegWatch, records: Sequence[Record]) -> None:
+def hear(watch: LegMonitor, records: Sequence[Record]) -> None:
     """What a source hands on."""
     asyncio.run(watch.hear(records))
 
@@ -84,13 +86,13 @@ def write_hook(event: str, at: datetime, **more: object) -> Record:
 def test_a_hook_says_that_a_prompt_was_taken_and_answered() -> None:
     """Its record has an envelope, in which nobody found who spoke."""
     watch = build_watch("claude")
-    told: list[Happened] = []
+    told: list[Input] = []
     watch.tell = told.append
     hear(watch, [write_hook("UserPromptSubmit", LATER, prompt="paint the shed")])
-    assert told == [Prompted("leg")]
+    assert told == [PromptTaken("leg")]
     answered_at = datetime.now(UTC) + timedelta(minutes=1)
     hear(watch, [write_hook("Stop", answered_at)])
-    assert told == [Prompted("leg"), Answered("leg", answered_at)]
+    assert told == [PromptTaken("leg"), Answered("leg", answered_at)]
 
 
 def test_a_prompt_an_earlier_daemon_journalled_is_not_told_again() -> None:

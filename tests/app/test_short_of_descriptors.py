@@ -4,7 +4,8 @@ import resource
 
 import pytest
 
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import begin, has_taken_over, say
 from tests.support.relay_world import RelayWorld, wait_until
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
-from agent_relay.system.store_reading import list_packets
+from agent_relay.domain.state import State
+from agent_relay.store.packets import list_packets
 from tests.support.at_work import begin, finish_turn, has_taken_over, say
 from tests.support.mute_agent import is_at_rest, mutable_world, set_mute
 from tests.support.relay_world import RelayWorld

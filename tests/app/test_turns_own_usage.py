@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.telling import Told, tell_on
-from agent_relay.domain.run_event import Usage
+from agent_relay.agents.launch_plan import STREAM_FILE
+from agent_relay.domain.protocol.run_output import UsageTold
 from agent_relay.domain.session import Leg, Session
-from agent_relay.logic.launch import STREAM_FILE
+from agent_relay.engine._turn_stream import StreamCursor, read_stream_part
 from tests.support.real_launch import get_adapter
 
 if TYPE_CHECKING:
-    from agent_relay.app.ground import Ground
+    from agent_relay.engine.services import Services
 
 BEGAN = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -37,8 +37,8 @@ def tell(folder: Path, *legs: Leg, total: int = 27000) -> list[dict[str, int]]:
     usage = {"input_tokens": total, "cached_input_tokens": 0, "output_tokens": total // 10}
     stream.write_text(json.dumps({"type": "turn.completed", "usage": usage}) + "\n")
     adapters = SimpleNamespace(folders=SimpleNamespace(legs=str(folder / "legs")), get_adapter=get_adapter)
-    chapter = tell_on(cast("Ground", adapters), session, [], Told(0, legs[-1].id), UTC)
-    return [dict(event.tokens) for event in chapter.events if isinstance(event, Usage)]
+    chapter = read_stream_part(cast("Services", adapters), session, [], StreamCursor(0, legs[-1].id), UTC)
+    return [dict(event.tokens) for event in chapter.events if isinstance(event, UsageTold)]
 
 
 @pytest.fixture

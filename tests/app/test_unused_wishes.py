@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.event import HandoffBegun
-from agent_relay.domain.ledger import Rest
-from agent_relay.domain.session import State
-from agent_relay.system.folders import ensure_private
-from agent_relay.system.ledger import update_ledger
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.signal import Rest
+from agent_relay.domain.state import State
+from agent_relay.store.ledger import update_ledger
+from agent_relay.system.disk.folders import ensure_private
 from tests.support.at_work import begin, folder_of, has_taken_over
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_relay.app.evidence import Evidence
-from agent_relay.app.senses import Senses
-from agent_relay.app.watch import LegWatch
-from agent_relay.domain.effect import Happened, Heard, ScreenSays
+from agent_relay.agents.rules import load_rules
+from agent_relay.agents.source_paths import LegPlace
+from agent_relay.domain.effects import Input, SignalFound, StateSeen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.sources.live.record_dispatch import RecordDispatcher
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.holder_client import HolderConnection
-from agent_relay.system.rules import load_rules
-from agent_relay.system.sources.place import LegPlace
+from agent_relay.terminal.holder_client import HolderConnection
 from tests.support.heard import LIMIT_S, until
 from tests.support.legs import Held, hold, raw_python
 from tests.support.real_launch import get_adapter
 
 if TYPE_CHECKING:
-    from agent_relay.domain.event import PromptSeen
+    from agent_relay.domain.events.session import PromptSeen
 
 WORDS = "You've hit your session limit · resets 9:10pm (UTC)"
 # The terminal shows the limit as Claude Code paints it, once a key is pressed.
@@ -59,14 +59,14 @@ class Scene:
         self, held: Held, known: frozenset[tuple[str, str, str, bool]] = frozenset(), native_id: str = FIRST
     ) -> None:
         self.held = held
-        self.told: list[Happened] = []
+        self.told: list[Input] = []
         self.began = datetime.now(UTC)
         self.poke: Callable[[], Awaitable[None]] = self._find_nothing
         loaded = get_adapter("claude")
         self.sources = loaded.adapter.sources
-        senses = Senses(load_rules(loaded), self.sources, UTC, 300, known)
+        senses = MonitorConfig(load_rules(loaded), self.sources, UTC, 300, known)
         leg = Leg("leg", "claude", 1, starting_at=self.began, native_id=native_id)
-        self.watch = LegWatch(leg, senses, clock=SystemClock(), poke=self._ask)
+        self.watch = LegMonitor(leg, senses, clock=SystemClock(), poke=self._ask)
         self.watch.tell = self.told.append
 
     async def _ask(self) -> None:
@@ -108,7 +108,7 @@ class Scene:
         return [
             str(told.signal.evidence.source)
             for told in self.told
-            if isinstance(told, Heard) and told.signal.decides
+            if isinstance(told, SignalFound) and told.signal.decides
         ]
 
 
@@ -158,7 +158,7 @@ def test_a_daemon_that_died_between_the_screen_and_the_record_costs_no_failover(
 
     async def look(scene: Scene) -> None:
         await scene.look()
-        (signal,) = [told.signal for told in scene.told if isinstance(told, Heard)]
+        (signal,) = [told.signal for told in scene.told if isinstance(told, SignalFound)]
         assert (signal.decides, signal.resets_at is not None) == (False, True)
         seen.append(
             (signal.rule, signal.evidence.text, f"{signal.resets_at:%Y-%m-%dT%H:%M:%S+00:00}", is_decided)
@@ -196,7 +196,7 @@ def test_the_row_of_a_conversation_begun_within_the_leg_acts_whenever_its_name_i
             file.write(json.dumps(data) + "\n")
 
     async def script(scene: Scene) -> None:
-        evidence = Evidence(reports.append)
+        evidence = RecordDispatcher(reports.append)
         values = {"leg_folder": str(leg), "home": str(home), "native_id": FIRST, "cwd": "/r", "pid": "1"}
         scene.poke = lambda: evidence.poke("leg")
         scene.watch.renamed = lambda leg_id, names: evidence.update(leg_id, native_id=names["native_id"])
@@ -229,15 +229,15 @@ os.read(0, 1)
 def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(tmp_path: Path) -> None:
     """A session that was given its packet must not be told to wait for one before its agent has painted."""
     loaded = get_adapter("demo")
-    told: list[Happened] = []
+    told: list[Input] = []
 
     async def find_nothing() -> None:
         """No record was written yet."""
 
     async def main(held: Held) -> None:
         leg = Leg("leg", "demo", 1, starting_at=datetime.now(UTC))
-        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
-        watch = LegWatch(leg, senses, clock=SystemClock(), poke=find_nothing)
+        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        watch = LegMonitor(leg, senses, clock=SystemClock(), poke=find_nothing)
         watch.tell = told.append
         watch.holder = await HolderConnection.open(held.folder)
         async with asyncio.timeout(LIMIT_S):
@@ -245,7 +245,7 @@ def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(t
                 await watch.settle_evidence()
         watch.say_working()
         await watch.hear([Record(Source.HOOK, {}, datetime.now(UTC), "here")])
-        assert told == [ScreenSays("leg", "ready"), ScreenSays("leg", "busy")]
+        assert told == [StateSeen("leg", "ready"), StateSeen("leg", "busy")]
         # A turn that was over before paints nothing any more: its end is told all the same.
         await until(lambda: len(told) > 2)
         await watch.end()
@@ -253,7 +253,7 @@ def test_a_screen_older_than_the_work_it_does_not_show_says_nothing_of_its_end(t
 
     with hold(str(tmp_path / "leg"), raw_python(SHOW_PROMPT)) as held:
         asyncio.run(main(held))
-    assert told == [ScreenSays("leg", state) for state in ("ready", "busy", "ready")]
+    assert told == [StateSeen("leg", state) for state in ("ready", "busy", "ready")]
 
 
 def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
@@ -265,11 +265,13 @@ def test_no_row_is_waited_for_where_no_transcript_is_read() -> None:
 
     async def main() -> None:
         loaded = get_adapter("opencode")
-        senses = Senses(load_rules(loaded), loaded.adapter.sources, UTC, 300)
+        senses = MonitorConfig(load_rules(loaded), loaded.adapter.sources, UTC, 300)
         began = datetime.now(UTC)
-        watch = LegWatch(Leg("leg", "opencode", 1, starting_at=began), senses, clock=SystemClock(), poke=poke)
+        watch = LegMonitor(
+            Leg("leg", "opencode", 1, starting_at=began), senses, clock=SystemClock(), poke=poke
+        )
         asked: list[PromptSeen] = []
-        told: list[Happened] = []
+        told: list[Input] = []
         watch.asked, watch.tell = asked.append, told.append
         part = {"type": "text", "text": "fix the cents", "sessionID": "ses_1"}
         event = {"type": "message.part.updated", "properties": {"part": part}}

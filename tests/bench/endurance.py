@@ -5,8 +5,8 @@ import signal
 import time
 from dataclasses import dataclass
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.bench.measure import MEGABYTE, Effort, write_recorded
 from tests.bench.programs import END, READY
 from tests.bench.session import COLS, ROWS, Session

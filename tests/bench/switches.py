@@ -7,9 +7,9 @@ import statistics
 import time
 from dataclasses import dataclass
 
-from agent_relay.domain.event import Event
-from agent_relay.system.folders import get_folders
-from agent_relay.system.journal import read_events
+from agent_relay.domain.events.session import Event
+from agent_relay.store.journal import read_events
+from agent_relay.system.disk.folders import get_folders
 from tests.bench.measure import Effort
 from tests.bench.wrappers import COMMAND, Prepared, World, open_world
 

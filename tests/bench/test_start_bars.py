@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.session_index import list_ended
+from agent_relay.store.session_index import list_ended
 from tests.support.journals import write_session
 from tests.support.relay_world import RelayWorld, relay_world
 

@@ -8,9 +8,9 @@ import time
 import msgspec
 import pytest
 
-from agent_relay.domain.adapter import Transcript
-from agent_relay.logic.transcripts.usage.packed import list_answers
-from agent_relay.system.usage import read_usage
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.transcripts.usage.answer_columns import list_answers
+from agent_relay.usage._native_usage import read_usage
 from tests.bench.usage import ROOT
 from tests.bench.usage_logs import WRITERS, Totals
 

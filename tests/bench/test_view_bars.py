@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from rich.markdown import Markdown
 
-from agent_relay.faces.rendering.turn_view import open_turn_view
+from agent_relay.faces.render.turn_view import open_turn_view
 from tests.bench.usage import ROOT
 
 LINES = 10_000
@@ -71,7 +71,7 @@ def test_memory_does_not_grow_with_what_an_agent_says() -> None:
         "import sys\n"
         "from tests.support.peak import read_peak_mb\n"
         "from tests.bench.test_view_bars import CODE, PROSE\n"
-        "from agent_relay.faces.rendering.turn_view import open_turn_view\n"
+        "from agent_relay.faces.render.turn_view import open_turn_view\n"
         "view = open_turn_view(lambda _: None, columns=lambda: 100, is_colour=True)\n"
         "for number in range(int(sys.argv[1])):\n"
         "    view.show({'type': 'text', 'text': PROSE + CODE, 'more': True})\n"

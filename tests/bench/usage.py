@@ -18,7 +18,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agent_relay.system.kept_reports import YOUNG_NS
+from agent_relay.usage.report_cache import YOUNG_NS
 from tests.bench.usage_logs import WRITERS, Totals
 from tests.bench.weighing import weigh
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agent_relay.client.connection import find_daemon_pid
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.folders import get_folders
-from agent_relay.system.holder.spec import HolderSpec
-from agent_relay.system.holder_client import Started, start_holder
+from agent_relay.system.disk.folders import get_folders
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder_client import StartedHolder, start_holder
 from tests.bench.programs import READY
 from tests.bench.session import COLS, ROWS, Session
 
@@ -178,7 +178,7 @@ class World:
             select.select([handle], [], [], 30)
             os.close(handle)
 
-    def hold(self, argv: list[str], leg_folder: str, *, is_watched: bool = True) -> Started:
+    def hold(self, argv: list[str], leg_folder: str, *, is_watched: bool = True) -> StartedHolder:
         """A leg with that program, watched as the daemon watches it."""
         os.mkdir(leg_folder, 0o700)
         lock = os.open(os.path.join(leg_folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.system.folders import Folders
+from agent_relay.system.disk.folders import Folders
 from tests.support.tiny_client import live_folders
 
 

@@ -18,8 +18,8 @@ from agent_relay.domain.errors import (
     NobodyAvailableError,
     OurBugError,
 )
-from agent_relay.domain.variables import LEG_VARIABLE
-from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.domain.values.environment import LEG_VARIABLE
+from agent_relay.system.disk.folders import Folders, ensure_private
 from agent_relay.system.processes import born, is_alive, wait_for_end
 from tests.support.legs import wait_until
 from tests.support.tiny_client import COMMAND, ROOT, read_lines, start
@@ -37,7 +37,7 @@ def test_ten_clients_at_once_share_one_daemon(folders: Folders) -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); sys.stdin.readline()\n"
         "from agent_relay.client.autostart import connect_or_start\n"
-        "from agent_relay.system.folders import get_folders\n"
+        "from agent_relay.system.disk.folders import get_folders\n"
         "with connect_or_start(get_folders(), command=sys.argv[2:]) as connection:\n"
         "    print(connection.request('daemon.status')['pid'], flush=True)\n"
         "    sys.stdin.readline()\n"

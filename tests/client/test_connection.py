@@ -20,7 +20,7 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.system.disk.folders import Folders, ensure_private
 from tests.support.tiny_client import ROOT, start
 
 
@@ -164,7 +164,7 @@ def test_a_hot_client_loads_no_heavy_module() -> None:
     ]
     code = (
         "import sys; import agent_relay.client.connection, agent_relay.client.autostart\n"
-        "import agent_relay.system.folders\n"
+        "import agent_relay.system.disk.folders\n"
         "print([name for name in sys.argv[1:] if name in sys.modules])"
     )
     result = subprocess.run(
@@ -180,7 +180,7 @@ def test_connecting_costs_about_a_bare_python(folders: Folders) -> None:
         code = (
             "import sys; sys.path.insert(0, sys.argv[1])\n"
             "from agent_relay.client.autostart import connect_or_start\n"
-            "from agent_relay.system.folders import get_folders\n"
+            "from agent_relay.system.disk.folders import get_folders\n"
             "connect_or_start(get_folders()).request('ping')\n"
         )
         bare, connected = [], []

@@ -9,12 +9,12 @@ import pytest
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection, find_daemon_pid
-from agent_relay.client.daemon_watch import keep
+from agent_relay.client.keepalive import keep_running
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.wire import NOTICE_STOPPING, render_line
-from agent_relay.system.folders import Folders, ensure_private
+from agent_relay.domain.protocol.wire import NOTICE_STOPPING, render_line
+from agent_relay.system.disk.folders import Folders, ensure_private
+from agent_relay.system.net.unix_sockets import listen
 from agent_relay.system.processes import born, wait_for_end
-from agent_relay.system.sockets import listen
 from tests.support.tiny_client import COMMAND
 
 
@@ -72,7 +72,7 @@ def _watch(daemon: _Daemon, ends: Iterator[int]) -> None:
             raise _EnoughError
 
     with pytest.raises(_EnoughError):
-        keep(lambda: watched(daemon.start), lambda: watched(daemon.find), pause=pause)
+        keep_running(lambda: watched(daemon.start), lambda: watched(daemon.find), pause=pause)
 
 
 def test_a_killed_daemon_is_replaced_each_time_a_little_later(folders: Folders) -> None:
@@ -160,7 +160,7 @@ def test_the_daemon_after_a_stopped_one_is_watched_again(folders: Folders) -> No
         return connection
 
     with pytest.raises(_EnoughError):
-        keep(begin, find, pause=daemon.pauses.append)
+        keep_running(begin, find, pause=daemon.pauses.append)
     assert daemon.asked == ["begin", "begin", "start", "begin", "find"]
 
 
@@ -183,7 +183,7 @@ def test_a_daemon_that_was_missed_for_long_is_replaced_as_soon_as_any_other(fold
         return connection
 
     with pytest.raises(_EnoughError):
-        keep(begin, find, pause=daemon.pauses.append)
+        keep_running(begin, find, pause=daemon.pauses.append)
     assert [round(pause / daemon.pauses[0]) for pause in daemon.pauses] == [1, 2, 4, 8, 1]
 
 
@@ -200,6 +200,6 @@ def test_a_daemon_that_cannot_be_started_is_tried_ever_more_rarely() -> None:
             raise _EnoughError
 
     with pytest.raises(_EnoughError):
-        keep(refuse, refuse, pause=pause)
+        keep_running(refuse, refuse, pause=pause)
     rounded = [round(seconds * 0.2 / pauses[0], 1) for seconds in pauses]
     assert rounded == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, *[20.0] * 5]

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.client.export_loop import ExportLoop
-from agent_relay.client.watcher import Watched, Watcher
 from agent_relay.domain.errors import RelayError
-from agent_relay.logic.exporting.figure import Figure
-from agent_relay.logic.watching.view import View
-from agent_relay.system.export_figures import ExportReader
-from agent_relay.system.folders import Folders
+from agent_relay.domain.protocol.figure import Figure
+from agent_relay.faces.export._export_loop import ExportLoop
+from agent_relay.faces.export._figures import ExportReader
+from agent_relay.faces.watch.view import View
+from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
+from agent_relay.system.disk.folders import Folders
 
 
 class FailingReader(ExportReader):
@@ -35,7 +35,7 @@ def test_figures_that_stand_still_are_said_to(tmp_path: os.PathLike[str]) -> Non
         [RelayError("the disk is gone"), RelayError("the disk is gone"), RelayError("it burns"), over]
     )
     warned: list[str] = []
-    watcher = Watcher(folders, Watched(), zone=UTC)
+    watcher = Watcher(folders, WatchedSessions(), zone=UTC)
     loop = ExportLoop(watcher, FailingReader(folders, errors), interval_s=0.001, warn=warned.append)
     with pytest.raises(OSError, match="over"):
         loop.run(lambda _event: None)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from agent_relay.client.prompt_input import PromptInput
+from agent_relay.client.attach.prompt_input import PromptInput
 
 
 class Reads:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.client.resting_text import Rest, fit, list_lines, render_countdown
-from agent_relay.logic.columns import count_columns
+from agent_relay.client.attach._rest_text import RestStatus, fit, list_lines, render_countdown
+from agent_relay.domain.text.counts import count_columns
 
 NOW = datetime(2026, 11, 24, 18, 20, tzinfo=UTC)
 AGENTS = [
@@ -30,8 +30,8 @@ KEYS = (
 )
 
 
-def _rest(*, has_leg: bool = True, **changes: object) -> Rest:
-    return Rest({"rest": RESTS | changes}, has_leg=has_leg)
+def _rest(*, has_leg: bool = True, **changes: object) -> RestStatus:
+    return RestStatus({"rest": RESTS | changes}, has_leg=has_leg)
 
 
 def test_who_rests_until_when_is_said_with_the_keys_that_choose() -> None:
@@ -91,7 +91,9 @@ def test_in_a_small_window_what_matters_least_goes_first() -> None:
 
 def test_signs_of_two_columns_are_broken_where_the_window_ends() -> None:
     """A folder's name may be of them: half of each row was written over by the next one."""
-    said = Rest({"rest": RESTS | {"back": "bob", "failure": "cannot write /项目/项目/项目"}}, has_leg=True)
+    said = RestStatus(
+        {"rest": RESTS | {"back": "bob", "failure": "cannot write /项目/项目/项目"}}, has_leg=True
+    )
     assert fit(list_lines(said, NOW)[:1], 24, 21) == [
         "No agent took over:",
         "cannot write",
@@ -126,7 +128,7 @@ def test_a_countdown_reads_as_a_clock(left_s: float, said: str) -> None:
 )
 def test_whatever_a_daemon_says_fits_the_window(said: dict[str, object], rows: int, cols: int) -> None:
     """Another version answers, or names hold what moves a cursor."""
-    shown = fit(list_lines(Rest({"rest": RESTS | said}, has_leg=True), NOW), rows, cols)
+    shown = fit(list_lines(RestStatus({"rest": RESTS | said}, has_leg=True), NOW), rows, cols)
     assert len(shown) <= rows
     # A sign of two columns has no place in a window of one.
     assert all(count_columns(row) <= max(2, cols - 1) and row.isprintable() for row in shown)

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent_relay.client.session_loop import Place, SessionLoop
+from agent_relay.client.attach.session_loop import SessionLoop, SessionPlace
 from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
 
 Answer = dict[str, object] | Exception
@@ -83,7 +83,7 @@ def _run_held(answers: list[Answer], ends: list[_End], undelivered: str = "") ->
     daemon, done = _Daemon(answers), []
     held = _Held(done, undelivered)
 
-    def attach(place: Place) -> _End:
+    def attach(place: SessionPlace) -> _End:
         done.append(f"on {place.leg}")
         return ends.pop(0)
 
@@ -112,7 +112,7 @@ def _run(
     """The exit status, the legs attached, what was said, and the daemon afterwards."""
     daemon, legs, said = _Daemon(answers), [], []
 
-    def attach(place: Place) -> _End:
+    def attach(place: SessionPlace) -> _End:
         legs.append(place.leg)
         return ends.pop(0)
 
@@ -188,9 +188,9 @@ def test_a_switch_called_off_gives_the_terminal_back_and_is_told() -> None:
 
 def test_texts_of_a_bar_that_are_none_are_left_out() -> None:
     """A daemon of another version may say anything, or nothing."""
-    assert Place(_where("busy")).bar == []
-    assert Place(_where("busy") | {"bar": "ada"}).bar == []
-    assert Place(_where("busy") | {"bar": ["ada", 1, None, "bob"]}).bar == ["ada", "bob"]
+    assert SessionPlace(_where("busy")).bar == []
+    assert SessionPlace(_where("busy") | {"bar": "ada"}).bar == []
+    assert SessionPlace(_where("busy") | {"bar": ["ada", 1, None, "bob"]}).bar == ["ada", "bob"]
 
 
 def test_an_earlier_handoffs_line_is_not_said_to_who_comes_later() -> None:

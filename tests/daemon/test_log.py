@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def _run(code: str, path: Path) -> list[str]:
     """The log's lines after a process of its own ran `code`: opening the log takes the process's output."""
-    begin = "import logging, os, sys\nfrom agent_relay.daemon.log import open_log\nopen_log(sys.argv[1])\n"
+    begin = "import logging, os, sys\nfrom agent_relay.daemon._log import open_log\nopen_log(sys.argv[1])\n"
     subprocess.run([sys.executable, "-c", begin + code, str(path)], cwd=ROOT, check=False)
     return path.read_text(encoding="utf-8").splitlines()
 

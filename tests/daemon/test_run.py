@@ -11,11 +11,11 @@ import pytest
 from agent_relay.client.connection import Connection
 from agent_relay.daemon.run import run
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.serving import Handler, Peer, Request, Teller
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
 from agent_relay.system.clock import Clock, SystemClock
-from agent_relay.system.folders import Folders, ensure_private
-from agent_relay.system.locks import take_lock
-from agent_relay.system.sockets import listen
+from agent_relay.system.disk.folders import Folders, ensure_private
+from agent_relay.system.disk.locks import take_lock
+from agent_relay.system.net.unix_sockets import listen
 
 
 class _App:
@@ -49,7 +49,7 @@ def folders(tmp_path: Path) -> Folders:
 def _live(folders: Folders, app: _App, use: Callable[[], object]) -> None:
     """Runs the daemon in this process; `use` runs in a thread once it is ready."""
 
-    def open_app(_folders: Folders, _clock: Clock, _notices: Teller) -> _App:
+    def open_app(_folders: Folders, _clock: Clock, _notices: NoticeSender) -> _App:
         return app
 
     lock = take_lock(folders.daemon_lock)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.system.folders import ensure_private
-from agent_relay.system.locks import take_lock
-from agent_relay.system.sockets import listen
+from agent_relay.system.disk.folders import ensure_private
+from agent_relay.system.disk.locks import take_lock
+from agent_relay.system.net.unix_sockets import listen
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
 
 

@@ -1,6 +1,6 @@
 """What is different for some versions of an agent, and which of them an adapter was tried with."""
 
-from agent_relay.domain.adapter import Adapter
+from agent_relay.domain.documents.adapter import Adapter
 
 TABLES: dict[str, object] = {
     "name": "zed",

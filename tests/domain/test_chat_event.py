@@ -3,8 +3,7 @@
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from agent_relay.domain.chat_event import ChatOver, ChatStarted, TurnNext, build_chat_schema
-from agent_relay.domain.run_event import Text
+from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, Text, TurnNext, build_chat_schema
 
 
 def test_the_schema_allows_the_lines_of_a_chat_and_of_its_turns() -> None:

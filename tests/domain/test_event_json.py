@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain import event as words
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.event import KNOWN, Body, Event
-from agent_relay.domain.event_json import parse_event, render_event
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.codec import parse_event, render_event
+from agent_relay.domain.events.session import KNOWN, Body, Event
 
 AT = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 SEEN = words.SignalSeen("L1", "ada", "limit", "account", "hook", "session limit", decides=True, until="")

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent_relay.domain.export_config import ExportConfig, check_address
+from agent_relay.domain.documents.config import ExportConfig, check_address
 
 
 @pytest.mark.parametrize(

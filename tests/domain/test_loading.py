@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.loading import Absent, Calmly, InItsPlace, KeptOut, leave_out_plugins, load_lean
+from agent_relay.domain.documents.lean_imports import (
+    HiddenModule,
+    NoGarbageCollection,
+    ReplacedModule,
+    StubbedModule,
+    disable_pydantic_plugins,
+    load_lean,
+)
 from tests.house import tree
 
 
@@ -28,7 +35,7 @@ def _client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_client")
 def test_a_client_that_is_only_named_is_not_loaded() -> None:
     """Annotations may name what is not there; who wants the true one afterwards gets it."""
-    with KeptOut("some_client"):
+    with StubbedModule("some_client"):
         library = importlib.import_module("some_library")
     assert "some_client" not in sys.modules
     assert library.ask() is None
@@ -38,7 +45,7 @@ def test_a_client_that_is_only_named_is_not_loaded() -> None:
 @pytest.mark.usefixtures("_client")
 def test_a_client_that_is_called_is_missed_at_once() -> None:
     """Not later, and not in silence; and a second try outside finds the true one."""
-    with pytest.raises(AttributeError, match="was not loaded"), KeptOut("some_client"):
+    with pytest.raises(AttributeError, match="was not loaded"), StubbedModule("some_client"):
         importlib.import_module("other_library")
     assert importlib.import_module("other_library").EMPTY is not None
 
@@ -46,7 +53,7 @@ def test_a_client_that_is_called_is_missed_at_once() -> None:
 @pytest.mark.usefixtures("_client")
 def test_what_is_called_of_a_mute_one_is_nothing_anybody_could_use() -> None:
     """Marks on types, and tables of checks nobody makes: made while a library is loaded, and forgotten."""
-    with KeptOut("some_client", is_mute=True):
+    with StubbedModule("some_client", is_mute=True):
         library = importlib.import_module("other_library")
     with pytest.raises(AttributeError):
         library.EMPTY.text  # noqa: B018 - asking is the test
@@ -57,7 +64,7 @@ def test_what_is_called_of_a_mute_one_is_nothing_anybody_could_use() -> None:
 def test_a_client_somebody_loaded_before_stays() -> None:
     """Two halves of a program with two different ones would be a riddle."""
     true = importlib.import_module("some_client")
-    with KeptOut("some_client"):
+    with StubbedModule("some_client"):
         assert sys.modules["some_client"] is true
     assert sys.modules["some_client"] is true
 
@@ -65,7 +72,7 @@ def test_a_client_somebody_loaded_before_stays() -> None:
 @pytest.mark.usefixtures("_client")
 def test_a_likeness_is_a_module_without_a_place() -> None:
     """Whoever asks the import system of it hears nothing that is made up."""
-    with KeptOut("some_client"):
+    with StubbedModule("some_client"):
         likeness = sys.modules["some_client"]
         assert isinstance(likeness.Anything, type)
         with pytest.raises(AttributeError):
@@ -75,17 +82,17 @@ def test_a_likeness_is_a_module_without_a_place() -> None:
 @pytest.mark.usefixtures("_client")
 def test_what_is_absent_cannot_be_imported_until_the_block_ends() -> None:
     """A library that can do without it does; who wants it afterwards gets it."""
-    with pytest.raises(ImportError, match="some_client"), Absent("some_client"):
+    with pytest.raises(ImportError, match="some_client"), HiddenModule("some_client"):
         importlib.import_module("some_library")
     assert importlib.import_module("some_library").ask() is None
-    with Absent("some_client"):
+    with HiddenModule("some_client"):
         assert importlib.import_module("some_client").Answer() is not None
 
 
 @pytest.mark.usefixtures("_client")
 def test_another_module_is_in_its_place_until_the_block_ends() -> None:
     """What a library takes of one is taken of the other; whoever comes later gets what was asked for."""
-    with InItsPlace("some_client", "json"):
+    with ReplacedModule("some_client", "json"):
         assert importlib.import_module("some_client") is json
     assert importlib.import_module("some_client").Answer() is not None
 
@@ -98,7 +105,7 @@ def test_a_library_is_loaded_without_what_it_can_do_without() -> None:
         load_lean(
             "some_library",
             lambda: tried.append(importlib.import_module("some_library").ask()),
-            KeptOut("some_client"),
+            StubbedModule("some_client"),
         )
     assert tried == [None]
     assert "some_client" not in sys.modules
@@ -106,9 +113,9 @@ def test_a_library_is_loaded_without_what_it_can_do_without() -> None:
 
 
 @pytest.mark.usefixtures("_client")
-@pytest.mark.parametrize("without", [Absent, KeptOut, lambda name: InItsPlace(name, "json")])
+@pytest.mark.parametrize("without", [HiddenModule, StubbedModule, lambda name: ReplacedModule(name, "json")])
 def test_a_library_that_needs_it_gets_what_it_was_to_be_loaded_without(
-    without: Callable[[str], KeptOut],
+    without: Callable[[str], StubbedModule],
 ) -> None:
     """Another version of it does: then it is loaded whole, and only time is lost."""
     load_lean("other_library", lambda: importlib.import_module("other_library"), without("some_client"))
@@ -119,11 +126,11 @@ def test_our_json_library_is_whole_without_the_back_ports_it_looks_for() -> None
     """Python has all it takes from them; loading them takes as long as loading it."""
     code = (
         "import sys\n"
-        "from agent_relay.domain.loading import Absent\n"
+        "from agent_relay.domain.documents.lean_imports import Absent\n"
         "with Absent('typing_extensions'):\n"
-        "    from agent_relay.logic.transcripts.usage.codex_plain import read_plain_context\n"
-        "    from agent_relay.logic.transcripts.usage import claude, codex, gemini\n"
-        "from agent_relay.logic.transcripts.usage.marks import Memory\n"
+        "    from agent_relay.transcripts.usage._codex_common_lines import read_plain_context\n"
+        "    from agent_relay.transcripts.usage import claude, codex, gemini\n"
+        "from agent_relay.transcripts.usage.records import Memory\n"
         'line = b\'{"timestamp":"2026-11-20T10:00:00Z","type":"turn_context","payload":{"model":"m"}}\'\n'
         "memory = Memory()\n"
         "read_plain_context(line, memory)\n"
@@ -148,7 +155,7 @@ def test_garbage_is_looked_for_again_whatever_happens() -> None:
     seen: list[bool] = []
 
     def load() -> None:
-        with Calmly():
+        with NoGarbageCollection():
             seen.append(gc.isenabled())
             importlib.import_module("there_is_no_such_module")
 
@@ -161,7 +168,7 @@ def test_garbage_is_looked_for_again_whatever_happens() -> None:
 def test_no_plugin_of_another_package_is_looked_for() -> None:
     """Looking costs a start more than all our checks, and a plugin would be shown what users wrote."""
     code = (
-        "import sys; from agent_relay.domain.adapter import Deliver; "
+        "import sys; from agent_relay.domain.documents.adapter import Deliver; "
         "print(Deliver(packet_by='paste', opening='Go on.').opening, 'importlib.metadata' in sys.modules); "
         "import importlib.metadata; print(bool(list(importlib.metadata.distributions())))"
     )
@@ -178,17 +185,17 @@ def test_no_plugin_of_another_package_is_looked_for() -> None:
 
 def test_leaving_plugins_out_twice_is_leaving_them_out() -> None:
     """Documents and the command line both see to it, whichever comes first."""
-    leave_out_plugins()
+    disable_pydantic_plugins()
     first = sys.modules["pydantic.plugin._loader"]
-    leave_out_plugins()
+    disable_pydantic_plugins()
     assert sys.modules["pydantic.plugin._loader"] is first
     assert list(importlib.import_module("pydantic.plugin._loader").get_plugins()) == []
 
 
 def test_who_loads_within_a_calm_block_does_not_end_it() -> None:
     """A command that is calm to its end loads modules meanwhile."""
-    with Calmly():
-        with Calmly():
+    with NoGarbageCollection():
+        with NoGarbageCollection():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent_relay.domain.config import UserConfig
-from agent_relay.domain.notify_config import find_addresses
+from agent_relay.domain.documents.config import UserConfig, find_webhook_addresses
 
 
 @pytest.mark.parametrize(
@@ -57,4 +56,4 @@ def test_what_cannot_be_meant_is_refused_with_a_sentence(written: object, senten
 def test_the_addresses_are_those_of_the_webhooks() -> None:
     """Several receivers are told, each by its own address."""
     wishes = ("bell", "webhook:https://a.example/", "webhook:https://b.example/")
-    assert find_addresses(wishes) == ("https://a.example/", "https://b.example/")
+    assert find_webhook_addresses(wishes) == ("https://a.example/", "https://b.example/")

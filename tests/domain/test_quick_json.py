@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain import quick_json
-from agent_relay.domain.quick_json import parse_json, render_json
+from agent_relay.domain.protocol import quick_json
+from agent_relay.domain.protocol.quick_json import parse_json, render_json
 from tests.house import tree
 
 _LEAVES = (
@@ -56,7 +56,7 @@ def test_garbage_is_a_value_error(text: str | bytes) -> None:
 def test_garbage_is_a_value_error_also_where_json_was_never_loaded() -> None:
     """Where the accelerator finds no error of json's own it raises none: a torn file was a crash of ours."""
     code = (
-        "import sys; from agent_relay.domain.quick_json import parse_json\n"
+        "import sys; from agent_relay.domain.protocol.quick_json import parse_json\n"
         "print('json' in sys.modules)\n"
         "for text in ('{', '{1', '[1', chr(34), '{}x', '[1,]'):\n"
         "    try: parse_json(text)\n"
@@ -99,7 +99,7 @@ def test_the_slow_way_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_loads_neither_json_nor_re() -> None:
     """That is its only reason to exist."""
     code = (
-        "import sys; from agent_relay.domain.quick_json import parse_json, render_json\n"
+        "import sys; from agent_relay.domain.protocol.quick_json import parse_json, render_json\n"
         "parse_json(render_json({'a': [1]}))\n"
         "print([name for name in ('json', 're', 'enum') if name in sys.modules])"
     )

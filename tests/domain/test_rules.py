@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent_relay.domain.rules import Rules
+from agent_relay.domain.documents.rules import Rules
 
 FEED = {"name": "f", "source": "hook", "text": "t"}
 LIMIT = {

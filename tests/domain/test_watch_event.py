@@ -1,6 +1,6 @@
 """The events of `watch --json` are a promise to programs."""
 
-from agent_relay.domain.watch_event import build_watch_schema
+from agent_relay.domain.protocol.watch_output import build_watch_schema
 
 
 def test_every_event_is_in_the_published_schema() -> None:

@@ -9,8 +9,14 @@ from agent_relay.domain.errors import (
     UntrustedDataError,
     WrongUseError,
 )
-from agent_relay.domain.serving import Request
-from agent_relay.domain.wire import build_hello, build_refusal, parse_line, parse_refusal, render_line
+from agent_relay.domain.protocol.requests import Request
+from agent_relay.domain.protocol.wire import (
+    build_hello,
+    build_refusal,
+    parse_line,
+    parse_refusal,
+    render_line,
+)
 
 
 def test_a_message_is_one_line_whatever_it_holds() -> None:

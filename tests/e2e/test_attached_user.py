@@ -5,7 +5,7 @@ import os
 import pytest
 
 from agent_relay.client.connection import find_daemon_pid
-from agent_relay.system.locks import take_lock
+from agent_relay.system.disk.locks import take_lock
 from tests.e2e.test_crash_matrix import POINTS
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until

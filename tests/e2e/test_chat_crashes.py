@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from agent_relay.domain.turn_event import ChatBegun
-from agent_relay.logic.chat.fold import fold_chat
+from agent_relay.domain.events.turn import ChatBegun
+from agent_relay.session.turns.chat import fold_chat
 from tests.support.asked import are_over, kill_at, list_asked
 from tests.support.chats import AGREES, SLOW, chat, chat_world, start_chat
 from tests.support.relay_world import is_stopped, kill, wait_until

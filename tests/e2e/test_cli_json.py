@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, run, seat, seated_world
 

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.ledger import Rest
-from agent_relay.domain.session import State
-from agent_relay.system.folders import ensure_private
-from agent_relay.system.ledger import update_ledger
+from agent_relay.domain.signal import Rest
+from agent_relay.domain.state import State
+from agent_relay.store.ledger import update_ledger
+from agent_relay.system.disk.folders import ensure_private
 from tests.support.person import at_terminal
 from tests.support.relay_world import RelayWorld, relay_world
 from tests.support.seats import Done, find_session, relay, run, seat, seated_world

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
-from agent_relay.system.store_reading import list_packets, read_packet
+from agent_relay.domain.state import State
+from agent_relay.store.packets import list_packets, read_packet
 from tests.e2e.test_crash_matrix import end, has_environment, settle, type_prompt
 from tests.support.handoffs import git
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 import yaml
 
-from agent_relay.system.folders import get_folders
+from agent_relay.system.disk.folders import get_folders
 from tests.house import tree
 from tests.support.handoffs import git, write_screenplays
 from tests.support.measured import measured

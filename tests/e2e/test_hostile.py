@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.handoffs import LIMIT, PICKED_UP, Work, git, open_work, write_screenplays
 from tests.support.leg_client import ask_holder, read_screen
 from tests.support.ordinary_places import make_repository, write

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.session import State
-from agent_relay.system.journal import read_events
+from agent_relay.domain.state import State
+from agent_relay.store.journal import read_events
 from tests.support.handoffs import LIMIT, PICKED_UP, open_work, write_screenplays
 from tests.support.ordinary_places import make_repository
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.seats import seat, seated_world
 

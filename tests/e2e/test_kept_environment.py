@@ -6,7 +6,8 @@ import os
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.e2e.test_crash_matrix import has_environment, type_prompt
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 from tests.support.seats import seat, seated_world, start_frozen_at

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.e2e.test_crash_matrix import begin, end, has_environment, settle
 from tests.support.relay_world import RelayWorld, is_stopped, kill, relay_world, wait_until
 

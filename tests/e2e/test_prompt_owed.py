@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.mute_agent import mutable_world
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import find_session, seat

@@ -11,7 +11,7 @@ import pexpect
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_relay.system.race_journal import list_races, read_race
+from agent_relay.race.journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
 from tests.support.relay_world import CHECKOUT, is_daemons, is_stopped, wait_until
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.system.race_journal import list_races, read_race
+from agent_relay.race.journal import list_races, read_race
 from tests.support.race_world import TEST, RaceWorld, edit, race_on_terminal, race_world
 from tests.support.relay_world import CHECKOUT, is_daemons, wait_until
 

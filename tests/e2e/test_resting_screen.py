@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, kill
 from tests.support.seats import assert_given_back, find_session, run, seat, seated_world, wait_for_daemon

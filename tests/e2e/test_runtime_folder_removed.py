@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
-from agent_relay.system.holder.frames import render_frame
+from agent_relay.domain.state import State
+from agent_relay.system.net.unix_sockets import connect
 from agent_relay.system.processes import is_alive
-from agent_relay.system.sockets import connect
+from agent_relay.terminal.holder.frames import render_frame
 from tests.support.leg_client import type_into
 from tests.support.neighbours import LoginWorld
 from tests.support.relay_world import RelayWorld, kill, relay_world, wait_until

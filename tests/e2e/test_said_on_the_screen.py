@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.ledger import Rest
-from agent_relay.system.folders import ensure_private
-from agent_relay.system.ledger import update_ledger
+from agent_relay.domain.signal import Rest
+from agent_relay.store.ledger import update_ledger
+from agent_relay.system.disk.folders import ensure_private
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
 from tests.support.seats import assert_given_back, seat, seated_world

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.leg_client import ask_holder
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, is_stopped, wait_until

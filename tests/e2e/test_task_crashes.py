@@ -7,7 +7,7 @@ import os
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.e2e.test_crash_matrix import end, type_prompt
 from tests.support.asked import list_asked
 from tests.support.handoffs import write_screenplays

@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.e2e.test_crash_matrix import POINTS
 from tests.support.person import Person
 from tests.support.relay_world import is_stopped, wait_until

@@ -6,8 +6,8 @@ import termios
 
 import pytest
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.support.legs import Wire, hold, wait_until
 from tests.support.person import Person, at_terminal, client
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from agent_relay.system.processes import is_alive
 from tests.support.neighbours import CAN_ENCLOSE, Container, LoginWorld, Neighbour, neighbours, read_child
 from tests.support.relay_world import RelayWorld, kill, wait_until

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from agent_relay.agents.adapter_folders import find_example_folder
 from agent_relay.client.autostart import stop_daemon
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.cli.printing import plain
-from agent_relay.system.folders import get_folders
-from agent_relay.system.places import find_example_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.faces.render.output import plain
+from agent_relay.store.session_index import write_entry
+from agent_relay.system.disk.folders import get_folders
 from tests.faces.cli_run import World, create_world
 from tests.house import tree
 
@@ -100,7 +100,7 @@ def test_a_named_session_is_found_from_a_deleted_folder(world: World) -> None:
 def test_the_working_folder_is_asked_for_in_one_place() -> None:
     """A command that asks the system itself would crash where the folder is gone."""
     asking = [name for name in tree.python_files("agent_relay") if "os.getcwd()" in tree.read_text(name)]
-    assert asking == ["agent_relay/system/folders.py", "agent_relay/system/working_folder.py"]
+    assert asking == ["agent_relay/system/disk/folders.py", "agent_relay/system/disk/folders.py"]
 
 
 def test_a_parent_that_ignores_the_ends_of_its_children_changes_nothing(world: World) -> None:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.event import LegReady, LegStarting, SessionCreated
-from agent_relay.domain.ledger import Rest
-from agent_relay.domain.ulid import build_ulid
-from agent_relay.system.journal import Journal
-from agent_relay.system.ledger import update_ledger
-from agent_relay.system.project import open_project, session_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.domain.events.session import LegReady, LegStarting, SessionCreated
+from agent_relay.domain.signal import Rest
+from agent_relay.domain.values.ulid import build_ulid
+from agent_relay.store.journal import Journal
+from agent_relay.store.ledger import update_ledger
+from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 
 LOGGED = '{"error":{"type":"billing","message":"out of credits now"}}'

@@ -7,7 +7,7 @@ import sys
 import pexpect
 import pytest
 
-from agent_relay.system.folders import get_folders
+from agent_relay.system.disk.folders import get_folders
 from tests.faces.cli_run import World, create_world
 from tests.support.relay_world import is_holder, wait_until
 

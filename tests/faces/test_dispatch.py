@@ -7,10 +7,10 @@ import pexpect
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.demo import PlainLog
 from agent_relay.faces.cli.dispatch import report_bug
-from agent_relay.faces.cli.plain_log import PlainLog
-from agent_relay.faces.cli.printing import plain, render_table
-from agent_relay.faces.cli.wish_words import parse_words
+from agent_relay.faces.cli.start.open_options import parse_words
+from agent_relay.faces.render.output import plain, render_table
 from tests.faces.cli_run import create_world
 from tests.house import tree
 from tests.support.measured import measured
@@ -189,7 +189,7 @@ def test_a_reader_that_has_left_is_told_by_the_status(
 def test_a_title_is_shown_on_a_terminal_as_it_is(tmp_path: os.PathLike[str], title: str) -> None:
     """It is what somebody asked an agent: read as markup, it ended the list of sessions, or was a link."""
     world = create_world(f"{tmp_path}")
-    printing = "from agent_relay.faces.cli.printing import print_table"
+    printing = "from agent_relay.faces.render.output import print_table"
     code = f"{printing}; import sys; print_table(['title'], [sys.argv[1:]], empty='')"
     environ = world.environ() | measured() | {"TERM": "xterm-256color"}
     child = pexpect.spawn(

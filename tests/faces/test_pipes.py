@@ -11,8 +11,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agent_relay.system.places import find_example_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.agents.adapter_folders import find_example_folder
+from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.faces.test_json_everywhere import list_commands

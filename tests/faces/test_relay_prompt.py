@@ -8,8 +8,8 @@ import pytest
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.session import State
-from agent_relay.faces.cli.relay_prompt import HELP, RECORDS, PromptContext, find_plain, obey
+from agent_relay.domain.state import State
+from agent_relay.faces.cli.start.relay_prompt import HELP, RECORDS, PromptContext, find_plain, run_prompt_line
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld
@@ -241,4 +241,4 @@ def test_a_focus_that_is_no_command_is_a_focus() -> None:
         raise AssertionError("nothing is asked")
 
     with pytest.raises(WrongUseError, match="needs an agent"):
-        obey("/use --model x", PromptContext(SESSION, "/nowhere", connect, size=(24, 80)))  # type: ignore[arg-type]
+        run_prompt_line("/use --model x", PromptContext(SESSION, "/nowhere", connect, size=(24, 80)))  # type: ignore[arg-type]

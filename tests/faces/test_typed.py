@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE
-from agent_relay.faces.cli.typed import Function, LateFunctions, read_plain, run_group, run_one
+from agent_relay.faces.cli.typer_runner import Function, LazyFunctions, read_plain, run_group, run_one
 
 
 def list_functions() -> dict[str, Function]:
@@ -84,7 +84,7 @@ def test_a_command_called_without_typer_ends_as_with_it(function: Function, stat
 
 def test_a_function_is_loaded_when_its_word_is_said() -> None:
     """And the others are named in the help all the same."""
-    functions = LateFunctions({"here": fail, "there": "tests.faces.not_there:function"})
+    functions = LazyFunctions({"here": fail, "there": "tests.faces.not_there:function"})
     assert (list(functions), len(functions), functions["here"]) == (["here", "there"], 2, fail)
     assert run_group(functions, ["here"], name="some", about="Some.") == 1
     with pytest.raises(ModuleNotFoundError):

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 import pexpect
 import pytest
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 
 LEFT = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 RAISES = """
-from agent_relay.client.terminal import Terminal
-from agent_relay.faces.cli.watch.terminal import Whole
+from agent_relay.client.attach.tty import Terminal
+from agent_relay.faces.watch._full_screen import Whole
 with Whole(Terminal()):
     raise RuntimeError("a mistake of ours")
 """

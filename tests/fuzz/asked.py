@@ -11,13 +11,13 @@ import struct
 import tempfile
 import tty
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.holder.faults import NOTES_FILE
-from agent_relay.system.holder.leg import Leg
-from agent_relay.system.holder.operations import answer
-from agent_relay.system.holder.output import Output
-from agent_relay.system.holder.spec import HolderSpec
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder._event_loop import NOTES_FILE
+from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._operations import answer
+from agent_relay.terminal.holder._output import Output
+from agent_relay.terminal.holder.spec import HolderSpec
 from tests.fuzz.inputs import Step, make_stream
 from tests.fuzz.messages import make_body
 from tests.support.legs import Wire
@@ -169,7 +169,7 @@ class Asked:
                     lock_fd=-1,
                     luggage="{}",
                 )
-                leg = Leg(spec)
+                leg = Holder(spec)
                 leg.serve(Output(Emulator(find_library() or "", 80, 24), leg.faults), answer)
                 os.write(write, b"!")
                 leg.loop.run()

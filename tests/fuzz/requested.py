@@ -8,14 +8,14 @@ import shutil
 import tempfile
 from collections.abc import Coroutine
 
-from agent_relay.app.application import Application, open_app
-from agent_relay.daemon.handlers import Daemon, build_handlers
-from agent_relay.daemon.notices import Notices
+from agent_relay.daemon._application import Application, open_app
+from agent_relay.daemon._notices import Notices
+from agent_relay.daemon._operations import Daemon, build_handlers
 from agent_relay.daemon.server import Server
-from agent_relay.domain.wire import build_hello, parse_line, render_line
+from agent_relay.domain.protocol.wire import build_hello, parse_line, render_line
 from agent_relay.system.clock import SystemClock
-from agent_relay.system.folders import Folders, ensure_private
-from agent_relay.system.sockets import listen
+from agent_relay.system.disk.folders import Folders, ensure_private
+from agent_relay.system.net.unix_sockets import listen
 from tests.fuzz.inputs import Step
 from tests.fuzz.messages import make_body
 

@@ -4,22 +4,21 @@ import json
 import random
 from datetime import UTC, datetime
 
-from agent_relay.domain.ids import AgentName
-from agent_relay.logic.bar_frame import BarFrame
-from agent_relay.logic.bar_row import fit
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.detector.input_line import read_input
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.readiness import read_state
-from agent_relay.logic.screen import Screen, parse_screen
-from agent_relay.system.adapter_catalog import load_adapters
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.folders import Folders
-from agent_relay.system.holder.bar import Bar
-from agent_relay.system.holder.faults import Faults
-from agent_relay.system.holder.frames import FrameReader, render_frame
-from agent_relay.system.holder.output import Output
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.catalog import load_adapters
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.detector import Detector
+from agent_relay.detect.screen_state import read_input, read_state
+from agent_relay.domain.screen import Screen, parse_screen
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.system.disk.folders import Folders
+from agent_relay.terminal._bar_frame import BarFrame
+from agent_relay.terminal.bar_row import fit
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder._event_loop import Faults
+from agent_relay.terminal.holder._output import Output
+from agent_relay.terminal.holder._terminal import Bar
+from agent_relay.terminal.holder.frames import FrameReader, render_frame
 from tests.fuzz.inputs import Step, cut, make_stream
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)

@@ -3,9 +3,9 @@
 import random
 import re
 
-from agent_relay.client.attach_prompt import Prompt
-from agent_relay.logic.held_keys import MOST_BYTES, HeldKeys
-from agent_relay.logic.keystrokes import KeyScanner, TypedLine
+from agent_relay.client.attach.prompt import LinePrompt
+from agent_relay.terminal.held_keys import MOST_BYTES, HeldKeys
+from agent_relay.terminal.keystrokes import KeyScanner, TypedLine
 from tests.fuzz.inputs import Step, cut, make_stream
 
 _RELAY_KEY = 0x1D
@@ -87,7 +87,7 @@ class Typed:
         def read(*, wait: bool, limit_s: float = 0.0) -> bytes | None:
             del wait, limit_s
 
-        prompt = Prompt(_Paper(), read, relay_key)  # type: ignore[arg-type]
+        prompt = LinePrompt(_Paper(), read, relay_key)  # type: ignore[arg-type]
         prompt.ask(rest)
         assert len(prompt.left) <= len(rest), "more is left than was typed"
 

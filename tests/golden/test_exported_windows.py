@@ -5,15 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.watch_event import WindowUsed
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.exporting.figures import build_figures
-from agent_relay.logic.watching.live import Live
-from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.evidence import read_evidence
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.detector import Detector
+from agent_relay.domain.protocol.live_session import LiveSession
+from agent_relay.domain.protocol.watch_output import WindowUsed
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.faces.export._figures import build_figures
+from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
+from agent_relay.sources.evidence_files import read_evidence
 from tests.logic.watching.lives import BEGINNING, follow
 
 HERE = os.path.dirname(__file__)
@@ -31,7 +32,7 @@ def export(agent: str, run: str) -> dict[str, float]:
         WindowUsed(name=one.window.name, used_percent=one.used, resets_at=one.resets_at.isoformat())
         for one in detector.windows
     )
-    seen = build_session_view(follow(*BEGINNING), Live("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
+    seen = build_session_view(follow(*BEGINNING), LiveSession("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
     assert seen is not None
     figures = {figure.name: figure.values for figure in build_figures([], {}, View((seen,)))}
     return {window: used for (_, window), used in figures["window_used_ratio"].items()}

@@ -3,16 +3,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.logic.agent_state import AgentStateScanner
-from agent_relay.logic.detector.input_line import read_input
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import Cutter, capture
-from agent_relay.logic.readiness import read_state
-from agent_relay.logic.screen import Screen
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.recording import read_recording
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.screen_state import read_input, read_state
+from agent_relay.domain.screen import Screen
+from agent_relay.sources.recording import read_recording
+from agent_relay.sources.replay import FrameCutter, capture
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
 
 HERE = os.path.dirname(__file__)
 
@@ -22,7 +22,7 @@ def iter_screens(name: str) -> Iterator[Screen]:
     assert library is not None
     recording = read_recording(os.path.join(HERE, "recordings", name + ".raw.gz"))
     emulator, scanner = Emulator(library, recording.cols, recording.rows), AgentStateScanner()
-    cutter = Cutter(recording.timing.settled)
+    cutter = FrameCutter(recording.timing.settled)
     for piece in [*cutter.feed(recording.data), *cutter.flush()]:
         emulator.feed(piece)
         scanner.feed(piece)

@@ -5,10 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.rules import Rules
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.domain.documents.rules import Rules
 from agent_relay.faces.cli.replay import replay_recording
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.rules import load_rules
 
 HERE = os.path.dirname(__file__)
 with open(os.path.join(HERE, "truth.toml"), "rb") as file:

@@ -3,12 +3,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.ids import AgentName
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.detector import Detector
 from agent_relay.domain.signal import Signal
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.evidence import read_evidence
-from agent_relay.system.rules import load_rules
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.sources.evidence_files import read_evidence
 
 HERE = os.path.dirname(__file__)
 LONG_AGO = datetime(2026, 11, 1, tzinfo=UTC)

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
 from agent_relay.domain.session import Leg
-from agent_relay.logic.stream import read_record
-from agent_relay.logic.turn_report import report_said
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
+from agent_relay.session.turns.output import read_record
+from agent_relay.session.turns.report import report_agent_output
 from tests.faces.rendering.views import show
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "streams")
@@ -26,7 +27,7 @@ def test_a_recorded_turn_looks_as_written_down(name: str) -> None:
     events = []
     with open(os.path.join(FOLDER, name), encoding="utf-8") as stream:
         for line in stream:
-            told = (report_said(said, leg) for said in read_record(headless.says, json.loads(line)))
+            told = (report_agent_output(said, leg) for said in read_record(headless.says, json.loads(line)))
             events += [event.model_dump(mode="json") for event in told if event is not None]
     shown = show(*events, {"type": "end", "outcome": "done"}, columns=100)
     with open(os.path.join(FOLDER, name.replace(".jsonl", ".txt")), encoding="utf-8") as page:

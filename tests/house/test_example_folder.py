@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.packet import Reason
-from agent_relay.domain.session import State
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.glances import read_session
-from agent_relay.system.journal import read_events
-from agent_relay.system.places import find_example_folder
-from agent_relay.system.project import find_project
-from agent_relay.system.store_reading import list_packets, read_delivery_text, read_packet
+from agent_relay.agents.adapter_folders import find_example_folder
+from agent_relay.domain.documents.packet import Reason
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import read_events
+from agent_relay.store.packets import list_packets, read_delivery_text, read_packet
+from agent_relay.store.project import find_project
+from agent_relay.store.session_summaries import read_session
 from tests.faces.cli_run import create_world
 from tests.house import tree
 

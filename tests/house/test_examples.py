@@ -3,10 +3,10 @@
 import os
 import re
 
-from agent_relay.logic.detector.findings import match_rule
-from agent_relay.logic.readiness import match_state
-from agent_relay.system.adapters import load_adapter
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect._limit_rules import match_rule
+from agent_relay.detect.screen_state import match_state
 from tests.house import tree
 
 EXAMPLES = os.path.join(tree.CHECKOUT, "examples")

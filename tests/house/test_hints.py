@@ -6,15 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.command_names import COMMAND_NAMES
+from agent_relay.domain.text.commands import (
+    COMMAND_NAMES,
+    agent_command,
+    continue_command,
+    relay_command,
+    retry_command,
+)
+from agent_relay.domain.text.hints import KEY_COMMANDS
 from agent_relay.faces.cli.commands import COMMANDS
 from agent_relay.faces.cli.handoff.command import FUNCTIONS as HANDOFF
 from agent_relay.faces.cli.packet.command import FUNCTIONS as PACKET
-from agent_relay.faces.cli.relay_prompt import HELP
-from agent_relay.faces.cli.wish_words import parse_words
+from agent_relay.faces.cli.start.open_options import parse_words
+from agent_relay.faces.cli.start.relay_prompt import HELP
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
-from agent_relay.logic.hint_places import KEY_COMMANDS
-from agent_relay.logic.hints import agent_command, continue_command, relay_command, retry_command
 from tests.house import tree
 
 PROSE = {"is", "made", "lacks"}
@@ -29,17 +34,17 @@ SUB_COMMANDS = {
 }
 NAMED = re.compile(r"agent-relay (<agent>|[A-Za-z][A-Za-z-]*)(?: ([a-z][a-z-]+))?")
 WRITERS = {
-    "agent_relay/logic/hints.py",
+    "agent_relay/domain/text/commands.py",
     # Their values are commands of ours, or our version, never an agent.
     "agent_relay/client/plain_command.py",
-    "agent_relay/faces/cli/agent.py",
-    "agent_relay/faces/cli/doctor.py",
-    "agent_relay/faces/cli/run.py",
-    "agent_relay/faces/cli/typed.py",
+    "agent_relay/faces/cli/start/agent.py",
+    "agent_relay/faces/cli/installation/doctor.py",
+    "agent_relay/faces/cli/start/run.py",
+    "agent_relay/faces/cli/typer_runner.py",
     "agent_relay/faces/shell/commands/registry.py",
-    "agent_relay/logic/install_hint.py",
-    "agent_relay/logic/ownership.py",
-    "agent_relay/system/crashes.py",
+    "agent_relay/domain/text/install_hint.py",
+    "agent_relay/session/ownership.py",
+    "agent_relay/system/crash_reports.py",
     "agent_relay/faces/cli/commands.py",
     "agent_relay/__main__.py",
 }

@@ -10,7 +10,7 @@ import time
 import pexpect
 import pytest
 
-from agent_relay.system.places import find_example_folder
+from agent_relay.agents.adapter_folders import find_example_folder
 from tests.faces.cli_run import create_world
 from tests.faces.terminals import Terminals
 from tests.house import tree
@@ -39,7 +39,7 @@ HOTTEST = (
 )
 HOT = (("status", "--json"), ("demo-agent-that-is-not",))
 # What is made of documents and screens, and who only asks the daemon or reads journals has no use for.
-BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.adapter")
+BULKY = ("rich", "asyncio", "jinja2", "msgspec", "detect_secrets", "agent_relay.domain.documents.adapter")
 ASKING = (
     *(("sessions",), ("stop",), ("relay",), ("limits",), ("daemon", "stop")),
     *(("handoff", "list"), ("handoff", "list", "--json"), ("race", "list")),

@@ -4,30 +4,32 @@ import ast
 import os
 from collections.abc import Iterator
 
-from agent_relay.app.preload import MODULES
+from agent_relay.daemon._preload import MODULES
 from tests.house import tree
 
-FLOORS = ("app", "daemon", "system", "logic", "domain")
+ROOMS = (
+    *("daemon", "race", "engine", "usage", "sources", "agents", "store", "terminal", "system"),
+    *("packet", "transcripts", "detect", "redact", "session", "domain"),
+)
 """What a daemon is made of."""
 ELSEWHERE = {
     "agent_relay/daemon/__main__.py": "its start loads them before it answers",
-    "agent_relay/domain/quick_json.py": "loaded with its module, in one of two ways",
-    "agent_relay/logic/moments.py": "datetime, which is loaded with the daemon",
-    "agent_relay/logic/transcripts/usage/registry.py": "the daemon loads every reader by it",
+    "agent_relay/domain/protocol/quick_json.py": "loaded with its module, in one of two ways",
+    "agent_relay/domain/values/moments.py": "datetime, which is loaded with the daemon",
+    "agent_relay/transcripts/usage/readers.py": "the daemon loads every reader by it",
     "agent_relay/system/headless_parent.py": "a program of its own",
-    "agent_relay/system/holder/entry.py": "a program of its own, which has a test of its own",
-    "agent_relay/system/holder/child.py": "a program of its own, which has a test of its own",
-    "agent_relay/system/metrics.py": "a command's, never the daemon's",
-    "agent_relay/system/usage_specs.py": "a command's, never the daemon's",
-    "agent_relay/system/prices.py": "a race's price, which is shown as unknown without it",
-    "agent_relay/system/sockets.py": "the daemon's own, loaded before it answers",
+    "agent_relay/terminal/holder/entry.py": "a program of its own, which has a test of its own",
+    "agent_relay/terminal/holder/child.py": "a program of its own, which has a test of its own",
+    "agent_relay/usage/gather.py": "a command's, never the daemon's",
+    "agent_relay/usage/prices.py": "a race's price, which is shown as unknown without it",
+    "agent_relay/system/net/unix_sockets.py": "the daemon's own, loaded before it answers",
 }
 
 
 def find_late_imports() -> Iterator[tuple[str, str]]:
-    """Every import inside a function of the daemon's floors: the file, the module."""
-    for floor in FLOORS:
-        for folder, _, names in os.walk(os.path.join(tree.CHECKOUT, "agent_relay", floor)):
+    """Every import inside a function of the daemon's rooms: the file, the module."""
+    for room in ROOMS:
+        for folder, _, names in os.walk(os.path.join(tree.CHECKOUT, "agent_relay", room)):
             for name in names:
                 if name.endswith(".py"):
                     path = os.path.join(folder, name)
@@ -56,6 +58,6 @@ def is_loaded(module: str) -> bool:
 def test_every_late_import_of_the_daemon_is_preloaded() -> None:
     """At the limit it is too late: files that have gone end the handoff."""
     found = set(find_late_imports())
-    assert ("agent_relay/system/ledger.py", "filelock") in found
+    assert ("agent_relay/store/ledger.py", "filelock") in found
     missing = {(path, module) for path, module in found if path not in ELSEWHERE and not is_loaded(module)}
     assert sorted(missing) == []

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import agent_relay
-from agent_relay.logic.patterns import read_pattern
-from agent_relay.system.adapters import load_adapter
-from agent_relay.system.pattern_cost import check_pattern, find_slow_probe
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.rules import is_whole, iterate_patterns, load_rules
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import is_whole, iterate_patterns, load_rules
+from agent_relay.domain.text import patterns
+from agent_relay.domain.text.patterns import read_pattern
+from agent_relay.system.config.pattern_cost import check_pattern, find_slow_probe
 from tests.house.tree import parse, python_files
 
 _SCANS = {"finditer", "findall", "sub", "subn", "split"}
@@ -23,8 +24,8 @@ _GROUPS = 8
 # What keeps an expression from meeting what it would be slow for, each with its reason.
 _WORD = "it is asked of one whole word of a command"
 _SHORT = {
-    **{f"agent_relay.logic.packet.checks._TARGETS[{number}][0]": _WORD for number in range(3)},
-    "agent_relay.logic.json_text._TOKEN": "the walk stops at the first quote that has no end",
+    **{f"agent_relay.packet._checks._TARGETS[{number}][0]": _WORD for number in range(3)},
+    "agent_relay.transcripts.stream_parser._TOKEN": "the walk stops at the first quote that has no end",
 }
 
 
@@ -34,15 +35,17 @@ def list_expressions() -> dict[str, tuple[re.Pattern[str] | re.Pattern[bytes], f
     found: dict[str, tuple[re.Pattern[str] | re.Pattern[bytes], int]] = {}
     seen: set[int] = set()
     uses: dict[int, set[str]] = {}
-    for module in pkgutil.walk_packages(agent_relay.__path__, "agent_relay."):
-        if module.name.endswith("__main__"):
+    modules = [module.name for module in pkgutil.walk_packages(agent_relay.__path__, "agent_relay.")]
+    # What waits to be compiled is found where it stands, not where it waits.
+    for module in sorted(modules, key=lambda name: name == patterns.__name__):
+        if module.endswith("__main__"):
             continue
-        loaded = importlib.import_module(module.name)
+        loaded = importlib.import_module(module)
         asked = _list_asked(loaded.__file__ or "")
         for name, value in list(vars(loaded).items()):
             uses.setdefault(id(value), set()).update(asked.get(name, ()))
             for place, pattern in _gather(value, name, seen):
-                found[f"{module.name}.{place}"] = (pattern, id(value) if place == name else 0)
+                found[f"{module}.{place}"] = (pattern, id(value) if place == name else 0)
     return {place: (pattern, frozenset(uses.get(own, ()))) for place, (pattern, own) in found.items()}
 
 

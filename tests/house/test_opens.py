@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tests.house import tree
 
-HOME = "agent_relay/system/regular_files.py"
+HOME = "agent_relay/system/disk/regular_files.py"
 OPENS = {
     ("", "open"), ("os", "open"), ("io", "open"), ("gzip", "open"), ("gzip", "decompress"),
     ("tomllib", "load"), ("sqlite3", "connect"), ("shutil", "copy"), ("shutil", "copy2"),
@@ -23,36 +23,36 @@ OWN = "reads what we made a moment ago, or came with us"
 SYSTEM = "a file of the machine's own, which only its administrator writes"
 DATABASE = "after `check_database`: SQLite opens paths itself"
 ALLOWED = {
-    "agent_relay/daemon/log.py:_open": MADE,
-    "agent_relay/faces/cli/demo_project.py:create_project": MADE,
-    "agent_relay/faces/cli/demo_project.py:prepare_home": MADE,
-    "agent_relay/faces/cli/watch/web.py:_build_file": OWN,
-    "agent_relay/faces/shell/company.py:_open": LOCK,
+    "agent_relay/daemon/_log.py:_open": MADE,
+    "agent_relay/faces/cli/demo.py:create_project": MADE,
+    "agent_relay/faces/cli/demo.py:prepare_home": MADE,
+    "agent_relay/faces/watch/_web.py:_build_file": OWN,
+    "agent_relay/faces/shell/_session_lock.py:_open": LOCK,
     "agent_relay/hook.py:_open": CHECKED,
-    "agent_relay/system/asides.py:_write": MADE,
-    "agent_relay/system/carrying.py:_copy_all": MADE,
-    "agent_relay/system/carrying.py:_put": MADE,
-    "agent_relay/system/evidence.py:_read_database": DATABASE,
-    "agent_relay/system/file_changes.py:_link": MADE,
-    "agent_relay/system/file_changes.py:_stage": MADE,
-    "agent_relay/system/file_changes.py:describe_file": LOOKED_AT,
-    "agent_relay/system/files.py:open_alone": CHECKED,
+    "agent_relay/store/edit_buffer.py:_write": MADE,
+    "agent_relay/system/git/worktree.py:_copy_all": MADE,
+    "agent_relay/system/git/worktree.py:_put": MADE,
+    "agent_relay/sources/evidence_files.py:_read_database": DATABASE,
+    "agent_relay/system/disk/file_transaction.py:_link": MADE,
+    "agent_relay/system/disk/file_transaction.py:_stage": MADE,
+    "agent_relay/system/disk/file_transaction.py:describe_file": LOOKED_AT,
+    "agent_relay/system/disk/files.py:open_alone": CHECKED,
     "agent_relay/system/headless.py:open_stream": MADE,
-    "agent_relay/system/holder/child.py:__init__": OWN,
-    "agent_relay/system/holder/child.py:_note_left": NOTE,
-    "agent_relay/system/holder/child.py:store_exit": MADE,
-    "agent_relay/system/holder/keeper.py:_restore": LOCK,
-    "agent_relay/system/legs.py:try_lock": LOCK,
-    "agent_relay/system/locks.py:take_lock": LOCK,
-    "agent_relay/system/native_fork.py:_copy_beside": MADE,
-    "agent_relay/system/native_fork.py:_copy_database": DATABASE,
-    "agent_relay/system/owned_lines.py:__init__": CHECKED,
-    "agent_relay/system/owner_facts.py:_read": SYSTEM,
-    "agent_relay/system/transcript_databases.py:_connect": DATABASE,
-    "agent_relay/system/tree_owner.py:_lock": LOCK,
-    "agent_relay/system/usage_crew.py:__init__": OWN,
-    "agent_relay/system/usage_crew.py:hire": OWN,
-    "agent_relay/system/usage_index.py:_connect": DATABASE,
+    "agent_relay/terminal/holder/child.py:__init__": OWN,
+    "agent_relay/terminal/holder/child.py:_note_left": NOTE,
+    "agent_relay/terminal/holder/child.py:store_exit": MADE,
+    "agent_relay/terminal/holder/_folder_keeper.py:_restore": LOCK,
+    "agent_relay/terminal/leg_folder.py:try_lock": LOCK,
+    "agent_relay/system/disk/locks.py:take_lock": LOCK,
+    "agent_relay/sources/native_fork.py:_copy_beside": MADE,
+    "agent_relay/sources/native_fork.py:_copy_database": DATABASE,
+    "agent_relay/store/append_only_file.py:__init__": CHECKED,
+    "agent_relay/system/machine_identity.py:_read": SYSTEM,
+    "agent_relay/sources/transcript_databases.py:_connect": DATABASE,
+    "agent_relay/store/tree_owner.py:_lock": LOCK,
+    "agent_relay/usage/scan/reader_pool.py:__init__": OWN,
+    "agent_relay/usage/scan/reader_pool.py:hire": OWN,
+    "agent_relay/usage/scan/index.py:_connect": DATABASE,
 }
 
 

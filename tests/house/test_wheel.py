@@ -6,8 +6,8 @@ import zipfile
 
 import pytest
 
-from agent_relay.domain.adapter import Adapter
-from agent_relay.system.documents import parse_document, read_toml
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.system.config.toml_document import parse_document, read_toml
 from tests.house import tree
 from tests.support.wheel import build_wheel
 

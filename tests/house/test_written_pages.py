@@ -6,28 +6,28 @@ import tomllib
 
 import pytest
 
-from agent_relay.app.handlers import build_handlers
-from agent_relay.domain import wire
-from agent_relay.domain.adapter import Adapter
-from agent_relay.domain.config import (
+from agent_relay.detect._limit_rules import match_rule
+from agent_relay.detect.screen_state import match_state
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.documents.config import (
     AgentConfig,
     BudgetConfig,
     ContextConfig,
+    ExportConfig,
     HandoffConfig,
     RedactionConfig,
     UserConfig,
 )
-from agent_relay.domain.document import Strict
-from agent_relay.domain.export_config import ExportConfig
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.domain.rules import Rules
+from agent_relay.domain.documents.document import Strict
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.protocol import wire
+from agent_relay.engine.operations.sessions import build_handlers
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.logic.detector.findings import match_rule
-from agent_relay.logic.exporting.figures import build_figures
-from agent_relay.logic.exporting.hook_event import NAMES
-from agent_relay.logic.readiness import match_state
-from agent_relay.logic.watching.view import View
-from agent_relay.system import holder
+from agent_relay.faces.export._figures import build_figures
+from agent_relay.faces.export._outbound_filter import SENT_EVENTS
+from agent_relay.faces.watch.view import View
+from agent_relay.terminal import holder
 from tests.house import tree
 
 
@@ -52,7 +52,7 @@ def test_every_operation_of_the_holder_is_listed() -> None:
     """Holders outlive upgrades: what they answer is a promise."""
     operations = set(
         re.findall(
-            r'^    "([a-z]+)": _', tree.read_text("agent_relay/system/holder/operations.py"), re.MULTILINE
+            r'^    "([a-z]+)": _', tree.read_text("agent_relay/terminal/holder/_operations.py"), re.MULTILINE
         )
     )
     assert len(operations) == 20
@@ -120,7 +120,7 @@ def test_every_exported_figure_and_event_is_on_its_page() -> None:
     figures = build_figures([], {}, View())
     names = {f"agent_relay_{one.name}{'_total' if one.kind == 'counter' else ''}" for one in figures}
     labels = {label for one in figures for label in one.labels}
-    assert (names | labels | {f"agent_relay.{one.name}" for one in figures} | NAMES) - words == set()
+    assert (names | labels | {f"agent_relay.{one.name}" for one in figures} | SENT_EVENTS) - words == set()
 
 
 @pytest.mark.parametrize("page", ["CHANGELOG.md", "docs/cli.md"])

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.effect import Asked, Delivered
-from agent_relay.domain.event import HandoffBegun
-from agent_relay.domain.session import Handoff, State, Step
-from agent_relay.domain.terms import Terms
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.effects import Delivered, HandoffAsked
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.session import Handoff, Step, Terms
+from agent_relay.domain.state import State
+from agent_relay.session.policy import Availability
 from tests.logic.story import NOW, Story
 
 TERMS = Terms(("a door",), ("it opens",), ("no nails",), "high", (), "cas", ("why?",))
@@ -15,7 +15,7 @@ RESTS = Availability(installed=True, resting=True, rests_until=NOW + timedelta(h
 
 def asked(step: Step, terms: Terms = TERMS) -> Story:
     """A handoff from ann to bob that somebody asked for, at `step`."""
-    story = Story().start().happens(Asked("bob", terms=terms))
+    story = Story().start().happens(HandoffAsked("bob", terms=terms))
     walk = {
         Step.BEGUN: lambda: story,
         Step.STOPPED: story.gone,

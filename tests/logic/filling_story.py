@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.context_effect import Filled, Quiet
-from agent_relay.domain.event import Event
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.outcome import Outcome, World
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.usage_effects import ContextFilled, LegQuiet
+from agent_relay.session.fold import fold_event
+from agent_relay.session.outcome import DecisionContext, Outcome
 from tests.logic.story import NOW, Story
 
 HANDOFF = ContextWishes(mode="handoff")
@@ -24,7 +24,7 @@ class Filling(Story):
     def at(self) -> datetime:
         return NOW + timedelta(minutes=self.minutes)
 
-    def world(self, **changes: object) -> World:
+    def world(self, **changes: object) -> DecisionContext:
         self.minutes += 0.01
         return replace(super().world(), now=self.at(), context=self.wishes, **changes)
 
@@ -38,7 +38,7 @@ class Filling(Story):
         self.effects = list(outcome.effects)
 
     def fills(self, used: int, *, room: int = 1000, leg: str = "", at: datetime | None = None) -> "Filling":
-        self.happens(Filled(leg or self.leg, used, room, at or self.at()))
+        self.happens(ContextFilled(leg or self.leg, used, room, at or self.at()))
         return self
 
     def turn(self, used: int, *, room: int = 1000) -> "Filling":
@@ -50,7 +50,7 @@ class Filling(Story):
         return self
 
     def quiet(self) -> "Filling":
-        self.happens(Quiet(self.leg))
+        self.happens(LegQuiet(self.leg))
         return self
 
     def relieved(self) -> "Filling":

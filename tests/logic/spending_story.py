@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from agent_relay.domain.context_effect import Quiet
-from agent_relay.domain.spending import Mark, Spending
-from agent_relay.domain.spending_effect import Counted
-from agent_relay.logic.outcome import World
+from agent_relay.domain.budgets import Mark, Spending
+from agent_relay.domain.usage_effects import BudgetsCounted, LegQuiet
+from agent_relay.session.outcome import DecisionContext
 from tests.logic.story import NOW, Story
 
 MIDNIGHT = (NOW + timedelta(hours=5, minutes=40)).isoformat()
@@ -23,15 +22,15 @@ class Budgeted(Story):
 
     moment: datetime = NOW
 
-    def world(self, **changes: object) -> World:
+    def world(self, **changes: object) -> DecisionContext:
         return replace(super().world(), **({"now": self.moment} | changes))
 
     def counts(self, *found: Spending, leg: str = "") -> "Budgeted":
-        self.happens(Counted(leg or self.leg, found))
+        self.happens(BudgetsCounted(leg or self.leg, found))
         return self
 
     def quiet(self) -> "Budgeted":
-        self.happens(Quiet(self.leg))
+        self.happens(LegQuiet(self.leg))
         return self
 
     def taken_over(self) -> "Budgeted":

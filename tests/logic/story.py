@@ -3,25 +3,25 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Delivered,
     Effect,
-    Happened,
-    Heard,
+    Input,
     LegGone,
     Published,
-    ScreenSays,
+    SignalFound,
     Spawned,
+    StateSeen,
 )
-from agent_relay.domain.event import Event, SessionCreated
-from agent_relay.domain.ids import AgentName
+from agent_relay.domain.events.session import Event, SessionCreated
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.machine import step
-from agent_relay.logic.outcome import Outcome, World
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.succession import begin_leg
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.session.fold import fold_event
+from agent_relay.session.handoff.lifecycle import begin_leg
+from agent_relay.session.machine import step
+from agent_relay.session.outcome import DecisionContext, Outcome
+from agent_relay.session.policy import Availability
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 RESET = NOW + timedelta(hours=3)
@@ -39,9 +39,11 @@ class Story:
         self.availability = dict.fromkeys(roster, HERE)
         self.journal(Outcome((SessionCreated("S", "/r", "/r", roster, task),)))
 
-    def world(self, **changes: object) -> World:
+    def world(self, **changes: object) -> DecisionContext:
         self.ids += 1
-        world = World(NOW, self.availability, f"H{self.ids}", f"L{self.ids}", {"ann": f"native-{self.ids}"})
+        world = DecisionContext(
+            NOW, self.availability, f"H{self.ids}", f"L{self.ids}", {"ann": f"native-{self.ids}"}
+        )
         return replace(world, **changes)
 
     def journal(self, outcome: Outcome) -> None:
@@ -76,7 +78,7 @@ class Story:
         assert self.now.leg is not None
         return self.now.leg.id
 
-    def happens(self, happened: Happened, **changes: object) -> "Story":
+    def happens(self, happened: Input, **changes: object) -> "Story":
         self.journal(step(self.now, happened, self.world(**changes)))
         return self
 
@@ -84,7 +86,7 @@ class Story:
         return self.happens(Spawned(self.leg, 10, 11, 12))
 
     def says(self, state: str) -> "Story":
-        return self.happens(ScreenSays(self.leg, state))
+        return self.happens(StateSeen(self.leg, state))
 
     def limit(self, scope: Scope = Scope.ACCOUNT, **changes: object) -> "Story":
         agent = AgentName(self.now.agent)
@@ -95,7 +97,7 @@ class Story:
         if signal.decides and scope in (Scope.ACCOUNT, Scope.MODEL, Scope.BILLING):
             rest = Availability(installed=True, resting=True, rests_until=signal.resets_at, scope=scope)
             self.availability[agent] = rest
-        return self.happens(Heard(self.leg, signal))
+        return self.happens(SignalFound(self.leg, signal))
 
     def gone(self, how: str = "stopped", status: int = 0) -> "Story":
         return self.happens(LegGone(self.leg, how, status))

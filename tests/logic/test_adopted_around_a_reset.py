@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.adopted_life import AdoptedLife, begin_adopted
 
 RUNS = 200

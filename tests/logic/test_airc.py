@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.airc import is_airc, name_agent, parse_airc, render_airc
-from agent_relay.logic.packet_json import parse_packet, render_document
+from agent_relay.packet.airc import is_airc, name_agent, parse_airc, render_airc
 from tests.logic.test_packet_json import build
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)

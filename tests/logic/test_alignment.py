@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.alignment import find_start
+from agent_relay.sources.replay import find_start
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.logic.alternate_screen import cut_begun, find_switches, may_enter
+from agent_relay.terminal.emulation.output_scanner import cut_begun, find_switches, may_enter
 
 
 @pytest.mark.parametrize("switch", [b"\x1b[?1049h", b"\x1b[?1047h", b"\x1b[?47h"])

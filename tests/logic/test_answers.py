@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.answers import count_cursor, is_answer
-from agent_relay.logic.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.terminal.keystrokes import KeyScanner, TypedLine, is_focus
+from agent_relay.terminal.query_answers import count_cursor, is_answer
 
 ANSWERS = (
     b"\x1b[?62;22c",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
-from agent_relay.logic.turn_lines import find_asked
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.turn import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.session.turn_state import find_turn_by_message
 from tests.logic.turn_story import TurnStory
 
 LEG = words.LegStarting("L", "ann", 1, headless=True)
@@ -42,4 +42,4 @@ def test_a_turn_is_found_by_its_askers_id(
     events = TurnStory().events[:1]
     for body in bodies:
         events = (*events, words.Event(len(events) + 1, events[0].at, 0, body))
-    assert find_asked(events, "M") == found
+    assert find_turn_by_message(events, "M") == found

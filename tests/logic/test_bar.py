@@ -6,11 +6,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent_relay.domain.effect import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
+from agent_relay.domain.effects import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Scope, Source
-from agent_relay.logic.bar import NO_DELIVERY, Bar, Delivery, DeliveryStage, build_bar, build_question_bar
-from agent_relay.logic.columns import count_columns
+from agent_relay.domain.text.counts import count_columns
+from agent_relay.session.handoff.status_bar import (
+    NO_DELIVERY_PROGRESS,
+    DeliveryProgress,
+    DeliveryStage,
+    HandoffBar,
+    build_bar,
+    build_question_bar,
+)
 from tests.logic.asked_handoff import asked
 from tests.logic.filling_story import Filling
 from tests.logic.story import Story
@@ -20,7 +27,7 @@ ZONE = ZoneInfo("Europe/Berlin")
 LIMIT = Evidence(Source.HOOK, "You've hit your session limit · resets 10:20pm")
 
 
-def bar(session: Session, delivery: Delivery = NO_DELIVERY) -> Bar:
+def bar(session: Session, delivery: DeliveryProgress = NO_DELIVERY_PROGRESS) -> HandoffBar:
     return build_bar(session, delivery, ZONE)
 
 
@@ -43,7 +50,7 @@ def limited(step: Step = Step.BEGUN) -> Story:
 
 def test_a_limit_says_who_gives_way_to_whom_why_until_when_and_what_is_awaited() -> None:
     """The one sentence a person needs at the moment everything stops; the reset is in their zone."""
-    assert bar(limited().now) == Bar(
+    assert bar(limited().now) == HandoffBar(
         (
             "relay: ann → bob · ann hit its session limit (resets 22:20) · ann is ending · Esc cancels",
             "ann → bob · limit until 22:20 · ann is ending · Esc cancels",
@@ -93,8 +100,8 @@ def test_a_handoff_somebody_asked_for_says_so() -> None:
 def test_the_first_sign_of_work_takes_it_away() -> None:
     """From then on the screen is the successor's."""
     story = limited(Step.DELIVERED)
-    assert bar(story.says("busy").now) == Bar()
-    assert bar(Story().start().now) == Bar()
+    assert bar(story.says("busy").now) == HandoffBar()
+    assert bar(Story().start().now) == HandoffBar()
 
 
 def test_what_ends_a_handoff_takes_it_away() -> None:
@@ -102,11 +109,11 @@ def test_what_ends_a_handoff_takes_it_away() -> None:
     failed = limited(Step.SPAWNED).says("ready")
     handoff = failed.now.handoff
     assert handoff is not None
-    assert bar(failed.happens(DeliverFailed(handoff.id, failed.leg, "it did not begin")).now) == Bar()
-    assert bar(limited(Step.SPAWNED).happens(StopAsked("by hand")).now) == Bar()
+    assert bar(failed.happens(DeliverFailed(handoff.id, failed.leg, "it did not begin")).now) == HandoffBar()
+    assert bar(limited(Step.SPAWNED).happens(StopAsked("by hand")).now) == HandoffBar()
     cancelled = limited(Step.STOPPED)
     cancelled.happens(CancelAsked(cancelled.now.handoff.id)).published()  # type: ignore[union-attr]
-    assert bar(cancelled.now) == Bar()
+    assert bar(cancelled.now) == HandoffBar()
 
 
 def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None:
@@ -125,9 +132,9 @@ def test_a_question_of_the_successor_is_for_the_person_to_answer_there() -> None
 def test_below_a_question_of_an_agent_at_work_earlier_keys_wait() -> None:
     """The handoff is over and some of what was typed during it is not given yet."""
     story = limited(Step.DELIVERED).says("busy")
-    assert build_question_bar(story.now) == Bar()
+    assert build_question_bar(story.now) == HandoffBar()
     found = build_question_bar(story.says("asking").now)
-    assert found == Bar(
+    assert found == HandoffBar(
         (
             "relay: bob needs an answer: give it here · what you typed before it waits",
             "bob needs an answer · earlier keys wait",
@@ -136,8 +143,8 @@ def test_below_a_question_of_an_agent_at_work_earlier_keys_wait() -> None:
         ),
         only_held=True,
     )
-    assert build_question_bar(story.says("busy").now) == Bar()
-    assert build_question_bar(limited(Step.SPAWNED).says("asking").now) == Bar()
+    assert build_question_bar(story.says("busy").now) == HandoffBar()
+    assert build_question_bar(limited(Step.SPAWNED).says("asking").now) == HandoffBar()
 
 
 @pytest.mark.parametrize(
@@ -152,17 +159,17 @@ def test_below_a_question_of_an_agent_at_work_earlier_keys_wait() -> None:
 def test_a_delivery_says_how_far_it_has_come(stage: DeliveryStage, clause: str, *, holds_keys: bool) -> None:
     """The journal has no line for each of its steps."""
     story = limited(Step.SPAWNED).says("ready")
-    found = bar(story.now, Delivery(story.leg, stage))
+    found = bar(story.now, DeliveryProgress(story.leg, stage))
     assert f"ann → bob · {clause}" in found.texts
     assert found.holds_keys is holds_keys
-    assert "ann → bob · giving bob the packet" in bar(story.now, Delivery("another", stage)).texts
+    assert "ann → bob · giving bob the packet" in bar(story.now, DeliveryProgress("another", stage)).texts
 
 
 def test_a_wait_that_lasts_is_told_in_its_place() -> None:
     """The person sees what keeps it, and that it is known."""
     story = limited(Step.SPAWNED).says("ready")
     note = "bob has not begun to work on its packet for 12 s"
-    found = bar(story.now, Delivery(story.leg, DeliveryStage.SUBMITTED, note))
+    found = bar(story.now, DeliveryProgress(story.leg, DeliveryStage.SUBMITTED, note))
     assert found.texts[2] == f"ann → bob · {note} · Esc cancels"
     assert found.texts[3] == "ann → bob · bob reads the packet"
 
@@ -239,4 +246,4 @@ def test_nothing_is_shown_of_a_turn_without_a_screen() -> None:
     story = TurnStory().take().at_work()
     story.limit()
     assert story.now.handoff is not None
-    assert bar(story.now) == Bar()
+    assert bar(story.now) == HandoffBar()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent_relay.logic.bar_frame import BarFrame, render_scroll
-from agent_relay.logic.bar_row import fit, render_bar, render_lone_bar
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal._bar_frame import BarFrame, render_scroll
+from agent_relay.terminal.bar_row import fit, render_bar, render_lone_bar
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 
 TEXTS = ["relay  ada → bob · why", "ada → bob", "bob"]
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.budget import estimate_tokens, fit_packet
-from agent_relay.logic.packet.cutting import shorten
-from agent_relay.system.adapters import load_adapter
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.templates import build_renderer
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.packet._cuts import shorten
+from agent_relay.packet.budget import estimate_tokens, fit_packet
 
 SOURCE = {"agent": "alpha", "transcript": "/t/alpha.jsonl", "turn": 1}
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.budget import estimate_tokens, fit_packet
-from agent_relay.logic.packet.cutting import drop_terms, shorten_terms
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.packet._cuts import drop_terms, shorten_terms
+from agent_relay.packet.budget import estimate_tokens, fit_packet
 from tests.logic.test_budget import SOURCE, build, cut_sections, full, show
 
 QUESTIONS = [f"question {number}: {'why ' * 490}" for number in range(20)]

@@ -1,9 +1,9 @@
 """How a tool changed a file, as far as its agent's record tells."""
 
-from agent_relay.domain.saying import Saying
-from agent_relay.logic.changes import LONGEST_DIFF, read_change
+from agent_relay.domain.documents.adapter import StreamRule
+from agent_relay.session.turns.output import LONGEST_DIFF, read_change
 
-HUNKS = Saying(means="edit", hunks="patch", before="old", after="new")
+HUNKS = StreamRule(means="edit", hunks="patch", before="old", after="new")
 
 
 def test_hunks_become_a_unified_diff() -> None:
@@ -30,7 +30,7 @@ def test_two_texts_are_compared() -> None:
 
 def test_a_diff_is_told_as_it_is_and_cut_at_a_lines_end() -> None:
     """The third has the diff; git has all of a long one."""
-    told = Saying(means="edit", text="diff")
+    told = StreamRule(means="edit", text="diff")
     assert read_change(told, {"diff": "@@ -1 +1 @@\n-a\n+b\n"}) == "@@ -1 +1 @@\n-a\n+b\n"
     long = read_change(HUNKS, {"patch": [{"lines": ["+" + "x" * 98] * 1000}]})
     assert LONGEST_DIFF - 100 < len(long) <= LONGEST_DIFF

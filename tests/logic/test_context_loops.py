@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.context_effect import AwaitQuiet
-from agent_relay.domain.effect import Say
+from agent_relay.domain.effects import ShowMessage
+from agent_relay.domain.usage_effects import AwaitQuiet
 from tests.logic.filling_story import HANDOFF, Filling
 from tests.logic.story import NOW
 
@@ -43,7 +43,7 @@ def test_a_fresh_leg_that_is_full_at_once_is_kept() -> None:
     story = Filling().start().turn(950).quiet().relieved()
     story.minutes += 600
     for _ in range(3):
-        assert [effect for effect in story.turn(950).effects if not isinstance(effect, Say)] == []
+        assert [effect for effect in story.turn(950).effects if not isinstance(effect, ShowMessage)] == []
     assert story.count("handoff.begun") == 1
 
 

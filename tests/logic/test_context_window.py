@@ -6,15 +6,16 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.context import ContextWishes, Level
-from agent_relay.domain.context_effect import AwaitQuiet, Compact, Draft, Spared
-from agent_relay.domain.effect import Asked, Restarted, Say, StopLeg
+from agent_relay.domain.effects import HandoffAsked, Restarted, ShowMessage, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.event import ContextNoted, Event
-from agent_relay.domain.session import State
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.usage import ContextNoted
 from agent_relay.domain.signal import Scope
-from agent_relay.logic.context_window import find_level
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.state import State
+from agent_relay.domain.usage_effects import AwaitQuiet, Compact, CompactSkipped, Draft
+from agent_relay.session.fold import fold_event
+from agent_relay.session.limits.context import find_level
+from agent_relay.session.policy import Availability
 from tests.logic.filling_story import HANDOFF, Filling
 from tests.logic.story import NOW
 
@@ -58,14 +59,14 @@ def test_each_mark_brings_one_thing_at_the_end_of_a_turn() -> None:
     story = Filling().start()
     assert story.turn(100).effects == []
     story.says("busy")
-    assert story.fills(720).effects == [Say("L1")]
+    assert story.fills(720).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == []
     story.says("busy")
     assert story.fills(820).effects == []
     assert story.says("ready").effects == [Draft("L1")]
     assert story.turn(830).effects == []
     story.says("busy")
-    assert story.fills(910).effects == [Say("L1")]
+    assert story.fills(910).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == [AwaitQuiet("L1")]
     assert story.quiet().effects == [StopLeg("L1")]
     begun = story.now.handoff
@@ -115,7 +116,7 @@ def test_another_agent_goes_on_with_its_own_conversation_unless_that_was_full() 
     story = Filling(replace(HANDOFF, to="next")).start().turn(950).quiet().relieved()
     assert story.now.agent == "bob"
     story.says("ready")
-    story.happens(Asked("ann"))
+    story.happens(HandoffAsked("ann"))
     story.relieved()
     fresh = story.now.legs[-1]
     assert (fresh.agent, fresh.resumes) == ("ann", False)
@@ -146,7 +147,7 @@ def test_in_compact_mode_the_agent_compacts_and_is_left_alone_until_it_is_low() 
 def test_somebody_who_began_to_type_is_waited_for_once_more() -> None:
     """A command that was not typed into their line is still to come, cooldown or not."""
     story = Filling(COMPACT).start().turn(950).quiet()
-    assert story.happens(Spared("L1")).effects == [AwaitQuiet("L1")]
+    assert story.happens(CompactSkipped("L1")).effects == [AwaitQuiet("L1")]
     assert story.quiet().effects == [Compact("L1")]
     assert story.count("context.compacting") == 2
 
@@ -155,7 +156,7 @@ def test_a_leg_that_is_over_is_spared_nothing() -> None:
     """Its successor's context is another one."""
     story = Filling(COMPACT).start().turn(950).quiet()
     story.gone()
-    assert story.happens(Spared("L1")).effects == []
+    assert story.happens(CompactSkipped("L1")).effects == []
 
 
 def test_no_document_is_drafted_where_nothing_is_handed_over() -> None:
@@ -168,10 +169,10 @@ def test_in_ask_mode_the_user_is_told_and_nothing_is_done() -> None:
     """Until they say /handoff, which hands over to a fresh start then."""
     story = Filling(ASK).start()
     story.says("busy")
-    assert story.fills(950).effects == [Say("L1")]
+    assert story.fills(950).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == []
     assert story.quiet().effects == []
-    assert story.happens(Asked("", focus="the parser")).effects == [StopLeg("L1")]
+    assert story.happens(HandoffAsked("", focus="the parser")).effects == [StopLeg("L1")]
     begun = story.now.handoff
     assert begun is not None
     assert (begun.to_agent, begun.reason, begun.focus) == ("ann", "context", "the parser")
@@ -180,7 +181,7 @@ def test_in_ask_mode_the_user_is_told_and_nothing_is_done() -> None:
 def test_a_handoff_by_name_is_what_it_says() -> None:
     """Whoever names an agent means that one."""
     story = Filling(ASK).start().turn(950)
-    story.happens(Asked("cas"))
+    story.happens(HandoffAsked("cas"))
     assert story.now.handoff is not None
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("cas", "manual")
 
@@ -188,7 +189,7 @@ def test_a_handoff_by_name_is_what_it_says() -> None:
 def test_without_a_name_and_not_full_the_next_of_the_order_is_meant() -> None:
     """As ever."""
     story = Filling(ASK).start().turn(300)
-    story.happens(Asked(""))
+    story.happens(HandoffAsked(""))
     assert story.now.handoff is not None
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("bob", "manual")
 
@@ -198,7 +199,7 @@ def test_where_nobody_can_take_over_a_full_context_the_user_hears_it() -> None:
     story = Filling(ASK).start().turn(950)
     story.availability = dict.fromkeys(story.availability, Availability(installed=False))
     with pytest.raises(NobodyAvailableError):
-        story.happens(Asked(""))
+        story.happens(HandoffAsked(""))
 
 
 def test_nobody_is_told_twice_on_the_way() -> None:
@@ -206,16 +207,16 @@ def test_nobody_is_told_twice_on_the_way() -> None:
     story = Filling(ASK).start()
     story.says("busy")
     said = [story.fills(used).effects for used in (720, 650, 720, 820, 720, 910, 820, 910)]
-    assert said == [[Say("L1")], [], [], [], [], [Say("L1")], [], []]
+    assert said == [[ShowMessage("L1")], [], [], [], [], [ShowMessage("L1")], [], []]
     story.fills(500)
-    assert story.fills(710).effects == [Say("L1")]
+    assert story.fills(710).effects == [ShowMessage("L1")]
 
 
 def test_a_jump_over_all_marks_is_one_line_one_draft_and_one_wait() -> None:
     """One large file can fill a context in a single turn."""
     story = Filling().start()
     story.says("busy")
-    assert story.fills(960).effects == [Say("L1")]
+    assert story.fills(960).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == [Draft("L1"), AwaitQuiet("L1")]
 
 

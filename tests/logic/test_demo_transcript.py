@@ -1,9 +1,9 @@
 import json
 
-from agent_relay.domain.facts import Step, Tokens
-from agent_relay.logic.transcripts.demo import peek_demo, read_demo
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Source
+from agent_relay.domain.facts import TodoItem, Tokens
+from agent_relay.transcripts.facts._demo import peek_demo, read_demo
+from agent_relay.transcripts.facts.reader_types import TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 
 ROWS: list[dict[str, object]] = [
     {"type": "session", "at": "2026-11-20T18:00:00+00:00", "id": "n1", "agent": "understudy", "cwd": "/w"},
@@ -27,7 +27,7 @@ def _lines(rows: list[dict[str, object]]) -> list[bytes]:
 
 def test_everything_the_demo_agent_wrote_becomes_a_fact() -> None:
     """The demo shows a packet; it must be built the same way as everybody's."""
-    facts = read_demo(Source(place="t.jsonl", lines=_lines(ROWS)))
+    facts = read_demo(TranscriptSource(place="t.jsonl", lines=_lines(ROWS)))
     assert (facts.agent, facts.native_id, facts.cwd) == ("understudy", "n1", "/w")
     assert [(said.role, said.text) for said in facts.conversation] == [
         ("user", "make it polite"),
@@ -36,24 +36,24 @@ def test_everything_the_demo_agent_wrote_becomes_a_fact() -> None:
     ]
     assert [(change.path, change.added, change.removed) for change in facts.files] == [("greet.py", 1, 1)]
     assert [(run.command, run.exit_code) for run in facts.commands] == [("pytest -q", 1)]
-    assert facts.plan == (Step("greet", "in_progress", 1),)
+    assert facts.plan == (TodoItem("greet", "in_progress", 1),)
     assert facts.tokens == Tokens(input=15, output=3)
     assert [error.text for error in facts.errors] == ["no end"]
 
 
 def test_a_prompt_met_by_a_limit_is_unprocessed() -> None:
     """These are the words the successor must get verbatim."""
-    facts = read_demo(Source(lines=_lines(ROWS)))
+    facts = read_demo(TranscriptSource(lines=_lines(ROWS)))
     assert facts.unprocessed_prompt is not None
     assert facts.unprocessed_prompt.text == "and nobody?"
     assert facts.limit_text == "You've hit your session limit"
-    assert read_demo(Source(lines=_lines(ROWS[:10]))).unprocessed_prompt is None
+    assert read_demo(TranscriptSource(lines=_lines(ROWS[:10]))).unprocessed_prompt is None
 
 
 def test_torn_and_foreign_lines_cost_only_themselves() -> None:
     """A killed agent leaves half a line; the rest of its work must still reach the successor."""
     lines = [*_lines(ROWS[:2]), b'{"type": "say", "te', b"[1]\n", b"\xff\n", b'{"type": 7}\n']
-    facts = read_demo(Source(lines=lines))
+    facts = read_demo(TranscriptSource(lines=lines))
     assert (len(facts.conversation), facts.skipped_lines) == (1, 4)
 
 

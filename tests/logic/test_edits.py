@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.packet import Quote, ResumePacket
-from agent_relay.logic.edits import absorb_edit, diff_texts, merge_texts
-from agent_relay.logic.plain import quote_text
+from agent_relay.domain.documents.packet import Quote, ResumePacket
+from agent_relay.domain.text.plain import quote_text
+from agent_relay.packet.edits import absorb_edit, diff_texts, merge_texts
 from tests.logic.test_packet_json import build
 
 TEXTS = st.lists(st.sampled_from("abcdef"), max_size=8).map(

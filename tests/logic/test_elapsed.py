@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.logic.elapsed import Jump, has_passed, is_later, start_at
+from agent_relay.domain.values.elapsed import ClockJump, has_passed, is_later, start_at
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -10,7 +10,7 @@ HOUR = timedelta(hours=1)
 
 def test_time_asleep_is_not_elapsed() -> None:
     """An agent that did not run did not wait."""
-    slept = Jump(8 * HOUR, NOON + 8 * HOUR)
+    slept = ClockJump(8 * HOUR, NOON + 8 * HOUR)
     start = start_at(NOON).after(slept)
     assert start.get_elapsed(NOON + 8 * HOUR + timedelta(minutes=5)) == timedelta(minutes=5)
     assert start.at == NOON
@@ -18,11 +18,11 @@ def test_time_asleep_is_not_elapsed() -> None:
 
 def test_a_start_is_no_later_than_what_came_after_it_by_a_clock_set_back() -> None:
     """All that an agent writes from then on would be history."""
-    back = Jump(-3 * HOUR, NOON - 2 * HOUR)
+    back = ClockJump(-3 * HOUR, NOON - 2 * HOUR)
     start = start_at(NOON).after(back)
     assert start.at == NOON - 2 * HOUR
     assert start.get_elapsed(NOON - HOUR) == 2 * HOUR
-    assert start.after(Jump(3 * HOUR, NOON + 2 * HOUR)).get_elapsed(NOON + 2 * HOUR) == 2 * HOUR
+    assert start.after(ClockJump(3 * HOUR, NOON + 2 * HOUR)).get_elapsed(NOON + 2 * HOUR) == 2 * HOUR
 
 
 def test_what_is_told_after_the_clock_was_set_back_is_later() -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.ghostty import EmulatorError
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.ghostty import EmulatorError
+from agent_relay.terminal.emulation.library import find_library
 
 LIBRARY = find_library() or ""
 

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from agent_relay.domain.packet import Reason, ResumePacket
-from agent_relay.domain.session import Handoff, Session
-from agent_relay.domain.terms import Terms
-from agent_relay.logic.expecting import add_terms, is_given, list_untold
+from agent_relay.domain.documents.packet import Reason, ResumePacket
+from agent_relay.domain.session import Handoff, Session, Terms
+from agent_relay.packet.handoff_terms import add_terms, has_own_terms, list_missing_terms
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 PACKET = ResumePacket(
@@ -62,22 +61,22 @@ def test_what_was_passed_on_is_not_what_was_given() -> None:
     parent = Handoff("H1", "L", "ada", "bob", "manual", NOW, terms=door)
     session = Session("S", "/r", "/r", NOW, NOW, done=(parent,))
     handoff = Handoff("H2", "L2", "bob", "cas", "manual", NOW, terms=door, parent="H1")
-    assert not is_given(session, handoff)
-    assert not is_given(session, replace(handoff, terms=Terms()))
-    assert is_given(session, replace(handoff, terms=Terms(("a roof",))))
-    assert is_given(session, replace(handoff, parent=""))
+    assert not has_own_terms(session, handoff)
+    assert not has_own_terms(session, replace(handoff, terms=Terms()))
+    assert has_own_terms(session, replace(handoff, terms=Terms(("a roof",))))
+    assert has_own_terms(session, replace(handoff, parent=""))
     failed = replace(session, done=(), retriable=parent)
-    assert not is_given(failed, handoff)
+    assert not has_own_terms(failed, handoff)
 
 
 def test_only_what_a_text_does_not_say_is_added() -> None:
     """A text its user wrote anew has no place for a section; nothing is told twice."""
     terms = Terms(("a front door", "a roof"), priority="high", rollback="cas", questions=("why?",))
     packet = add_terms(PACKET, Handoff("H", "L", "ada", "bob", "manual", NOW, terms=terms))
-    assert list_untold(PACKET, "anything") == ()
-    assert list_untold(packet, "a front\n  door, a roof, high; cas: why?") == ()
-    assert list_untold(packet, "build a front door; cas knows why?") == (
+    assert list_missing_terms(PACKET, "anything") == ()
+    assert list_missing_terms(packet, "a front\n  door, a roof, high; cas: why?") == ()
+    assert list_missing_terms(packet, "build a front door; cas knows why?") == (
         "expected of you, deliverables: a roof",
         "expected of you, priority: high",
     )
-    assert list_untold(packet, "")[-1] == "if it fails, questions: why?"
+    assert list_missing_terms(packet, "")[-1] == "if it fails, questions: why?"

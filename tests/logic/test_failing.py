@@ -2,18 +2,18 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     DeliverFailed,
     DeliverPacket,
     Effect,
-    Happened,
+    Input,
     LegGone,
     PublishFailed,
     PublishPacket,
     SpawnLeg,
     StopLeg,
 )
-from agent_relay.logic.failing import build_failure
+from agent_relay.session.outcome import build_failure
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,6 @@ from agent_relay.logic.failing import build_failure
         (StopLeg("L"), None),
     ],
 )
-def test_nobody_waits_for_an_effect_that_broke(effect: Effect, told: Happened | None) -> None:
+def test_nobody_waits_for_an_effect_that_broke(effect: Effect, told: Input | None) -> None:
     """A session that waits for an answer nobody will give is stuck for ever."""
     assert build_failure(effect, "it broke") == told

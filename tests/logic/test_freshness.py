@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.facts import Facts, Said
-from agent_relay.domain.packet import GitState, Reason, ResumePacket, TouchedFile
-from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.freshness import list_later, verify_freshness
+from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket, TouchedFile
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.values.working_tree import Tree, TreeFile
+from agent_relay.packet.freshness import list_later, verify_freshness
 
 
 def build(git: GitState | None, *files: TouchedFile) -> ResumePacket:
@@ -120,7 +120,7 @@ def test_prompts_given_after_the_packet_are_told_and_all_that_nobody_answered() 
     """Two prompts waited: together they are one text, which no single message of the talk is."""
     began = datetime(2026, 1, 1, tzinfo=UTC)
     talk = tuple(
-        Said("user", text, turn, began + timedelta(minutes=turn), f"t:{turn}")
+        Message("user", text, turn, began + timedelta(minutes=turn), f"t:{turn}")
         for turn, text in enumerate(("paint the shed", "and the fence", "and the door"), start=1)
     )
     waiting = replace(talk[2], text="and the fence\n\nand the door")

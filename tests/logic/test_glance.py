@@ -3,12 +3,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain import event as words
-from agent_relay.domain.event import Event
-from agent_relay.domain.event_json import render_event
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.glance import glance
-from agent_relay.logic.transitions import TRANSITIONS
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.codec import render_event
+from agent_relay.domain.events.session import Event
+from agent_relay.session._transitions import TRANSITIONS
+from agent_relay.session.fold import fold_event
+from agent_relay.session.views.summary import summarize
 
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 BODIES = (
@@ -80,7 +80,7 @@ def test_the_short_form_tells_the_same_story_as_the_whole(wanted: list[words.Bod
         number = session.number + 1
         events.append(Event(number, START + timedelta(seconds=number), session.generation, body))
         session = fold_event(session, events[-1])
-    view = glance([render_event(event) for event in events])
+    view = summarize([render_event(event) for event in events])
     assert session is not None
     assert view is not None
     assert (view["session"], view["cwd"], view["task"]) == ("S", "/r/c", "fix it")
@@ -120,7 +120,7 @@ def test_who_was_refused_or_offered_is_told_until_that_is_over() -> None:
         words.LegStarting("L2", "bob", 2),
     ]
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
-    told = [glance(rows[:count]) for count in range(4, 7)]
+    told = [summarize(rows[:count]) for count in range(4, 7)]
     shown = [(view["refused"], view["offered"]) for view in told if view is not None]
     assert shown == [({"agent": "ada", "text": "Invalid API key"}, "bob"), (None, "bob"), (None, "")]
 
@@ -146,7 +146,7 @@ def test_a_session_between_two_turns_waits() -> None:
         words.SessionWaits(),
     ]
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
-    told = [glance(rows[:count]) for count in (2, 3, 7)]
+    told = [summarize(rows[:count]) for count in (2, 3, 7)]
     shown = [(view["state"], view["why"]) for view in told if view is not None]
     assert shown == [("ended", "it fell over"), ("starting", ""), ("ready", "")]
 
@@ -164,21 +164,21 @@ def test_the_state_is_as_old_as_its_first_moment() -> None:
         render_event(Event(3, START + timedelta(seconds=6), 1, words.LegReady("L1"))),
         render_event(Event(4, START + timedelta(seconds=9), 1, words.LegNamed("L1", "n"))),
     ]
-    view = glance(rows)
+    view = summarize(rows)
     assert view is not None
     assert (view["since"], view["updated_at"]) == ("2026-11-20T18:00:06+00:00", "2026-11-20T18:00:09+00:00")
 
 
 def test_rows_that_are_no_session_are_nothing() -> None:
     """A torn or foreign file must not become a session."""
-    assert glance([]) is None
-    assert glance([{"event": "leg.ready", "data": {}}, {"event": 7}, {"data": []}]) is None
+    assert summarize([]) is None
+    assert summarize([{"event": "leg.ready", "data": {}}, {"event": 7}, {"data": []}]) is None
 
 
 def _look(*bodies: words.Body) -> dict[str, object]:
     """The short form of a session with these events."""
     rows = enumerate((words.SessionCreated("S", "/r", "/r"), *bodies), 1)
-    view = glance([render_event(Event(number, START, 0, body)) for number, body in rows])
+    view = summarize([render_event(Event(number, START, 0, body)) for number, body in rows])
     assert view is not None
     return view
 
@@ -190,7 +190,7 @@ def test_what_the_newest_packet_lacks_is_in_the_view() -> None:
     rows = [
         render_event(Event(number, START, 1, body)) for number, body in enumerate((created, published), 1)
     ]
-    view = glance(rows)
+    view = summarize(rows)
     assert view is not None
     assert (view["packet"], view["lacks"]) == ("1.md", "something is missing")
 
@@ -213,5 +213,5 @@ def test_an_agent_is_ready_only_once_its_packet_was_delivered() -> None:
         words.LegReady("L2"),
     ]
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
-    states = [glance(rows[:length])["state"] for length in range(7, len(rows) + 1)]  # type: ignore[index]
+    states = [summarize(rows[:length])["state"] for length in range(7, len(rows) + 1)]  # type: ignore[index]
     assert states == ["starting", "asking", "starting", "starting", "busy", "busy", "ready"]

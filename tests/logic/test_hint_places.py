@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.logic.hint_places import render_at_key, render_in_shell, render_over_screen
+from agent_relay.domain.text.hints import render_at_key, render_in_shell, render_over_screen
 
 OWN, OTHER = "01K0000000000000000000000A", "01K0000000000000000000000B"
 SHELL = {"attach", "handoff", "limits", "packet", "relay", "resume", "status", "use"}

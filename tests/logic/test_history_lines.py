@@ -3,11 +3,11 @@
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from agent_relay.domain.effect import CancelAsked, DeliverFailed, RetryAsked
-from agent_relay.domain.event import Event, SessionCreated, SignalSeen
+from agent_relay.domain.effects import CancelAsked, DeliverFailed, RetryAsked
+from agent_relay.domain.events.session import Event, SessionCreated, SignalSeen
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Source
-from agent_relay.logic.history_lines import list_history
+from agent_relay.session.views.history_lines import list_history
 from tests.logic.asked_handoff import asked, of
 from tests.logic.story import NOW, Story
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     CancelAsked,
     Delivered,
     DeliverFailed,
     DeliverPacket,
-    Prompted,
+    HandoffAsked,
+    PromptTaken,
     PublishFailed,
     PublishPacket,
     ResetPassed,
@@ -19,8 +19,8 @@ from agent_relay.domain.effect import (
     StopLeg,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.session import State, Step
-from agent_relay.domain.terms import Terms
+from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.state import State
 from tests.logic.asked_handoff import RESTS, asked, begun, is_at_rest, of
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_cancelled_says_why() -> None:
     with pytest.raises(WrongUseError, match="is being cancelled already"):
         story.happens(CancelAsked(handoff))
     with pytest.raises(WrongUseError, match="the handoff to bob is being cancelled"):
-        story.happens(Asked("cas"))
+        story.happens(HandoffAsked("cas"))
     story.gone().published()
     with pytest.raises(WrongUseError, match="was cancelled already") as caught:
         story.happens(CancelAsked(handoff))
@@ -165,7 +165,7 @@ def test_a_packet_that_could_not_be_given_is_given_again() -> None:
     story.happens(DeliverFailed(handoff, leg, "typing")).says("asking").happens(RetryAsked(handoff))
     assert story.effects == []
     assert story.says("ready").effects == [DeliverPacket(handoff, leg)]
-    story.happens(DeliverFailed(handoff, leg, "typing")).happens(Prompted(leg))
+    story.happens(DeliverFailed(handoff, leg, "typing")).happens(PromptTaken(leg))
     # It was used without its packet meanwhile; what it should have read is no less wanted for that.
     assert story.happens(RetryAsked(handoff)).effects == [DeliverPacket(handoff, leg)]
     assert story.happens(Delivered(handoff, leg)).names(last=2) == ["handoff.delivered", "handoff.confirmed"]
@@ -187,6 +187,6 @@ def test_a_session_that_went_on_has_nothing_to_retry() -> None:
     """Its packet tells of a tree that is no more."""
     story = asked(Step.SPAWNED)
     handoff = of(story).id
-    story.happens(CancelAsked(handoff)).gone().happens(Asked("cas"))
+    story.happens(CancelAsked(handoff)).gone().happens(HandoffAsked("cas"))
     with pytest.raises(WrongUseError, match="is over and the session has gone on"):
         story.happens(RetryAsked(handoff))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.keystrokes import KeyScanner, TypedLine, kitty_key
+from agent_relay.terminal.keystrokes import KeyScanner, TypedLine, kitty_key
 
 RELAY = 0x1D
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.domain.adapter import Adapter
+from agent_relay.agents.launch_plan import build_headless, build_launch, chooses_session
+from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.logic.launch import build_headless, build_launch, chooses_session
 
 
 def make(**launch: object) -> Adapter:

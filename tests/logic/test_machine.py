@@ -4,29 +4,30 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     Delivered,
     DeliverPacket,
-    Heard,
+    HandoffAsked,
     LegGone,
     NoteRest,
     PublishFailed,
     PublishPacket,
     ResetPassed,
-    Say,
+    ShowMessage,
+    SignalFound,
     SpawnLeg,
     StopAsked,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.event import Event, SessionCreated, SessionEnded, Unknown
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.session import State, Step
+from agent_relay.domain.events.session import Event, SessionCreated, SessionEnded, Unknown
+from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.fold import ImpossibleEventError, fold_event
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.state import State
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.session.fold import ImpossibleEventError, fold_event
+from agent_relay.session.policy import Availability
 from tests.logic.story import HERE, NOW, RESET, Story
 
 
@@ -48,8 +49,8 @@ def test_a_limit_walks_the_whole_saga_to_a_working_successor() -> None:
     assert [handoff.to_agent for handoff in story.now.done] == ["bob"]
 
 
-@pytest.mark.parametrize(("scope", "said"), [(Scope.TRANSIENT, []), (Scope.WARNING, [Say("L1")])])
-def test_only_limits_that_last_hand_the_session_over(scope: Scope, said: list[Say]) -> None:
+@pytest.mark.parametrize(("scope", "said"), [(Scope.TRANSIENT, []), (Scope.WARNING, [ShowMessage("L1")])])
+def test_only_limits_that_last_hand_the_session_over(scope: Scope, said: list[ShowMessage]) -> None:
     """A retry or a warning must never start another agent by itself."""
     story = Story().start().says("busy").limit(scope)
     assert story.now.state is State.BUSY
@@ -68,7 +69,7 @@ def test_late_signals_of_an_old_leg_change_nothing() -> None:
     story = Story().start().to_step(Step.SPAWNED)
     before = len(story.events)
     signal = Signal(AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "late"), decides=True)
-    story.happens(Heard("L1", signal)).happens(LegGone("L1", "exited"))
+    story.happens(SignalFound("L1", signal)).happens(LegGone("L1", "exited"))
     assert len(story.events) == before
 
 
@@ -146,8 +147,8 @@ def test_asking_by_hand_refuses_a_resting_agent_unless_forced() -> None:
     story = Story().start()
     story.availability["bob"] = Availability(installed=True, resting=True, rests_until=RESET)
     with pytest.raises(NobodyAvailableError, match="bob: rests until 21:20"):
-        story.happens(Asked("bob"))
-    story.happens(Asked("bob", force=True, focus="the parser"))
+        story.happens(HandoffAsked("bob"))
+    story.happens(HandoffAsked("bob", force=True, focus="the parser"))
     assert (story.now.handoff.to_agent, story.now.handoff.focus) == ("bob", "the parser")
 
 
@@ -155,17 +156,17 @@ def test_asking_for_the_agent_at_work_or_during_a_handoff_is_wrong_use() -> None
     """Two successors at once must be impossible."""
     story = Story().start()
     with pytest.raises(WrongUseError, match="already at work"):
-        story.happens(Asked("ann"))
+        story.happens(HandoffAsked("ann"))
     story.limit()
     with pytest.raises(WrongUseError, match="under way"):
-        story.happens(Asked("cas"))
+        story.happens(HandoffAsked("cas"))
 
 
 def test_an_ended_session_goes_on_with_another_agent_without_anyone_to_stop() -> None:
     """Sessions survive their agents."""
     story = Story().start().gone("exited", 0)
     assert story.now.state is State.ENDED
-    story.happens(Asked("bob"))
+    story.happens(HandoffAsked("bob"))
     assert story.effects == [PublishPacket(story.now.handoff.id)]
 
 

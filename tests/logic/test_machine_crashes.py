@@ -2,11 +2,11 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     Delivered,
     DeliverPacket,
     DeliverTask,
+    HandoffAsked,
     LegGone,
     NoteRest,
     Published,
@@ -18,8 +18,9 @@ from agent_relay.domain.effect import (
     TaskGiven,
     WakeAt,
 )
-from agent_relay.domain.session import State, Step
-from agent_relay.logic.fold import fold_events
+from agent_relay.domain.session import Step
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
 from tests.logic.story import RESET, Story
 
 
@@ -102,7 +103,7 @@ def test_a_limit_of_before_is_not_noted_again() -> None:
         Story().start().says("busy").to_step(Step.DELIVERED).says("busy").happens(Restarted(leg_lives=True))
     )
     assert working.effects == [WakeAt(RESET)]
-    by_hand = Story().start().happens(Asked("bob")).happens(Restarted(leg_lives=True))
+    by_hand = Story().start().happens(HandoffAsked("bob")).happens(Restarted(leg_lives=True))
     assert by_hand.effects == [StopLeg("L1")]
 
 

@@ -4,29 +4,30 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Answered,
-    Asked,
     Delivered,
     DeliverFailed,
-    Heard,
+    HandoffAsked,
     NoteRest,
-    Prompted,
+    PromptTaken,
     Published,
     PublishFailed,
     Restarted,
-    ScreenSays,
+    SignalFound,
     Spawned,
     SpawnLeg,
+    StateSeen,
     StopAsked,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.session import State, Step
+from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.succession import begin_handoff
+from agent_relay.domain.state import State
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.session.handoff.lifecycle import begin_handoff
 from tests.logic.story import NOW, RESET, Story
 
 RETRY = Signal(AgentName("ann"), Kind.RETRY, Scope.TRANSIENT, Evidence(Source.HOOK, "again"), decides=True)
@@ -39,8 +40,8 @@ def test_news_of_what_is_over_change_nothing() -> None:
     story.happens(Published("H-old", "P", 1, "1.json", "1.md", "f"))
     story.happens(PublishFailed("H-old", "no")).happens(Delivered("H-old", story.leg))
     story.happens(DeliverFailed("H-old", story.leg, "no")).happens(Spawned("L1", 1, 2, 3))
-    story.happens(Prompted("L1")).happens(Answered("L1")).happens(ScreenSays("L1", "busy"))
-    story.happens(ScreenSays(story.leg, "dreaming")).happens(Heard(story.leg, RETRY))
+    story.happens(PromptTaken("L1")).happens(Answered("L1")).happens(StateSeen("L1", "busy"))
+    story.happens(StateSeen(story.leg, "dreaming")).happens(SignalFound(story.leg, RETRY))
     assert len(story.events) == count
 
 
@@ -64,7 +65,7 @@ def test_the_exact_moment_of_a_reset_that_comes_during_the_handoff_is_noted() ->
     for other in (RESET, RESET - timedelta(seconds=18), RESET + timedelta(minutes=1), None):
         assert story.limit(resets_at=other).effects == []
     assert story.limit(Scope.BILLING, resets_at=exact).effects == []
-    by_hand = Story().start().happens(Asked("bob"))
+    by_hand = Story().start().happens(HandoffAsked("bob"))
     assert by_hand.limit(resets_at=exact).effects == []
     assert len(story.events) == count
 
@@ -86,10 +87,10 @@ def test_a_packet_that_could_not_be_given_is_a_failed_handoff() -> None:
 def test_a_first_prompt_confirms_the_handoff_once() -> None:
     """The agent's own record says that it took the packet, whatever the screen shows."""
     story = Story().start().to_step(Step.DELIVERED)
-    story.happens(Prompted(story.leg))
+    story.happens(PromptTaken(story.leg))
     assert story.names(last=2) == ["leg.prompted", "handoff.confirmed"]
     count = len(story.events)
-    assert len(story.happens(Prompted(story.leg)).events) == count
+    assert len(story.happens(PromptTaken(story.leg)).events) == count
 
 
 def test_a_packet_given_to_an_agent_at_work_is_confirmed_at_once() -> None:
@@ -103,13 +104,13 @@ def test_an_ending_session_is_not_handed_over() -> None:
     """Whoever asked to stop it meant it."""
     story = Story().start().happens(StopAsked("by hand"))
     with pytest.raises(WrongUseError, match="is ending"):
-        story.happens(Asked("bob"))
+        story.happens(HandoffAsked("bob"))
 
 
 def test_an_agent_that_left_is_asked_for_again_and_resumes() -> None:
     """No handoff is needed to go on with the same agent."""
     story = Story().start().says("busy").gone("exited")
-    story.happens(Asked("ann"))
+    story.happens(HandoffAsked("ann"))
     assert story.effects == [SpawnLeg(story.leg)]
     assert (story.now.leg.resumes, story.now.leg.native_id) == (True, "native-1")
 
@@ -117,7 +118,7 @@ def test_an_agent_that_left_is_asked_for_again_and_resumes() -> None:
 def test_a_session_that_never_began_begins_with_whom_one_asks_for() -> None:
     """The daemon may have died between the session's first line and its first leg."""
     story = Story()
-    story.happens(Asked("bob"))
+    story.happens(HandoffAsked("bob"))
     assert story.effects == [SpawnLeg(story.leg)]
     assert (story.now.agent, story.now.handoff) == ("bob", None)
     assert begin_handoff(Story().now, "bob", "manual", story.world(), why="").bodies == ()
@@ -136,7 +137,7 @@ def test_a_limit_of_an_agent_nobody_knows_about_still_hands_over() -> None:
     story = Story().start().says("busy")
     del story.availability["ann"]
     signal = Signal(AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "limit"), decides=True)
-    story.happens(Heard(story.leg, signal))
+    story.happens(SignalFound(story.leg, signal))
     assert story.now.handoff.to_agent == "bob"
 
 
@@ -146,7 +147,7 @@ def test_a_limit_that_is_over_already_hands_over_all_the_same() -> None:
     signal = Signal(
         AgentName("ann"), Kind.LIMIT, Scope.ACCOUNT, Evidence(Source.HOOK, "l"), decides=True, resets_at=NOW
     )
-    story.happens(Heard(story.leg, signal))
+    story.happens(SignalFound(story.leg, signal))
     assert story.now.handoff.to_agent == "bob"
 
 

@@ -5,9 +5,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Answered,
-    Asked,
     CancelAsked,
     CloseAsked,
     Delivered,
@@ -15,27 +14,28 @@ from agent_relay.domain.effect import (
     DeliverPacket,
     DeliverTask,
     Effect,
-    Happened,
+    HandoffAsked,
+    Input,
     LegGone,
-    Prompted,
+    PromptTaken,
     Published,
     PublishFailed,
     PublishPacket,
     ResetPassed,
     Restarted,
     RetryAsked,
-    ScreenSays,
     Spawned,
     SpawnLeg,
+    StateSeen,
     StopAsked,
     StopLeg,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import HandoffBegun
-from agent_relay.domain.session import LIVE, State
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.session import NO_TERMS, Terms
 from agent_relay.domain.signal import Scope
-from agent_relay.domain.terms import NO_TERMS, Terms
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.state import LIVE, State
+from agent_relay.session.policy import Availability
 from tests.logic.story import HERE, NOW, Story
 
 SETTLED = {*LIVE, State.RESTING, State.ENDED}
@@ -60,7 +60,7 @@ class Walk:
         self.pending: list[Effect] = []
         self.alive = {self.story.leg}
 
-    def happens(self, happened: Happened, **world: object) -> None:
+    def happens(self, happened: Input, **world: object) -> None:
         try:
             self.story.happens(happened, **world)
         except RelayError:
@@ -93,7 +93,7 @@ class Walk:
             case DeliverPacket(handoff, leg):
                 self.happens(Delivered(handoff, leg) if well else DeliverFailed(handoff, leg, "typing"))
             case DeliverTask(leg):
-                self.happens(ScreenSays(leg, "busy"))
+                self.happens(StateSeen(leg, "busy"))
             case _:
                 pass
 
@@ -118,7 +118,7 @@ class Walk:
             case "answer", int():
                 self.answer(what, well=well)
             case "says", str() if leg in self.alive:
-                self.happens(ScreenSays(leg, what))
+                self.happens(StateSeen(leg, what))
             case "limit", Scope() if self.story.leg in self.alive:
                 self.story.limit(what)
                 self.pending += self.story.effects
@@ -126,7 +126,7 @@ class Walk:
                 self.end(leg, what)
             case "ask", str():
                 terms = Terms(("a door",), rollback="ann", questions=("why?",)) if well else NO_TERMS
-                self.happens(Asked(what, force=well, terms=terms))
+                self.happens(HandoffAsked(what, force=well, terms=terms))
             case "handoff", str():
                 self.intervene(what, newest=well)
             case "stop", _:
@@ -140,7 +140,7 @@ class Walk:
                 self.pending.clear()
                 self.happens(Restarted(self.story.leg in self.alive))
             case "prompt", _:
-                self.happens(Prompted(leg))
+                self.happens(PromptTaken(leg))
             case "answers", _:
                 self.happens(Answered(leg))
             case _:

@@ -5,22 +5,22 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     Delivered,
+    HandoffAsked,
     PublishFailed,
     ResetPassed,
     Restarted,
-    Say,
-    ScreenSays,
+    ShowMessage,
+    StateSeen,
     StopLeg,
 )
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.session import State
 from agent_relay.domain.signal import Scope
-from agent_relay.logic.fold import fold_events
-from agent_relay.logic.outcome import World
-from agent_relay.logic.wording import render_message
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
+from agent_relay.session.outcome import DecisionContext
+from agent_relay.session.views.messages import render_message
 from tests.logic.story import NOW, RESET, Story, reset_window
 
 
@@ -39,7 +39,7 @@ def take_over(story: Story) -> Story:
 class Working(Story):
     """A session whose first two agents have a fallback model."""
 
-    def world(self, **changes: object) -> World:
+    def world(self, **changes: object) -> DecisionContext:
         return super().world(**({"fallback_models": {"ann": "small", "bob": "tiny"}} | changes))
 
 
@@ -94,7 +94,7 @@ def test_a_new_daemon_takes_the_same_remedy(*, leg_lives: bool) -> None:
 
 def test_a_new_daemon_goes_on_where_no_limit_was_the_cause() -> None:
     """A packet that could not be written leaves a session limited that never hit one."""
-    story = Working().start().says("busy").happens(Asked("bob")).gone()
+    story = Working().start().says("busy").happens(HandoffAsked("bob")).gone()
     story.happens(PublishFailed(story.now.handoff.id, "the disk is full"))
     story.events.pop()
     story.session = fold_events(story.events)
@@ -105,7 +105,7 @@ def test_a_new_daemon_goes_on_where_no_limit_was_the_cause() -> None:
 
 def test_an_agent_that_only_changed_its_model_is_not_offered_back() -> None:
     """It never left; who left it by hand later did not mean to be asked."""
-    story = reset_window(take_over(on_fallback().happens(Asked("bob"))))
+    story = reset_window(take_over(on_fallback().happens(HandoffAsked("bob"))))
     count = len(story.events)
     assert story.now.agent == "bob"
     assert len(story.happens(ResetPassed()).events) == count
@@ -120,13 +120,13 @@ def test_an_agent_on_its_fallback_is_offered_its_own_model_once_when_that_resets
     """The user preferred it; taking the offer goes on in the same native session."""
     story = back_on_time(on_fallback())
     assert (story.names(last=1), story.now.offer) == (["return.offered"], "ann")
-    assert story.effects == [Say(story.leg)]
+    assert story.effects == [ShowMessage(story.leg)]
     assert render_message(story.now, UTC) == (
         "→ ann can have its own model again. To switch back: press the relay key and type /use ann"
     )
     count = len(story.events)
     assert len(back_on_time(story).events) == count
-    story.happens(Asked("ann"), now=RESET)
+    story.happens(HandoffAsked("ann"), now=RESET)
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
     story.gone().published()
     assert (story.now.leg.model, story.now.leg.native_id, story.now.offer) == ("", "native-1", "")
@@ -135,7 +135,7 @@ def test_an_agent_on_its_fallback_is_offered_its_own_model_once_when_that_resets
 def test_without_an_offer_the_agent_at_work_is_not_handed_to_itself() -> None:
     """Who names it twice meant to attach."""
     with pytest.raises(WrongUseError, match="ann is already at work"):
-        on_fallback().happens(Asked("ann"))
+        on_fallback().happens(HandoffAsked("ann"))
 
 
 @pytest.mark.parametrize("state", ["ready", "busy"])
@@ -147,7 +147,7 @@ def test_an_automatic_return_takes_the_own_model_at_the_turns_end(state: str) ->
         assert render_message(story.now, UTC) == (
             "→ ann can have its own model again, and goes on with it at the end of this turn."
         )
-        story.happens(ScreenSays(story.leg, "ready"), return_mode="auto", now=RESET)
+        story.happens(StateSeen(story.leg, "ready"), return_mode="auto", now=RESET)
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "")
     assert render_message(story.now, UTC) == ("→ ann can have its own model again. Continuing with ann.")
 
@@ -175,7 +175,7 @@ def test_a_limit_without_a_reset_is_over_when_the_ledger_says_so() -> None:
 
 def test_the_own_model_can_be_limited_again_and_is_offered_again() -> None:
     """Every reset is a new offer, and no two models are tried in turns before one."""
-    story = back_on_time(on_fallback()).happens(Asked("ann"), now=RESET)
+    story = back_on_time(on_fallback()).happens(HandoffAsked("ann"), now=RESET)
     story = take_over(story).limit(Scope.MODEL, model="large", resets_at=RESET + timedelta(hours=5))
     assert (story.now.handoff.to_agent, story.now.handoff.model) == ("ann", "small")
     story = reset_window(take_over(story))

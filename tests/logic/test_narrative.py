@@ -4,18 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.adapter import Adapter, Answer
-from agent_relay.domain.facts import Facts, Said
-from agent_relay.logic.narrative import (
-    Kind,
-    Narrated,
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.domain.documents.adapter import Adapter, Answer
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.narrative import (
+    NarrativeOutcome,
+    NarrativeResult,
     build_request,
     fail,
     has_messages,
     read_answer,
     render_narrative,
 )
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
 
 HEADINGS = [
     "## Goal",
@@ -96,8 +97,8 @@ def get_answer(agent: str) -> Answer:
 @pytest.mark.parametrize("agent", REAL)
 def test_the_document_is_read_out_of_what_the_real_agents_print(agent: str) -> None:
     """Each prints other records; warnings, retries and first thoughts among them are not the document."""
-    assert read_answer(get_answer(agent), REAL[agent][0], status=0) == Narrated(
-        Kind.WRITTEN, "## Goal\nAdd two numbers."
+    assert read_answer(get_answer(agent), REAL[agent][0], status=0) == NarrativeResult(
+        NarrativeOutcome.WRITTEN, "## Goal\nAdd two numbers."
     )
 
 
@@ -138,7 +139,7 @@ def test_an_agent_that_calls_an_empty_answer_an_error_is_told_as_empty() -> None
         ' thoughts. This may be a transient API issue; please try again."}\n'
         '{"type":"result","status":"error","stats":{}}\n'
     )
-    assert read_answer(get_answer("gemini"), said, status=1).kind is Kind.EMPTY
+    assert read_answer(get_answer("gemini"), said, status=1).kind is NarrativeOutcome.EMPTY
 
 
 def test_lines_that_are_no_records_are_passed_over() -> None:
@@ -159,7 +160,7 @@ def test_a_failure_without_words_says_so() -> None:
 def test_plain_output_is_the_document_where_the_program_ended_well() -> None:
     """The simplest program has nothing but its words and its status."""
     assert read_answer(PLAIN, "\n## Goal\r\nx\x1b[31m!\x1b[0m\x07\n", status=0).text == "## Goal\nx!"
-    assert read_answer(PLAIN, " \n", status=0).kind is Kind.EMPTY
+    assert read_answer(PLAIN, " \n", status=0).kind is NarrativeOutcome.EMPTY
     assert read_answer(PLAIN, "half", status=7).message == "Handoff failed: it ended with status 7"
     assert read_answer(PLAIN, "half", status=7, errors="no key\n").message == "Handoff failed: no key"
 
@@ -177,13 +178,13 @@ def test_the_reason_of_a_failure_is_one_short_line() -> None:
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        (Narrated(Kind.WRITTEN, "x"), "The handoff document is written"),
-        (Narrated(Kind.CANCELLED), "Handoff cancelled"),
-        (Narrated(Kind.NOTHING), "Nothing to hand off (no messages yet)"),
-        (Narrated(Kind.UNABLE), "This agent writes no handoff documents"),
+        (NarrativeResult(NarrativeOutcome.WRITTEN, "x"), "The handoff document is written"),
+        (NarrativeResult(NarrativeOutcome.CANCELLED), "Handoff cancelled"),
+        (NarrativeResult(NarrativeOutcome.NOTHING), "Nothing to hand off (no messages yet)"),
+        (NarrativeResult(NarrativeOutcome.UNABLE), "This agent writes no handoff documents"),
     ],
 )
-def test_every_outcome_has_its_words(told: Narrated, message: str) -> None:
+def test_every_outcome_has_its_words(told: NarrativeResult, message: str) -> None:
     """Users and scripts learn to read them; they do not change."""
     assert told.message == message
 
@@ -204,7 +205,7 @@ def test_the_request_names_the_focus() -> None:
 
 def test_two_messages_are_the_fewest_that_can_be_handed_off() -> None:
     """A prompt nobody answered is a task, not work to be told about."""
-    prompt, answer = Said("user", "go", 1), Said("assistant", "done", 1)
+    prompt, answer = Message("user", "go", 1), Message("assistant", "done", 1)
     assert not has_messages(Facts("a"))
     assert not has_messages(Facts("a", conversation=(prompt,), unprocessed_prompt=prompt))
     assert has_messages(Facts("a", conversation=(prompt, answer)))
@@ -215,8 +216,8 @@ AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
 
 def keep(moment: str, *prompts_at: int, minutes: int = 0) -> str:
     """The document as a packet made `minutes` later takes it along, prompts given so many minutes later."""
-    prompts = tuple(Said("user", "go on", 1, AT + timedelta(minutes=at)) for at in prompts_at)
-    answers = (Said("assistant", "done", 1, AT + timedelta(minutes=1)), Said("user", "undated", 1))
+    prompts = tuple(Message("user", "go on", 1, AT + timedelta(minutes=at)) for at in prompts_at)
+    answers = (Message("assistant", "done", 1, AT + timedelta(minutes=1)), Message("user", "undated", 1))
     facts = Facts("ann", conversation=(*prompts, *answers))
     now = AT + timedelta(minutes=minutes)
     return render_narrative("## Goal", "09:00 UTC", moment, facts=facts, now=now, fresh_prompts=2)

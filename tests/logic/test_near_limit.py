@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effect import Asked, Restarted, Say
-from agent_relay.domain.event import Event, SignalSeen
-from agent_relay.domain.session import State
+from agent_relay.domain.effects import HandoffAsked, Restarted, ShowMessage
+from agent_relay.domain.events.session import Event, SignalSeen
 from agent_relay.domain.signal import Evidence, Kind, Scope, Source
-from agent_relay.logic.fold import fold_event
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_event
 from tests.logic.story import NOW, RESET, Story
 
 HOOK = Evidence(Source.HOOK, "You've used 92% of your session limit")
@@ -28,7 +28,7 @@ def warned() -> Story:
 def test_the_user_is_told_and_the_agent_works_on() -> None:
     """They may want to hand over in good time; nothing has stopped yet."""
     story = warned()
-    assert story.effects == [Say("L1")]
+    assert story.effects == [ShowMessage("L1")]
     assert (story.now.state, story.now.handoff, story.now.limit) == (State.BUSY, None, None)
     assert (story.now.near.text, story.now.near.until) == (HOOK.text, RESET.isoformat())
 
@@ -51,9 +51,9 @@ def test_a_window_is_told_of_once_whoever_says_it_next(again: dict[str, object])
 def test_a_reset_that_is_learnt_later_tells_nothing_new_but_is_kept() -> None:
     """The screen named no reset; the record that does is of the same window, and tells the next one apart."""
     story = warn(Story().start().says("busy"), resets_at=None)
-    assert story.effects == [Say("L1")]
+    assert story.effects == [ShowMessage("L1")]
     assert warn(story).effects == []
-    assert warn(story, resets_at=RESET + timedelta(days=5)).effects == [Say("L1")]
+    assert warn(story, resets_at=RESET + timedelta(days=5)).effects == [ShowMessage("L1")]
     assert [warning.until for warning in story.now.warned] == [
         "2026-11-21T21:20:00+00:00",
         "2026-11-26T21:20:00+00:00",
@@ -63,11 +63,11 @@ def test_a_reset_that_is_learnt_later_tells_nothing_new_but_is_kept() -> None:
 def test_the_next_window_and_another_window_are_told_of() -> None:
     """The weekly limit is another thing than the one of the next five hours, and so is tomorrow's."""
     story = warn(warned(), resets_at=RESET + timedelta(days=5))
-    assert story.effects == [Say("L1")]
-    assert warn(story, model="large").effects == [Say("L1")]
+    assert story.effects == [ShowMessage("L1")]
+    assert warn(story, model="large").effects == [ShowMessage("L1")]
     assert warn(story, resets_at=RESET).effects == []
     after = RESET + timedelta(hours=1)
-    assert warn(story, resets_at=RESET + timedelta(hours=5)).effects == [Say("L1")]
+    assert warn(story, resets_at=RESET + timedelta(hours=5)).effects == [ShowMessage("L1")]
     signal = SignalSeen("L1", "ann", "near-limit", "warning", "hook", "92%", decides=True)
     kept = fold_event(story.now, Event(99, after, 1, signal)).warned
     assert [warning.until for warning in kept if warning.until] == [
@@ -79,7 +79,7 @@ def test_the_next_window_and_another_window_are_told_of() -> None:
 def test_a_window_that_was_told_of_is_over_at_its_reset() -> None:
     """A clock that stands on the same hour the next day must be believed."""
     story = warn(Story().start().says("busy"), resets_at=NOW)
-    assert warn(story, resets_at=NOW + timedelta(minutes=5)).effects == [Say("L1")]
+    assert warn(story, resets_at=NOW + timedelta(minutes=5)).effects == [ShowMessage("L1")]
 
 
 def test_a_warning_that_is_not_certain_is_journalled_only() -> None:
@@ -98,14 +98,14 @@ def test_a_warning_of_an_agent_that_is_being_replaced_disturbs_nobody() -> None:
 def test_another_leg_in_the_same_window_is_not_told_again() -> None:
     """Back from the other agent, the user knows; what named no reset may be of another window by then."""
     story = warn(warned(), resets_at=RESET + timedelta(days=5))
-    story.happens(Asked("bob")).gone().published().spawned().says("ready").says("busy")
+    story.happens(HandoffAsked("bob")).gone().published().spawned().says("ready").says("busy")
     assert story.now.near is None
-    assert warn(story, resets_at=RESET).effects == [Say(story.leg)]
-    story.happens(Asked("ann")).gone().published().spawned().says("ready").says("busy")
+    assert warn(story, resets_at=RESET).effects == [ShowMessage(story.leg)]
+    story.happens(HandoffAsked("ann")).gone().published().spawned().says("ready").says("busy")
     assert warn(story).effects == []
     assert story.now.near.agent == "ann"
     nameless = warn(Story().start().says("busy"), resets_at=None)
-    nameless.happens(Asked("bob")).gone().published()
+    nameless.happens(HandoffAsked("bob")).gone().published()
     assert nameless.now.warned == ()
 
 

@@ -1,10 +1,10 @@
 """A draft ahead of a limit that is near: once a leg, at the end of a turn, for those who want that."""
 
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.context_effect import Draft
-from agent_relay.domain.effect import Heard, Say, ScreenSays
-from agent_relay.domain.ids import AgentName
+from agent_relay.domain.effects import ShowMessage, SignalFound, StateSeen
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.usage_effects import Draft
+from agent_relay.domain.values.ids import AgentName
 from tests.logic.filling_story import Filling
 
 
@@ -17,28 +17,31 @@ def test_a_near_limit_is_drafted_for_at_the_end_of_the_turn_for_those_who_want_t
     """Nothing can be asked of an agent that has stopped answering; once a leg is enough."""
     story = Filling(ContextWishes()).start()
     story.says("busy")
-    assert story.happens(Heard("L1", near()), draft_near_limit=True).effects == [Say("L1")]
-    story.happens(ScreenSays("L1", "ready"), draft_near_limit=True)
+    assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [ShowMessage("L1")]
+    story.happens(StateSeen("L1", "ready"), draft_near_limit=True)
     assert story.effects == [Draft("L1")]
     story.says("busy")
-    story.happens(ScreenSays("L1", "ready"), draft_near_limit=True)
+    story.happens(StateSeen("L1", "ready"), draft_near_limit=True)
     assert story.effects == []
 
 
 def test_a_near_limit_told_between_two_turns_is_drafted_for_at_once() -> None:
     """There may be no other turn."""
     story = Filling(ContextWishes()).start().turn(10)
-    assert story.happens(Heard("L1", near()), draft_near_limit=True).effects == [Say("L1"), Draft("L1")]
+    assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [
+        ShowMessage("L1"),
+        Draft("L1"),
+    ]
 
 
 def test_a_near_limit_costs_nothing_by_default() -> None:
     """What is left of a window is the user's to spend."""
     story = Filling(ContextWishes()).start().turn(10)
-    assert story.happens(Heard("L1", near())).effects == [Say("L1")]
+    assert story.happens(SignalFound("L1", near())).effects == [ShowMessage("L1")]
     assert story.turn(10).effects == []
 
 
 def test_nothing_is_drafted_by_an_agent_that_did_nothing_yet() -> None:
     """There is nothing to hand off."""
     story = Filling(ContextWishes()).start()
-    assert story.happens(Heard("L1", near()), draft_near_limit=True).effects == [Say("L1")]
+    assert story.happens(SignalFound("L1", near()), draft_near_limit=True).effects == [ShowMessage("L1")]

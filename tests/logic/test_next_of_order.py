@@ -2,22 +2,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.effect import Asked, StopLeg
+from agent_relay.domain.effects import HandoffAsked, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.event import (
-    Body,
-    Event,
-    HandoffBegun,
-    LegReady,
-    LegStarted,
-    LegStarting,
-    SessionCreated,
-)
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.session import Body, Event, LegReady, LegStarted, LegStarting, SessionCreated
 from agent_relay.domain.session import Session
-from agent_relay.logic.fold import fold_events
-from agent_relay.logic.machine import step
-from agent_relay.logic.outcome import World
-from agent_relay.logic.policy import Availability
+from agent_relay.session.fold import fold_events
+from agent_relay.session.machine import step
+from agent_relay.session.outcome import DecisionContext
+from agent_relay.session.policy import Availability
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 
@@ -35,8 +28,8 @@ def _at_work(*roster: str) -> Session:
     return session
 
 
-def _world(**availability: Availability) -> World:
-    return World(NOW, availability, "H1", "L2")
+def _world(**availability: Availability) -> DecisionContext:
+    return DecisionContext(NOW, availability, "H1", "L2")
 
 
 def test_no_name_means_the_next_of_the_order_who_can() -> None:
@@ -44,7 +37,7 @@ def test_no_name_means_the_next_of_the_order_who_can() -> None:
     world = _world(
         ann=Availability(installed=True), bob=Availability(installed=False), cas=Availability(installed=True)
     )
-    outcome = step(_at_work("ann", "bob", "cas"), Asked(""), world)
+    outcome = step(_at_work("ann", "bob", "cas"), HandoffAsked(""), world)
     begun = outcome.bodies[0]
     assert isinstance(begun, HandoffBegun)
     assert (begun.from_agent, begun.to_agent, begun.reason) == ("ann", "cas", "manual")
@@ -55,6 +48,6 @@ def test_nobody_else_is_said_with_every_reason() -> None:
     """The person decides what to do about it: install, sign in, or wait."""
     world = _world(ann=Availability(installed=True), bob=Availability(installed=False))
     with pytest.raises(NobodyAvailableError, match="bob: not installed"):
-        step(_at_work("ann", "bob"), Asked(""), world)
+        step(_at_work("ann", "bob"), HandoffAsked(""), world)
     with pytest.raises(NobodyAvailableError, match="there is nobody else in the order"):
-        step(_at_work("ann"), Asked(""), world)
+        step(_at_work("ann"), HandoffAsked(""), world)

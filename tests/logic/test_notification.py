@@ -5,7 +5,8 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain.event import (
+from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
+from agent_relay.domain.events.session import (
     Body,
     Event,
     LegAsking,
@@ -16,10 +17,10 @@ from agent_relay.domain.event import (
     SessionRested,
     SessionWoke,
 )
-from agent_relay.domain.handoff_event import HandoffBegun, HandoffConfirmed
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.fold import fold_events
-from agent_relay.logic.notification import Notification, find_notification, is_due
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.engine.sessions._notifications import Notification, find_notification, is_due
+from agent_relay.session.fold import fold_events
 from tests.logic.story import NOW
 
 BEGUN = HandoffBegun("H", "L1", "ann", "bob", "rate_limit", "ann hit its usage limit")

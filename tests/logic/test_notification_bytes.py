@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.notification_bytes import FORMS, LONGEST, find_form, render_notification
+from agent_relay.terminal.notification import FORMS, LONGEST, find_form, render_notification
 
 XTERM = {"TERM": "xterm-256color"}
 

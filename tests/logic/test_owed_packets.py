@@ -2,17 +2,17 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     DeliverFailed,
     DeliverPacket,
+    HandoffAsked,
     PublishPacket,
     Restarted,
     SpawnLeg,
 )
-from agent_relay.domain.event import LegStarting
-from agent_relay.domain.session import State, Step
-from agent_relay.domain.terms import Terms
+from agent_relay.domain.events.session import LegStarting
+from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.state import State
 from tests.logic.asked_handoff import asked, begun, of
 from tests.logic.story import Story
 
@@ -54,7 +54,7 @@ def test_a_successor_a_person_had_leave_before_its_packet_ends_the_session_and_l
     story = asked(Step.SPAWNED, NOTHING).says("ready").gone("exited")
     first = of(story)
     assert story.now.state is State.ENDED
-    story.happens(Asked("bob"))
+    story.happens(HandoffAsked("bob"))
     assert story.names(last=2) == ["handoff.retried", "leg.starting"]
     assert (newest(story).packet, newest(story).handoff) == (first.packet, first.id)
     assert story.effects == [SpawnLeg(newest(story).leg)]
@@ -69,14 +69,14 @@ def test_what_a_rest_left_undelivered_is_given_to_whoever_is_asked_next() -> Non
     story.gone("unstarted")
     assert (story.now.state, story.now.agent) == (State.RESTING, "cas")
     owed = of(story)
-    story.happens(Asked("cas"))
+    story.happens(HandoffAsked("cas"))
     assert (newest(story).agent, newest(story).packet, newest(story).handoff) == ("cas", owed.packet, owed.id)
 
 
 def test_somebody_else_asked_for_then_is_handed_a_packet_of_its_own() -> None:
     """Nobody is started with an empty head in a session that has a past."""
     story = asked(Step.SPAWNED, NOTHING).says("ready").gone("exited")
-    story.happens(Asked("cas"))
+    story.happens(HandoffAsked("cas"))
     assert (begun(story).from_agent, begun(story).to_agent) == ("bob", "cas")
     assert story.effects == [PublishPacket(begun(story).handoff)]
 
@@ -84,7 +84,7 @@ def test_somebody_else_asked_for_then_is_handed_a_packet_of_its_own() -> None:
 def test_a_wish_for_more_makes_a_packet_that_says_it() -> None:
     """The focus of who asks now is not in the packet there is."""
     story = asked(Step.SPAWNED, NOTHING).says("ready").gone("exited")
-    story.happens(Asked("bob", focus="the door"))
+    story.happens(HandoffAsked("bob", focus="the door"))
     assert (begun(story).to_agent, begun(story).focus) == ("bob", "the door")
 
 
@@ -92,7 +92,7 @@ def test_a_successor_whose_own_conversation_is_not_known_is_handed_over_to_itsel
     """Killed before its record had a name, it would begin with an empty head."""
     story = asked(Step.DELIVERED, NOTHING).says("busy").gone("lost")
     assert story.now.state is State.ENDED
-    story.happens(Asked("bob"))
+    story.happens(HandoffAsked("bob"))
     assert (begun(story).from_agent, begun(story).to_agent) == ("bob", "bob")
     assert story.effects == [PublishPacket(begun(story).handoff)]
 

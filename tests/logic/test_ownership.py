@@ -5,10 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.event import LegStarting
-from agent_relay.domain.event_json import parse_event
-from agent_relay.domain.owner import UNKNOWN_OWNER, Owner
-from agent_relay.logic.ownership import Kinship, find_kinship, may_use_pid, render_owner, render_way_there
+from agent_relay.domain.events.codec import parse_event
+from agent_relay.domain.events.session import LegStarting
+from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.session.ownership import (
+    OwnerRelation,
+    find_owner_relation,
+    may_use_pid,
+    render_owner,
+    render_way_there,
+)
 
 US = Owner("desk", "aa11", "boot-2", "pid:[1]", "/run/user/7/agent-relay")
 BOOTED = datetime(2026, 5, 1, 8, 0, tzinfo=UTC)
@@ -19,23 +25,23 @@ BEFORE = datetime(2026, 5, 1, 7, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("other", "kinship"),
     [
-        (US, Kinship.SELF),
-        (UNKNOWN_OWNER, Kinship.SELF),
-        (replace(US, host="renamed-meanwhile"), Kinship.SELF),
-        (replace(US, runtime="/tmp/runtime-7/agent-relay"), Kinship.SAME_KERNEL),  # noqa: S108 - a name
-        (replace(US, host="c0ffee", machine="", pid_namespace="pid:[2]"), Kinship.SAME_KERNEL),
-        (replace(US, boot="boot-1"), Kinship.BEFORE_REBOOT),
-        (replace(US, boot="boot-9", host="attic", machine="bb22"), Kinship.ELSEWHERE),
-        (replace(US, boot="boot-9", host="attic"), Kinship.ELSEWHERE),
-        (replace(US, boot="boot-9", machine="bb22"), Kinship.ELSEWHERE),
-        (replace(US, boot=""), Kinship.ELSEWHERE),
+        (US, OwnerRelation.SELF),
+        (UNKNOWN_OWNER, OwnerRelation.SELF),
+        (replace(US, host="renamed-meanwhile"), OwnerRelation.SELF),
+        (replace(US, runtime="/tmp/runtime-7/agent-relay"), OwnerRelation.SAME_KERNEL),  # noqa: S108 - a name
+        (replace(US, host="c0ffee", machine="", pid_namespace="pid:[2]"), OwnerRelation.SAME_KERNEL),
+        (replace(US, boot="boot-1"), OwnerRelation.BEFORE_REBOOT),
+        (replace(US, boot="boot-9", host="attic", machine="bb22"), OwnerRelation.ELSEWHERE),
+        (replace(US, boot="boot-9", host="attic"), OwnerRelation.ELSEWHERE),
+        (replace(US, boot="boot-9", machine="bb22"), OwnerRelation.ELSEWHERE),
+        (replace(US, boot=""), OwnerRelation.ELSEWHERE),
     ],
 )
 def test_only_an_earlier_boot_of_the_very_same_machine_is_dead_for_certain(
-    other: Owner, kinship: Kinship
+    other: Owner, kinship: OwnerRelation
 ) -> None:
     """Two machines may have one name, and clones one id: either alone is no proof."""
-    assert find_kinship(other, US) is kinship
+    assert find_owner_relation(other, US) is kinship
 
 
 @pytest.mark.parametrize(

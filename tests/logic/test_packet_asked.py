@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.facts import Facts, Said
+from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Handoff, Leg, Limit, Prompt, Session
-from agent_relay.logic.packet.asked import add_asked, add_prompt, is_waiting
-from agent_relay.logic.redact.text import redact_text
+from agent_relay.packet.record_gaps import add_newest_prompt, add_prompt, is_prompt_unanswered
+from agent_relay.redact.text import redact_text
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 ASKED_AT = BEGAN + timedelta(minutes=5)
@@ -17,12 +17,12 @@ DOOR = Prompt("and  the door", ASKED_AT, "n")
 LEG = Leg("L", "bob", 1, BEGAN, native_id="n", asked=DOOR)
 
 
-def user(text: str, seconds: float | None) -> Said:
+def user(text: str, seconds: float | None) -> Message:
     """What the user said so many seconds after the journal's prompt."""
-    return Said("user", text, 1, None if seconds is None else ASKED_AT + timedelta(seconds=seconds))
+    return Message("user", text, 1, None if seconds is None else ASKED_AT + timedelta(seconds=seconds))
 
 
-def agent(text: str, seconds: float | None) -> Said:
+def agent(text: str, seconds: float | None) -> Message:
     """What the agent said then."""
     return replace(user(text, seconds), role="assistant")
 
@@ -32,10 +32,10 @@ def clean(text: str) -> str:
     return redact_text(text).text
 
 
-def add(*said: Said, leg: Leg = LEG, waiting: Said | None = None) -> Facts:
+def add(*said: Message, leg: Leg = LEG, waiting: Message | None = None) -> Facts:
     """The facts of a conversation with what the journal knows."""
     facts = Facts("bob", native_id="n", transcript="t", conversation=said, unprocessed_prompt=waiting)
-    return add_asked(facts, leg, waits=True, clean=clean)
+    return add_newest_prompt(facts, leg, waits=True, clean=clean)
 
 
 SHED, DONE = user("paint the shed", -60), agent("painted", -50)
@@ -52,7 +52,7 @@ SHED, DONE = user("paint the shed", -60), agent("painted", -50)
     ],
     ids=["empty", "lags", "old-conversation", "said-before-and-answered", "said-long-before"],
 )
-def test_a_prompt_the_record_lacks_is_the_newest_and_unanswered(said: tuple[Said, ...]) -> None:
+def test_a_prompt_the_record_lacks_is_the_newest_and_unanswered(said: tuple[Message, ...]) -> None:
     """The limit was heard before the row was written, or another conversation's record was read."""
     found = add(*said)
     assert [one.text for one in found.conversation] == [*(one.text for one in said), "and  the door"]
@@ -74,7 +74,7 @@ def test_a_prompt_the_record_lacks_is_the_newest_and_unanswered(said: tuple[Said
     ],
     ids=["same", "wrapped", "timeless", "timeless-answer", "answered", "longer", "answer-alone"],
 )
-def test_a_prompt_the_record_has_or_answers_is_not_added(said: tuple[Said, ...]) -> None:
+def test_a_prompt_the_record_has_or_answers_is_not_added(said: tuple[Message, ...]) -> None:
     """Told twice, it would be worked on twice."""
     assert add(*said).conversation == said
 
@@ -134,7 +134,7 @@ def test_a_prompt_waits_unless_its_turn_was_seen_to_end(
     if limited_s is not None:
         at = ASKED_AT + timedelta(seconds=limited_s)
         session = replace(session, limit=Limit("bob", "account", "", "out", "hook", at))
-    assert is_waiting(session, leg, Handoff("H", "L", "bob", "ada", reason, BEGAN)) is waits
+    assert is_prompt_unanswered(session, leg, Handoff("H", "L", "bob", "ada", reason, BEGAN)) is waits
 
 
 def test_a_prompt_known_from_elsewhere_is_the_newest_one() -> None:
@@ -142,6 +142,6 @@ def test_a_prompt_known_from_elsewhere_is_the_newest_one() -> None:
     facts = Facts("bob", conversation=(SHED,))
     found = add_prompt(facts, "and the door", waits=True)
     assert [said.text for said in found.conversation] == ["paint the shed", "and the door"]
-    assert found.unprocessed_prompt == Said("user", "and the door", 2)
+    assert found.unprocessed_prompt == Message("user", "and the door", 2)
     assert add_prompt(facts, "and the door", waits=False).unprocessed_prompt is None
     assert add_prompt(facts, " ", waits=True) == facts

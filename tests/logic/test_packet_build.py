@@ -6,14 +6,14 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import CommandRun, Facts, Said, Step, ToolError
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.packet import ResumePacket
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.packet.build import build_packet
-from agent_relay.logic.transcripts import shape
-from agent_relay.logic.transcripts.registry import READERS
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.working_tree import Tree, TreeFile
+from agent_relay.packet.build import build_packet
+from agent_relay.transcripts.facts import reader_types as shape
+from agent_relay.transcripts.facts.readers import READERS
 from tests.logic.first_leg import FIRST, NOW, OCCASION, SECOND, build_first, say
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "transcripts", "samples")
@@ -94,7 +94,7 @@ def test_a_tree_that_could_not_be_read_says_why() -> None:
 def test_a_prompt_is_never_cut() -> None:
     """The user's unprocessed words reach the successor verbatim, whatever their length."""
     text = "word " * 20_000
-    said = Said("user", text, 1)
+    said = Message("user", text, 1)
     packet = build_packet(Facts(agent="a", conversation=(said,), unprocessed_prompt=said), OCCASION)
     assert packet.unprocessed_prompt is not None
     assert packet.unprocessed_prompt.text == text
@@ -107,7 +107,7 @@ def test_a_prompt_newer_than_the_plan_comes_first() -> None:
     facts = Facts(
         agent="a",
         conversation=say("one", "fine", "two"),
-        plan=(Step("left over", "pending", 1),),
+        plan=(TodoItem("left over", "pending", 1),),
         unprocessed_prompt=say("", "", "two")[2],
     )
     assert build_packet(facts, OCCASION).next_task == "two"
@@ -158,7 +158,9 @@ def test_packets_survive_a_round_trip() -> None:
 def test_real_sessions_become_packets() -> None:
     """From a real session that hit its limit: the task, the change and the waiting prompt."""
     with open(os.path.join(_SAMPLES, "claude-limit.jsonl"), "rb") as file:
-        facts = READERS["claude-jsonl"].read(shape.Source(place="t", lines=file.read().split(b"\n")))
+        facts = READERS["claude-jsonl"].read(
+            shape.TranscriptSource(place="t", lines=file.read().split(b"\n"))
+        )
     packet = build_packet(facts, OCCASION)
     assert packet.task == "What is wrong with calc.py?\n\nThen: yes please fix it"
     assert packet.next_task == "now add a test"

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.facts import CommandRun, Facts, FileChange, Said, Step
-from agent_relay.logic.packet.build import build_packet
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem
+from agent_relay.packet.build import build_packet
 from tests.logic.first_leg import OCCASION, SECOND, build_first, say
 
 
@@ -21,7 +21,7 @@ def test_a_chain_carries_what_the_first_agent_knew() -> None:
             "then bump the version",
         ),
         commands=(CommandRun("pytest -q", "4 passed", 0, 1),),
-        plan=(Step("Add the option.", "completed", 1), Step("write changelog", "pending", 1)),
+        plan=(TodoItem("Add the option.", "completed", 1), TodoItem("write changelog", "pending", 1)),
         files=(FileChange("cache.py", "modified", 1, added=2, removed=1),),
         unprocessed_prompt=say("", "", "", "", "then bump the version")[4],
     )
@@ -55,7 +55,7 @@ def test_a_chain_carries_what_the_first_agent_knew() -> None:
 
 def test_a_leg_that_never_answered_passes_everything_on() -> None:
     """Two limits in a row: the third agent gets what the second one could not begin."""
-    delivered = Said("user", "<handoff-context>\nx\n</handoff-context>\nContinue.", 1)
+    delivered = Message("user", "<handoff-context>\nx\n</handoff-context>\nContinue.", 1)
     facts = Facts(agent="beta", conversation=(delivered,), unprocessed_prompt=delivered)
     packet = build_packet(facts, replace(SECOND, relay_texts=("Continue.",)), previous=build_first())
     assert packet.unprocessed_prompt == build_first().unprocessed_prompt
@@ -83,7 +83,7 @@ def test_an_answered_prompt_is_not_carried() -> None:
 
 def test_words_added_after_an_unanswered_packet_come_with_the_carried_prompt() -> None:
     """Both were sent, neither was answered."""
-    said = Said("user", "<handoff-context>x</handoff-context>\n\nand hurry up", 1)
+    said = Message("user", "<handoff-context>x</handoff-context>\n\nand hurry up", 1)
     packet = build_packet(
         Facts(agent="beta", conversation=(said,), unprocessed_prompt=said), SECOND, previous=build_first()
     )

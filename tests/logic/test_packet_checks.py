@@ -2,15 +2,15 @@
 
 import pytest
 
-from agent_relay.domain.facts import CommandRun, Facts, Said, ToolError
-from agent_relay.domain.packet import Blocker, ValidationState
-from agent_relay.logic.packet.checks import find_checks, find_telling_line
-from agent_relay.logic.packet.obstacles import build_blockers, build_failures, build_runs, build_state
+from agent_relay.domain.documents.packet import Blocker, ValidationState
+from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
+from agent_relay.packet._checks import find_checks, find_telling_line
+from agent_relay.packet.outcomes import build_blockers, build_failures, build_runs, build_state
 
 
 def _facts(*runs: tuple[str, int | None, str]) -> Facts:
     commands = tuple(CommandRun(command, output, code, 1, place="t:9") for command, code, output in runs)
-    return Facts(agent="a", conversation=(Said("user", "go", 1),), commands=commands)
+    return Facts(agent="a", conversation=(Message("user", "go", 1),), commands=commands)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_last_tools_error_is_a_blocker() -> None:
     """The agent stopped on it."""
     facts = Facts(
         agent="a",
-        conversation=(Said("user", "go", 1),),
+        conversation=(Message("user", "go", 1),),
         errors=(ToolError("Edit", "String not found", 1, place="t:3"),),
     )
     [blocker] = build_blockers(facts, (), agent="a", before=[Blocker(id="tool", summary="old")])

@@ -3,32 +3,32 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.facts import Facts, Said
+from agent_relay.domain.facts import Facts, Message
 from agent_relay.domain.session import Leg
-from agent_relay.logic.packet.doubt import Doubt, find_doubt
+from agent_relay.packet.record_gaps import RecordGap, find_record_gap
 
 BEGAN = datetime(2026, 11, 20, 10, tzinfo=UTC)
 LEG = Leg("L", "bob", 1, BEGAN, was_busy=True)
-ASKED = Said("user", "paint the shed", 1, BEGAN + timedelta(seconds=5))
+ASKED = Message("user", "paint the shed", 1, BEGAN + timedelta(seconds=5))
 WHOLE = Facts("bob", transcript="t", lines=7, conversation=(ASKED,))
 NEWER = "bob may be newer than 1.2, the newest version known here"
 
 
-def tell(facts: Facts, leg: Leg = LEG) -> Doubt:
+def tell(facts: Facts, leg: Leg = LEG) -> RecordGap:
     """What is missing."""
-    return find_doubt(facts, agent="bob", version="1.2", leg=leg)
+    return find_record_gap(facts, agent="bob", version="1.2", leg=leg)
 
 
 def test_nothing_is_missing_of_a_record_that_is_understood() -> None:
     """A leg that was asked nothing has nothing to say either."""
-    assert tell(WHOLE) == Doubt()
-    assert tell(replace(WHOLE, conversation=(replace(ASKED, at=None),))) == Doubt()
-    assert tell(Facts("bob", transcript="t"), replace(LEG, was_busy=False)) == Doubt()
+    assert tell(WHOLE) == RecordGap()
+    assert tell(replace(WHOLE, conversation=(replace(ASKED, at=None),))) == RecordGap()
+    assert tell(Facts("bob", transcript="t"), replace(LEG, was_busy=False)) == RecordGap()
 
 
 def test_lines_that_are_not_understood_are_counted() -> None:
     """The reader is to know how much that is, and what it may come from."""
-    assert tell(replace(WHOLE, strange_lines=3)) == Doubt(
+    assert tell(replace(WHOLE, strange_lines=3)) == RecordGap(
         f"3 of 7 lines of bob's own record could not be understood; {NEWER}"
     )
 
@@ -37,12 +37,12 @@ def test_a_record_without_a_word_of_the_leg_is_told_of() -> None:
     """It was cleared or begun anew, or speaks in a way nobody here has heard."""
     old = replace(WHOLE, conversation=(replace(ASKED, at=BEGAN - timedelta(hours=1)),))
     why = f"bob's own record has no word of what it was last asked; {NEWER}"
-    assert tell(old) == Doubt(why, is_wordless=True)
-    assert tell(replace(WHOLE, conversation=())) == Doubt(why, is_wordless=True)
+    assert tell(old) == RecordGap(why, is_wordless=True)
+    assert tell(replace(WHOLE, conversation=())) == RecordGap(why, is_wordless=True)
 
 
 def test_a_record_that_was_not_found_is_told_of() -> None:
     """An agent that keeps its conversations elsewhere now must not look as if it had done nothing."""
-    assert tell(Facts("bob")) == Doubt(
+    assert tell(Facts("bob")) == RecordGap(
         f"no record of bob's own of this work was found; {NEWER}", is_wordless=True
     )

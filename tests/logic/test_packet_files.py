@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import pytest
 
+from agent_relay.domain.documents.packet import TouchedFile
 from agent_relay.domain.facts import Facts, FileChange
-from agent_relay.domain.packet import TouchedFile
-from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.packet.files import Places, merge_files
+from agent_relay.domain.values.working_tree import Tree, TreeFile
+from agent_relay.packet._merge import Places, merge_files
 
 _PLACES = Places(root="/r", cwd="/r/sub", prefix="sub")
 

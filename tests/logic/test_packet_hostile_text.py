@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.domain.facts import CommandRun, Facts, Said
-from agent_relay.logic.packet.sentences import iterate_blocks
-from agent_relay.logic.packet.statements import sort_statements
+from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.packet.extract.sentences import iterate_blocks
+from agent_relay.packet.extract.statements import sort_statements
 
 LOCK = "We use the lock because it is simple."
 
@@ -20,7 +20,9 @@ LOCK = "We use the lock because it is simple."
 )
 def test_a_hostile_question_is_read_in_bounded_time(asked: str) -> None:
     """A packet is written while nobody is in charge: one forged message must not hold it up for minutes."""
-    found = sort_statements(Facts("alpha", conversation=(Said("user", asked, 1), Said("assistant", LOCK, 1))))
+    found = sort_statements(
+        Facts("alpha", conversation=(Message("user", asked, 1), Message("assistant", LOCK, 1)))
+    )
     assert [spoken.text for spoken in found.decisions] == [LOCK]
 
 

@@ -4,15 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.packet_json import (
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import (
     fingerprint,
     parse_document,
     parse_packet,
     render_document,
     render_json,
 )
+from agent_relay.domain.errors import UntrustedDataError
 
 LEAST: dict[str, object] = {
     "schema": "agent-relay/resume-packet",

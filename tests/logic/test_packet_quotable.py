@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from agent_relay.domain.facts import CommandRun, Facts, Said, ToolError
-from agent_relay.domain.packet import Reason
-from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.packet.quotable import trim_facts
+from agent_relay.domain.documents.packet import Reason
+from agent_relay.domain.facts import CommandRun, Facts, Message, ToolError
+from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.outcomes import trim_facts
 
-_OCCASION = Occasion("P", "S", 1, datetime(2026, 1, 1, tzinfo=UTC), "a", "b", Reason.MANUAL)
+_OCCASION = PacketContext("P", "S", 1, datetime(2026, 1, 1, tzinfo=UTC), "a", "b", Reason.MANUAL)
 
 
 def _run(number: int, command: str, exit_code: int) -> CommandRun:
@@ -47,6 +47,6 @@ def test_the_packet_is_the_same() -> None:
     """Trimming may cost nothing but memory and time."""
     commands = [_run(number, f"tool {number % 30}", number % 3) for number in range(90)]
     commands += [_run(number, "pytest -q", number % 2) for number in range(90, 120)]
-    talk = (Said("user", "go", 1), Said("assistant", "ok", 1))
+    talk = (Message("user", "go", 1), Message("assistant", "ok", 1))
     facts = Facts(agent="a", conversation=talk, commands=tuple(commands))
     assert build_packet(trim_facts(facts), _OCCASION) == build_packet(facts, _OCCASION)

@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from agent_relay.domain.planted import PlantedFact, PlantedSecret, Planting
-from agent_relay.logic.packet.score import score_text
+from agent_relay.packet.score import PlantedFact, PlantedSecret, Planting, score_text
 
 _TOKEN = PlantedSecret(kind="token", text=("abcdef", "ghijklmnop"))
 

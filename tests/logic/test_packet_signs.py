@@ -2,16 +2,16 @@
 
 import pytest
 
-from agent_relay.domain.facts import Facts, Said
-from agent_relay.logic.packet.statements import find_attempts, find_decisions
-from agent_relay.logic.packet.weighing import weigh
-from agent_relay.logic.packet.wishes import find_constraints, weigh_rule
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.extract.requests import find_constraints, weigh_rule
+from agent_relay.packet.extract.salience import weigh
+from agent_relay.packet.extract.statements import find_attempts, find_decisions
 
 
 def _talk(*turns: str) -> Facts:
     """A conversation: user and assistant by turns."""
     said = [
-        Said("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
+        Message("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
         for index, text in enumerate(turns)
     ]
     return Facts(agent="a", conversation=tuple(said))

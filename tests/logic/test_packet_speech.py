@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.facts import Facts, Said, ToolError
-from agent_relay.logic.packet.sentences import is_alike, normalise, split_sentences
-from agent_relay.logic.packet.speech import select_since, strip_relay
-from agent_relay.logic.packet.statements import find_attempts, find_decisions, find_intent
-from agent_relay.logic.packet.wishes import find_constraints, find_requests, is_rule
+from agent_relay.domain.facts import Facts, Message, ToolError
+from agent_relay.packet.extract.conversation import select_since, strip_relay
+from agent_relay.packet.extract.requests import find_constraints, find_requests, is_rule
+from agent_relay.packet.extract.sentences import is_alike, normalise, split_sentences
+from agent_relay.packet.extract.statements import find_attempts, find_decisions, find_intent
 
 
 def _talk(*turns: str) -> Facts:
     """A conversation: user and assistant by turns."""
     said = [
-        Said("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
+        Message("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
         for index, text in enumerate(turns)
     ]
     return Facts(agent="a", conversation=tuple(one for one in said if one.text))
@@ -166,7 +166,7 @@ def test_a_packet_cut_short_is_still_none_of_the_users_words() -> None:
 
 def test_a_packet_nobody_answered_waits() -> None:
     """The successor hit its own limit at once: what it was given has to be carried on."""
-    prompt = Said("user", f"{_PACKET}\n\nhurry", 1)
+    prompt = Message("user", f"{_PACKET}\n\nhurry", 1)
     facts, waits = strip_relay(replace(_talk(), unprocessed_prompt=prompt), ())
     assert waits
     assert facts.unprocessed_prompt is not None
@@ -176,7 +176,7 @@ def test_a_packet_nobody_answered_waits() -> None:
 def test_only_what_happened_since_counts() -> None:
     """A resumed native session holds the legs before; they were handed over already."""
     old, new = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
-    said = (Said("user", "old", 1, old), Said("user", "timeless", 2), Said("user", "new", 3, new))
+    said = (Message("user", "old", 1, old), Message("user", "timeless", 2), Message("user", "new", 3, new))
     facts = select_since(Facts(agent="a", conversation=said), datetime(2026, 1, 15, tzinfo=UTC))
     assert [one.text for one in facts.conversation] == ["timeless", "new"]
 

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from agent_relay.domain.facts import CommandRun, Facts, Said
-from agent_relay.logic.packet.carry import merge_remarks
-from agent_relay.logic.packet.passages import Passage, split_passages
-from agent_relay.logic.packet.speech import Spoken
-from agent_relay.logic.packet.statements import find_decisions, sort_statements
-from agent_relay.logic.packet.weighing import is_decision, weigh
-from agent_relay.logic.packet.wishes import find_constraints, find_requests, weigh_rule
+from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.packet._merge import merge_remarks
+from agent_relay.packet.extract._passages import Passage, split_passages
+from agent_relay.packet.extract.conversation import Quotation
+from agent_relay.packet.extract.requests import find_constraints, find_requests, weigh_rule
+from agent_relay.packet.extract.salience import is_decision, weigh
+from agent_relay.packet.extract.statements import find_decisions, sort_statements
 
 
 def _talk(*turns: str) -> Facts:
     """A conversation: user and assistant by turns."""
     said = [
-        Said("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
+        Message("user" if index % 2 == 0 else "assistant", text, index // 2 + 1, place=f"t:{index}")
         for index, text in enumerate(turns)
     ]
     return Facts(agent="a", conversation=tuple(one for one in said if one.text))
@@ -159,8 +159,8 @@ def test_what_ends_a_turn_and_is_nothing_else_is_a_remark() -> None:
 
 def test_what_is_said_within_a_turn_has_to_say_more() -> None:
     """Between two commands agents mostly tell what they do next."""
-    said = [Said("user", "go", 1), Said("assistant", "Every row is a line of the table.", 1)]
-    facts = Facts(agent="a", conversation=(*said, Said("assistant", "Done.", 1)))
+    said = [Message("user", "go", 1), Message("assistant", "Every row is a line of the table.", 1)]
+    facts = Facts(agent="a", conversation=(*said, Message("assistant", "Done.", 1)))
     assert sort_statements(facts).remarks == []
 
 
@@ -229,7 +229,8 @@ def test_wishes_with_a_reason_are_kept_and_repeated_ones_once() -> None:
 def test_what_is_said_twice_in_other_words_is_told_once() -> None:
     """Agents sum up at every turn's end what they summed up before."""
     found = [
-        Spoken(text, Said("assistant", text, 1)) for text in ("The key is a file", "The key is a file.", "No")
+        Quotation(text, Message("assistant", text, 1))
+        for text in ("The key is a file", "The key is a file.", "No")
     ]
     assert [one.text for one in merge_remarks((), found, "a")] == ["The key is a file.", "No"]
 

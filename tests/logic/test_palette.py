@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.repaint import read_palette
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.emulation.repaint import read_palette
 
 LIBRARY = find_library() or ""
 

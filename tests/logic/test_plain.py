@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.plain import clean_text, quote_text
+from agent_relay.domain.text.plain import clean_text, quote_text
 
 HOSTILE = st.text(
     st.one_of(

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_relay.domain.effect import Asked
-from agent_relay.domain.terms import Terms
-from agent_relay.logic.planning import build_plan
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.effects import HandoffAsked
+from agent_relay.domain.session import Terms
+from agent_relay.session.handoff.interventions import build_handoff_plan
+from agent_relay.session.policy import Availability
 from tests.logic.asked_handoff import RESTS, made
 from tests.logic.story import NOW, Story
 
@@ -21,7 +21,7 @@ def test_everybody_of_the_order_is_told_of() -> None:
     """Also those who come after the next one: they are why people ask."""
     story = Story(("ann", "bob", "cas", "dan")).start("bob")
     story.availability["ann"] = RESTS
-    plan = build_plan(story.now, story.world())
+    plan = build_handoff_plan(story.now, story.world())
     assert verdicts(plan) == [
         ("ann", "skipped", "rests until 19:20"),
         ("bob", "at work", ""),
@@ -40,15 +40,15 @@ def test_what_is_needed_is_looked_for() -> None:
     story = made()
     after = replace(story.now.done[-1], terms=Terms(needs=("shell",)))
     session = replace(story.now, done=(after,))
-    plan = build_plan(session, story.world())
+    plan = build_handoff_plan(session, story.world())
     assert (plan["successor"], plan["needs"]) == ("", ["shell"])
     story.availability["cas"] = Availability(installed=True, capabilities=frozenset({"shell"}))
-    assert build_plan(session, story.world())["successor"] == "cas"
-    assert build_plan(session, story.world(), needs=("vision",))["successor"] == ""
+    assert build_handoff_plan(session, story.world())["successor"] == "cas"
+    assert build_handoff_plan(session, story.world(), needs=("vision",))["successor"] == ""
 
 
 def test_a_handoff_under_way_is_named() -> None:
     """A second one would be refused."""
-    story = Story().start().happens(Asked("bob"))
+    story = Story().start().happens(HandoffAsked("bob"))
     assert story.now.handoff is not None
-    assert build_plan(story.now, story.world())["handoff"] == story.now.handoff.id
+    assert build_handoff_plan(story.now, story.world())["handoff"] == story.now.handoff.id

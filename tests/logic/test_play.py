@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_relay.domain.signal import Record, Signal, Source
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import Timing, play
-from agent_relay.system.emulator_library import find_library
+from agent_relay.sources.replay import Timing, play
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.support.detecting import START, build, render, row
 
 OUTPUT = b"hello\r\n! limit reached\r\nthe end, at last\r\n"

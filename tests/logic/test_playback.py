@@ -3,16 +3,16 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.ids import AgentName
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.playback import Cutter, Timing, keep_best
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.sources.replay import FrameCutter, Timing, keep_best
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOKENS = (b"text", b"\x1b[?2026l", b"\x1b[2K\x1b[1A", b"\x1b[2K", b"\x1b[1A", b"\x1b", b"[?2026", b"x" * 9000)
 
 
 def cut(data: bytes, sizes: list[int], offsets: list[int]) -> list[bytes]:
-    cutter = Cutter(offsets)
+    cutter = FrameCutter(offsets)
     pieces: list[bytes] = []
     at = 0
     for size in sizes:

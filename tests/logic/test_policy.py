@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 
-from agent_relay.logic.policy import Availability, choose
+from agent_relay.session.policy import Availability, choose_successor
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 HERE = Availability(installed=True)
@@ -18,7 +18,7 @@ def test_everyone_skipped_has_a_reason() -> None:
         "fay": HERE,
         "gil": HERE,
     }
-    choice = choose(("ann", *known, "hal"), known, current="ann", tried=("fay", "fay"), now=NOW)
+    choice = choose_successor(("ann", *known, "hal"), known, current="ann", tried=("fay", "fay"), now=NOW)
     assert choice.successor == "gil"
     assert choice.skipped == (
         "bob: not installed",
@@ -36,7 +36,9 @@ def test_a_reset_is_told_as_the_user_reads_clocks() -> None:
         "bob": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=3)),
         "cas": Availability(installed=True, resting=True, rests_until=NOW + timedelta(days=2)),
     }
-    choice = choose(("bob", "cas"), known, current="ann", now=NOW, zone=timezone(timedelta(hours=2)))
+    choice = choose_successor(
+        ("bob", "cas"), known, current="ann", now=NOW, zone=timezone(timedelta(hours=2))
+    )
     assert choice.skipped == ("bob: rests until 23:20", "cas: rests until Nov 23, 20:20")
 
 
@@ -46,7 +48,7 @@ def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:
         "ann": Availability(installed=True, resting=True, rests_until=NOW + timedelta(minutes=5)),
         "bob": Availability(installed=True, resting=True, rests_until=NOW + timedelta(hours=1)),
     }
-    choice = choose(("ann", "bob", "cas"), known, current="ann", now=NOW)
+    choice = choose_successor(("ann", "bob", "cas"), known, current="ann", now=NOW)
     assert (choice.successor, choice.earliest) == ("", NOW + timedelta(minutes=5))
     assert choice.skipped[-1] == "cas: not installed"
 
@@ -54,4 +56,4 @@ def test_nobody_is_an_answer_with_the_first_reset_of_all() -> None:
 def test_a_rest_that_is_over_does_not_count() -> None:
     """The ledger is read now, the reset was a moment ago."""
     known = {"bob": Availability(installed=True, resting=True, rests_until=NOW)}
-    assert choose(("ann", "bob"), known, current="ann", now=NOW).successor == "bob"
+    assert choose_successor(("ann", "bob"), known, current="ann", now=NOW).successor == "bob"

@@ -1,9 +1,8 @@
 import pytest
 
-from agent_relay.domain.rules import Rules
-from agent_relay.logic.detector.input_line import read_input
-from agent_relay.logic.readiness import AgentState, believe_state, read_state
-from agent_relay.logic.screen import Row, Screen
+from agent_relay.detect.screen_state import AgentState, believe_state, read_input, read_state
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.screen import Row, Screen
 
 RULES = Rules.model_validate(
     {

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.logic.record_time import find_record_time
+from agent_relay.sources.record_fields import find_record_time
 
 MOMENT = datetime(2026, 11, 20, 10, 31, 2, tzinfo=UTC)
 

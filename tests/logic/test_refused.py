@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effect import Answered, Asked, ResetPassed, Restarted, Say
-from agent_relay.domain.session import State
+from agent_relay.domain.effects import Answered, HandoffAsked, ResetPassed, Restarted, ShowMessage
 from agent_relay.domain.signal import Kind, Scope
-from agent_relay.logic.outcome import World
+from agent_relay.domain.state import State
+from agent_relay.session.outcome import DecisionContext
 from tests.logic.story import NOW, Story, reset_window
 
 
@@ -20,7 +20,7 @@ def test_the_user_is_told_and_the_agent_stays() -> None:
     """Only they can sign in; another agent would hide that somebody has to."""
     story = refused()
     assert (story.now.state, story.now.handoff, story.now.agent) == (State.BUSY, None, "ann")
-    assert story.effects == [Say("L1")]
+    assert story.effects == [ShowMessage("L1")]
     assert story.now.refusal.text == "You've hit it"
     assert story.now.limit is None
 
@@ -60,7 +60,7 @@ def test_an_answer_ends_a_rest_and_a_refusal_at_once() -> None:
     """Out of credits, then signed out; the user mended both."""
     story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
     story.limit(Scope.AUTH, kind=Kind.FAILURE)
-    assert story.effects == [Say("L1")]
+    assert story.effects == [ShowMessage("L1")]
     story.happens(Answered(story.leg))
     assert story.names(last=2) == ["leg.answered", "session.woke"]
     assert story.now.state is State.READY
@@ -69,14 +69,14 @@ def test_an_answer_ends_a_rest_and_a_refusal_at_once() -> None:
 def test_who_was_refused_is_not_chosen_by_itself_but_by_name() -> None:
     """A failover to an agent that cannot answer stops the work; who names it has signed in since."""
     story = refused()
-    story.happens(Asked("bob")).gone().published().spawned().says("ready").says("busy")
+    story.happens(HandoffAsked("bob")).gone().published().spawned().says("ready").says("busy")
     assert (story.now.refusal, [found.agent for found in story.now.refused]) == (None, ["ann"])
     story.limit()
     assert story.now.handoff.to_agent == "cas"
     assert story.now.skipped == ("ann: not signed in",)
     story = refused()
-    story.happens(Asked("bob")).gone().published().spawned().says("ready").says("busy")
-    story.happens(Asked("ann")).gone().published()
+    story.happens(HandoffAsked("bob")).gone().published().spawned().says("ready").says("busy")
+    story.happens(HandoffAsked("ann")).gone().published()
     assert (story.now.agent, story.now.refused) == ("ann", ())
 
 
@@ -90,7 +90,7 @@ def test_a_new_daemon_says_nothing_twice_and_starts_nobody() -> None:
 def test_who_was_refused_is_not_offered_back(mode: str) -> None:
     """Its window has reset, and it would still not answer."""
     story = refused().limit().gone().published().spawned().says("ready").says("busy")
-    story.happens(Asked("cas")).gone().published().spawned().says("ready").says("busy")
+    story.happens(HandoffAsked("cas")).gone().published().spawned().says("ready").says("busy")
     count = len(reset_window(story).events)
     assert len(story.happens(ResetPassed(), return_mode=mode).events) == count
 
@@ -98,6 +98,6 @@ def test_who_was_refused_is_not_offered_back(mode: str) -> None:
 def test_an_agent_nobody_knows_changes_no_world() -> None:
     """An adapter may be gone since."""
     story = refused()
-    world = World(NOW, {}, "H", "L")
+    world = DecisionContext(NOW, {}, "H", "L")
     del story.availability["ann"]
     assert story.happens(Restarted(leg_lives=True), availability=world.availability).effects == []

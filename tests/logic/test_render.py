@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.packet import ResumePacket
-from agent_relay.logic.render import SHARED, compile_template, mark_stale, render_packet
-from agent_relay.system.adapters import load_adapter
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.templates import build_renderer
+from agent_relay.packet.render import SHARED, compile_template, mark_stale, render_packet
 
 BUILT_IN = find_builtin_folder()
 AGENTS = ("claude", "codex", "gemini", "opencode", "demo")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain.rules import ResetForm
-from agent_relay.logic.resets import find_duration, find_reset
+from agent_relay.detect._resets import find_duration, find_reset
+from agent_relay.domain.documents.rules import ResetForm
 
 AT = datetime(2026, 11, 20, 10, 31, 13, tzinfo=UTC)
 ALL: tuple[ResetForm, ...] = ("date-clock", "clock", "iso", "epoch", "epoch-ms", "duration")

@@ -4,22 +4,26 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Answered,
+    CancelContinue,
+    ContinueAnnounced,
+    ContinueAsked,
     ResetPassed,
     Restarted,
-    Say,
-    ScreenSays,
+    ResumeAsked,
+    ShowMessage,
+    StateSeen,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.quiet_hours import parse_quiet_hours
-from agent_relay.domain.rest_effect import CancelContinue, Continues, GoOnAsked, ResumeWished
-from agent_relay.domain.session import State, Step
+from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Scope
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.wording import render_message
+from agent_relay.domain.state import State
+from agent_relay.domain.values.quiet_hours import parse_quiet_hours
+from agent_relay.session.policy import Availability
+from agent_relay.session.views.messages import render_message
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 NIGHT = parse_quiet_hours("20:00-07:00")
@@ -39,7 +43,7 @@ def _rest(*, lives: bool = True) -> Story:
 @WITH_LEG
 def test_who_agreed_once_is_gone_on_for_once(*, lives: bool) -> None:
     """One key while everybody rests is consent to this reset and to no other."""
-    story = _rest(lives=lives).happens(ResumeWished())
+    story = _rest(lives=lives).happens(ResumeAsked())
     assert (story.names(last=1), story.now.agreed) == (["resume.agreed"], True)
     reset_window(story).happens(ResetPassed(), now=RESET)
     assert (story.now.state, story.now.handoff.to_agent) == (State.HANDING_OFF, "ann")
@@ -51,9 +55,9 @@ def test_who_agreed_once_is_gone_on_for_once(*, lives: bool) -> None:
 
 def test_who_changes_their_mind_takes_it_back() -> None:
     """The key that agreed is the one that does not any more; pressing it twice says nothing new."""
-    story = _rest().happens(ResumeWished()).happens(ResumeWished())
+    story = _rest().happens(ResumeAsked()).happens(ResumeAsked())
     count = len(story.events)
-    story.happens(ResumeWished(agreed=False))
+    story.happens(ResumeAsked(agreed=False))
     assert (len(story.events), story.now.agreed) == (count + 1, False)
     reset_window(story).happens(ResetPassed(), now=RESET)
     assert (story.now.state, story.now.handoff) == (State.READY, None)
@@ -61,7 +65,7 @@ def test_who_changes_their_mind_takes_it_back() -> None:
 
 def test_agreeing_survives_the_daemon() -> None:
     """The next one has the journal, and waits for the same reset."""
-    story = _rest(lives=False).happens(ResumeWished())
+    story = _rest(lives=False).happens(ResumeAsked())
     story.refold(story.events).happens(Restarted(leg_lives=False))
     assert (story.now.agreed, story.effects) == (True, [WakeAt(RESET)])
 
@@ -70,20 +74,20 @@ def test_nobody_can_agree_to_a_reset_that_is_not_known() -> None:
     """Money is back when somebody pays; waiting for it would be a promise nobody keeps."""
     story = Story(("ann",)).start().says("busy").limit(Scope.BILLING, resets_at=None)
     with pytest.raises(WrongUseError, match="no reset is known"):
-        story.happens(ResumeWished())
+        story.happens(ResumeAsked())
 
 
 def test_nobody_can_agree_or_go_on_where_nobody_rests() -> None:
     """A key that came late must not begin anything."""
     story = Story(("ann",)).start().says("busy")
-    for wish in (ResumeWished(), GoOnAsked()):
+    for wish in (ResumeAsked(), ContinueAsked()):
         with pytest.raises(WrongUseError, match="is not resting"):
             story.happens(wish)
 
 
 def test_in_the_quiet_hours_what_was_agreed_to_waits_for_their_end() -> None:
     """Nothing works while its user sleeps; nothing that was agreed to is forgotten for that."""
-    story = reset_window(_rest().happens(ResumeWished()))
+    story = reset_window(_rest().happens(ResumeAsked()))
     story.happens(ResetPassed(), now=RESET, quiet=NIGHT)
     assert (story.now.state, story.effects) == (State.RESTING, [WakeAt(MORNING)])
     story.happens(ResetPassed(), now=MORNING, quiet=NIGHT)
@@ -94,7 +98,7 @@ def test_with_quiet_hours_that_never_end_the_agent_is_offered_only() -> None:
     """Never while I am away: whoever comes back is told that it could go on."""
     story = reset_window(_rest()).happens(ResetPassed(), now=RESET, quiet=ALWAYS, resume_at_reset=True)
     assert (story.now.state, story.now.offer, story.now.handoff) == (State.READY, "ann", None)
-    assert story.effects == [Say(story.leg)]
+    assert story.effects == [ShowMessage(story.leg)]
 
 
 def test_an_automatic_return_is_an_offer_in_the_quiet_hours() -> None:
@@ -102,7 +106,7 @@ def test_an_automatic_return_is_an_offer_in_the_quiet_hours() -> None:
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
     story.happens(ResetPassed(), now=RESET, return_mode="auto", quiet=NIGHT)
     assert (story.now.offer, story.now.returns) == ("ann", False)
-    story.happens(ScreenSays(story.leg, "ready"), now=RESET, return_mode="auto", quiet=NIGHT)
+    story.happens(StateSeen(story.leg, "ready"), now=RESET, return_mode="auto", quiet=NIGHT)
     assert (story.now.state, story.now.handoff) == (State.READY, None)
 
 
@@ -125,8 +129,8 @@ def test_somebody_elses_reset_is_offered_while_the_agent_at_work_rests_on() -> N
     story.availability["bob"] = HERE
     story.happens(ResetPassed(), now=NOW + timedelta(hours=1))
     assert (story.now.state, story.now.offer) == (State.RESTING, "bob")
-    assert story.effects == [Say(story.leg), WakeAt(RESET)]
-    story.happens(GoOnAsked(), now=NOW + timedelta(hours=1))
+    assert story.effects == [ShowMessage(story.leg), WakeAt(RESET)]
+    story.happens(ContinueAsked(), now=NOW + timedelta(hours=1))
     assert (story.now.handoff.to_agent, story.effects) == ("bob", [StopLeg(story.leg)])
 
 
@@ -134,7 +138,7 @@ def test_somebody_elses_reset_is_offered_while_the_agent_at_work_rests_on() -> N
 def test_one_key_after_the_reset_goes_on(*, lives: bool) -> None:
     """Left at its prompt an agent would wait: it is handed its own work."""
     story = reset_window(_rest(lives=lives)).happens(ResetPassed(), now=RESET)
-    story.happens(GoOnAsked(), now=RESET)
+    story.happens(ContinueAsked(), now=RESET)
     assert (story.now.state, story.now.handoff.to_agent) == (State.HANDING_OFF, "ann")
 
 
@@ -147,17 +151,17 @@ def test_an_agent_that_works_again_is_offered_no_more() -> None:
 def test_nobody_goes_on_before_any_reset() -> None:
     """A key that cannot do what it says names who rests until when."""
     with pytest.raises(NobodyAvailableError, match="ann: rests until"):
-        _rest().happens(GoOnAsked())
+        _rest().happens(ContinueAsked())
 
 
 def test_an_agent_that_goes_on_by_itself_is_left_to_it() -> None:
     """Two that go on at once are two owners: where it may, the agent does, and relay looks later."""
-    story = _rest().happens(ResumeWished()).happens(Continues("L1", RESET))
+    story = _rest().happens(ResumeAsked()).happens(ContinueAnnounced("L1", RESET))
     assert (story.now.continues_at, story.now.agent_may_continue) == (RESET.isoformat(), True)
-    assert story.effects == [WakeAt(CHECK), Say("L1")]
+    assert story.effects == [WakeAt(CHECK), ShowMessage("L1")]
     reset_window(story).happens(ResetPassed(), now=RESET)
     assert (story.now.state, story.effects) == (State.RESTING, [WakeAt(CHECK)])
-    story.happens(ScreenSays("L1", "busy"), now=RESET + timedelta(seconds=80))
+    story.happens(StateSeen("L1", "busy"), now=RESET + timedelta(seconds=80))
     assert (story.now.state, story.now.agreed) == (State.BUSY, False)
     count = len(story.events)
     assert len(story.happens(ResetPassed(), now=CHECK).events) == count
@@ -165,46 +169,49 @@ def test_an_agent_that_goes_on_by_itself_is_left_to_it() -> None:
 
 def test_an_agent_that_does_not_go_on_as_it_said_is_gone_on_for_after_five_minutes() -> None:
     """Its own timer fails at times: what somebody agreed to happens all the same."""
-    story = reset_window(_rest().happens(Continues("L1", RESET)))
+    story = reset_window(_rest().happens(ContinueAnnounced("L1", RESET)))
     story.happens(ResetPassed(), now=CHECK, resume_at_reset=True)
     assert (story.now.state, story.effects) == (State.HANDING_OFF, [StopLeg("L1")])
 
 
 def test_a_timer_is_decided_on_once() -> None:
     """A screen is read many times a minute; the person is told once."""
-    story = _rest().happens(Continues("L1", RESET))
+    story = _rest().happens(ContinueAnnounced("L1", RESET))
     count = len(story.events)
-    story.happens(Continues("L1", RESET))
+    story.happens(ContinueAnnounced("L1", RESET))
     assert (len(story.events), story.effects) == (count, [])
 
 
 @pytest.mark.parametrize("wish", [{"agent_may_continue": False}, {"quiet": NIGHT}, {"quiet": ALWAYS}])
 def test_a_timer_that_the_user_does_not_want_is_cancelled(wish: dict[str, object]) -> None:
     """Not while I am away is one setting: it holds for the agent's own timer as for relay."""
-    story = _rest().happens(Continues("L1", RESET), **wish)
-    assert (story.now.agent_may_continue, story.effects) == (False, [CancelContinue("L1", RESET), Say("L1")])
-    assert story.happens(Continues("L1", RESET), **wish).effects == [CancelContinue("L1", RESET)]
-    story.happens(Continues("L1", None), **wish)
+    story = _rest().happens(ContinueAnnounced("L1", RESET), **wish)
+    assert (story.now.agent_may_continue, story.effects) == (
+        False,
+        [CancelContinue("L1", RESET), ShowMessage("L1")],
+    )
+    assert story.happens(ContinueAnnounced("L1", RESET), **wish).effects == [CancelContinue("L1", RESET)]
+    story.happens(ContinueAnnounced("L1", None), **wish)
     assert (story.now.continues_at, story.effects) == ("", [WakeAt(RESET)])
 
 
 def test_a_timer_whose_prompt_would_come_in_the_quiet_hours_is_cancelled() -> None:
     """It sends its prompt a minute or two after its reset."""
     at = NOW.replace(hour=19, minute=59)
-    story = _rest().happens(Continues("L1", at), quiet=NIGHT)
+    story = _rest().happens(ContinueAnnounced("L1", at), quiet=NIGHT)
     assert not story.now.agent_may_continue
 
 
 def test_a_countdown_that_ends_at_its_moment_was_not_given_up() -> None:
     """It goes from the screen because its agent goes on."""
-    story = _rest().happens(Continues("L1", RESET))
-    story.happens(Continues("L1", None), now=RESET)
+    story = _rest().happens(ContinueAnnounced("L1", RESET))
+    story.happens(ContinueAnnounced("L1", None), now=RESET)
     assert (story.now.continues_at, story.effects) == (RESET.isoformat(), [])
 
 
 def test_a_new_daemon_looks_after_the_agent_that_goes_on_by_itself() -> None:
     """Otherwise nobody would notice that it did not."""
-    story = _rest().happens(Continues("L1", RESET)).happens(Restarted(leg_lives=True))
+    story = _rest().happens(ContinueAnnounced("L1", RESET)).happens(Restarted(leg_lives=True))
     assert story.effects == [WakeAt(RESET), WakeAt(CHECK)]
 
 
@@ -212,30 +219,35 @@ def test_an_agent_that_is_handed_over_has_no_timer_any_more() -> None:
     """Its leg is stopped before the next one starts: what its screen still says decides nothing."""
     story = Story().start().says("busy").limit()
     count = len(story.events)
-    assert story.happens(Continues("L1", RESET)).effects == []
+    assert story.happens(ContinueAnnounced("L1", RESET)).effects == []
     assert len(story.events) == count
     story.gone().published()
-    assert len(story.happens(Continues("L1", RESET)).events) == len(story.events)
+    assert len(story.happens(ContinueAnnounced("L1", RESET)).events) == len(story.events)
     assert story.now.continues_at == ""
 
 
 def test_work_before_the_moment_an_agent_named_is_not_its_going_on() -> None:
     """A person tried a prompt of their own, and met the limit again."""
-    story = _rest().happens(Continues("L1", RESET))
+    story = _rest().happens(ContinueAnnounced("L1", RESET))
     for state, now in (("busy", NOW), ("ready", RESET)):
-        assert story.happens(ScreenSays("L1", state), now=now).now.state is State.RESTING
+        assert story.happens(StateSeen("L1", state), now=now).now.state is State.RESTING
     assert _rest().says("busy").now.state is State.RESTING
 
 
 def test_an_answer_ends_the_rest_and_what_was_said_of_it() -> None:
     """What the agent's own records tell is believed at once."""
-    story = _rest().happens(ResumeWished()).happens(Continues("L1", RESET)).happens(Answered("L1"), now=RESET)
+    story = (
+        _rest()
+        .happens(ResumeAsked())
+        .happens(ContinueAnnounced("L1", RESET))
+        .happens(Answered("L1"), now=RESET)
+    )
     assert (story.now.state, story.now.agreed, story.now.continues_at) == (State.READY, False, "")
 
 
 def test_a_limit_that_comes_again_is_waited_for_anew() -> None:
     """What was agreed to was that work goes on when it can; it still cannot."""
-    story = _rest().happens(ResumeWished())
+    story = _rest().happens(ResumeAsked())
     later = RESET + timedelta(hours=2)
     story.limit(resets_at=later)
     assert (story.now.agreed, story.now.rested_until) == (True, later.isoformat())

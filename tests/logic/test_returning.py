@@ -3,22 +3,23 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Answered,
-    Asked,
     ClockSetBack,
+    HandoffAsked,
     ResetPassed,
     Restarted,
-    Say,
-    ScreenSays,
+    ShowMessage,
+    StateSeen,
     StopLeg,
     WakeAt,
 )
-from agent_relay.domain.event import Event, SignalSeen
-from agent_relay.domain.session import State, Step
+from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Scope
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.returning import find_wake
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_event
+from agent_relay.session.limits.rests import find_wake
 from tests.logic.story import HERE, NOW, RESET, Story, reset_window
 
 
@@ -26,7 +27,7 @@ def test_a_returning_agent_resumes_its_own_native_session() -> None:
     """Its history and prompt cache are still there."""
     story = Story().start().says("busy").to_step(Step.DELIVERED).says("busy")
     story.availability["ann"] = HERE
-    story.happens(Asked("ann")).gone().published()
+    story.happens(HandoffAsked("ann")).gone().published()
     assert (story.now.leg.native_id, story.now.leg.resumes) == ("native-1", True)
 
 
@@ -36,7 +37,7 @@ def test_a_preferred_agent_is_offered_back_once_when_its_window_resets() -> None
     story.happens(ResetPassed())
     assert story.names(last=1) == ["return.offered"]
     assert (story.now.offered, story.now.offer, story.now.returns) == ("ann", "ann", False)
-    assert story.effects == [Say(story.leg)]
+    assert story.effects == [ShowMessage(story.leg)]
     count = len(story.events)
     assert len(story.happens(ResetPassed()).says("ready").events) == count + 1
     assert story.effects == []
@@ -47,8 +48,8 @@ def test_an_automatic_return_waits_for_the_end_of_the_turn() -> None:
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
     story.happens(ResetPassed(), return_mode="auto")
     assert (story.now.state, story.now.returns) == (State.BUSY, True)
-    assert story.effects == [Say(story.leg)]
-    story.happens(ScreenSays(story.leg, "ready"), return_mode="auto")
+    assert story.effects == [ShowMessage(story.leg)]
+    story.happens(StateSeen(story.leg, "ready"), return_mode="auto")
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "command")
 
 
@@ -63,7 +64,7 @@ def test_an_automatic_return_between_turns_begins_at_once() -> None:
 def test_an_offer_is_over_when_the_next_leg_begins_or_the_agent_is_limited_again() -> None:
     """A line that offers what cannot be had, or was taken, would be wrong."""
     story = reset_window(Story().start().says("busy").to_step(Step.DELIVERED).says("busy"))
-    story.happens(ResetPassed()).happens(Asked("cas")).gone().published()
+    story.happens(ResetPassed()).happens(HandoffAsked("cas")).gone().published()
     assert (story.now.offered, story.now.offer) == ("ann", "")
     signal = SignalSeen(story.leg, "ann", "limit", "account", "hook", "again", decides=True)
     assert fold_event(story.now, Event(99, NOW, 3, signal)).offered == ""

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.logic.agent_state import AgentStateScanner
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import capture
-from agent_relay.logic.screen import Row, Screen, parse_screen, render_screen
-from agent_relay.system.emulator_library import find_library
+from agent_relay.domain.screen import Row, Screen, parse_screen, render_screen
+from agent_relay.sources.replay import capture
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
 
 LIBRARY = find_library() or ""
 

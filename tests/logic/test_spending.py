@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from agent_relay.domain.event import Event
-from agent_relay.domain.spending import Mark
-from agent_relay.domain.spending_event import BudgetApplied, BudgetNoted
-from agent_relay.logic.fold import fold_event, fold_events
-from agent_relay.logic.spending import find_worst, render_spending_line
-from agent_relay.logic.wording import render_message
+from agent_relay.domain.budgets import Mark
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.usage import BudgetApplied, BudgetNoted
+from agent_relay.session.fold import fold_event, fold_events
+from agent_relay.session.views.messages import render_message
+from agent_relay.session.warnings import find_worst_budget, render_spending_line
 from tests.logic.spending_story import MIDNIGHT, at_work, spend
 from tests.logic.story import NOW
 
@@ -41,17 +41,17 @@ def test_the_terminal_and_the_end_say_what_stands_and_what_follows() -> None:
 def test_the_worst_budget_of_the_agent_at_work_is_shown_while_its_day_lasts() -> None:
     """The newest of those that are equally bad."""
     story = at_work()
-    assert find_worst(story.now, NOW) is None
+    assert find_worst_budget(story.now, NOW) is None
     story.counts(
         spend(SPENT, "warn", agent="bob"),
         spend(WARN, "warn"),
         spend(UNPRICED, "stop"),
         spend(WARN, "stop", day=False),
     )
-    worst = find_worst(story.now, NOW)
+    worst = find_worst_budget(story.now, NOW)
     assert worst is not None
     assert worst.budget == "all/session/stop"
-    assert find_worst(replace(story.now, budgets=story.now.budgets[1:2]), TOMORROW) is None
+    assert find_worst_budget(replace(story.now, budgets=story.now.budgets[1:2]), TOMORROW) is None
 
 
 def test_lines_that_cannot_be_meant_change_nothing() -> None:

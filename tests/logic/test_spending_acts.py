@@ -5,24 +5,24 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent_relay.domain.budgets import Mark
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.context_effect import AwaitQuiet, Filled, Quiet
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
+    HandoffAsked,
     NoteRest,
     Restarted,
-    Say,
-    ScreenSays,
+    ShowMessage,
+    StateSeen,
     StopAsked,
     StopLeg,
     TurnAsked,
     WakeAt,
 )
-from agent_relay.domain.session import State
-from agent_relay.domain.spending import Mark
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.spending import find_spending
-from agent_relay.logic.wording import render_end_line
+from agent_relay.domain.state import State
+from agent_relay.domain.usage_effects import AwaitQuiet, ContextFilled, LegQuiet
+from agent_relay.session.policy import Availability
+from agent_relay.session.views.messages import render_end_line
+from agent_relay.session.warnings import find_spending
 from tests.logic.spending_story import Budgeted, at_work, spend, start
 from tests.logic.story import HERE, NOW
 
@@ -35,10 +35,10 @@ HEADLESS = replace(HERE, capabilities=frozenset({"headless"}))
 def test_each_mark_is_told_once_and_a_budget_never_gets_fuller_by_being_counted_again() -> None:
     """Counts come every few seconds; a line on the screen each time would be noise."""
     story = at_work()
-    assert story.counts(spend(WARN, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(WARN, "warn")).effects == [ShowMessage("L1")]
     assert story.counts(spend(WARN, "warn")).effects == []
     assert story.counts(spend(OPEN, "warn")).effects == []
-    assert story.counts(spend(SPENT, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "warn")).effects == [ShowMessage("L1")]
     assert story.counts(spend(SPENT, "warn"), spend(WARN, "warn")).effects == []
     assert story.count("budget.noted") == 2
     assert story.says("ready").effects == []
@@ -47,12 +47,12 @@ def test_each_mark_is_told_once_and_a_budget_never_gets_fuller_by_being_counted_
 def test_a_budget_that_cannot_be_counted_is_told_and_that_it_can_be_again() -> None:
     """It must not stop being watched in silence, however much of it was used before; nor flood."""
     story = at_work()
-    assert story.counts(spend(UNCOUNTED, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == [ShowMessage("L1")]
     assert story.counts(spend(UNCOUNTED, "warn")).effects == []
-    assert story.counts(spend(OPEN, "warn")).effects == [Say("L1")]
-    assert story.counts(spend(WARN, "warn")).effects == [Say("L1")]
-    assert story.counts(spend(UNCOUNTED, "warn")).effects == [Say("L1")]
-    assert story.counts(spend(SPENT, "warn")).effects == [Say("L1")]
+    assert story.counts(spend(OPEN, "warn")).effects == [ShowMessage("L1")]
+    assert story.counts(spend(WARN, "warn")).effects == [ShowMessage("L1")]
+    assert story.counts(spend(UNCOUNTED, "warn")).effects == [ShowMessage("L1")]
+    assert story.counts(spend(SPENT, "warn")).effects == [ShowMessage("L1")]
     assert story.counts(spend(UNCOUNTED, "warn")).effects == []
     assert story.count("budget.noted") == 5
 
@@ -63,7 +63,7 @@ def test_the_next_day_begins_anew() -> None:
     story.counts(spend(SPENT, "warn"))
     later = replace(spend(WARN, "warn"), period="2026-11-22", until="2026-11-23T00:00:00+00:00")
     story.moment = TOMORROW
-    assert story.counts(later).effects == [Say("L1")]
+    assert story.counts(later).effects == [ShowMessage("L1")]
     known = find_spending(story.now, later.budget)
     assert known is not None
     assert (known.mark, known.period) == (WARN, "2026-11-22")
@@ -72,7 +72,7 @@ def test_the_next_day_begins_anew() -> None:
 def test_an_agent_over_its_days_budget_gives_way_at_the_end_of_its_turn_and_rests_until_midnight() -> None:
     """The ledger keeps it from being chosen in any session; nothing is typed over, and no turn is cut."""
     story = at_work()
-    assert story.counts(spend(SPENT, "handoff", agent="ann")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "handoff", agent="ann")).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == [AwaitQuiet("L1")]
     story.quiet()
     assert story.effects == [NoteRest("ann", "budget", TOMORROW, "used up"), StopLeg("L1")]
@@ -110,7 +110,7 @@ def test_who_goes_back_by_name_all_the_same_is_let() -> None:
     story.says("ready")
     story.quiet()
     story.taken_over()
-    story.happens(Asked("ann", force=True))
+    story.happens(HandoffAsked("ann", force=True))
     story.taken_over()
     assert story.now.agent == "ann"
     assert story.counts(spend(SPENT, "handoff", agent="ann")).effects == []
@@ -135,13 +135,13 @@ def test_nobody_left_is_rest_until_the_day_is_over() -> None:
 def test_a_session_that_is_to_end_is_ended_while_it_works_and_not_while_somebody_types() -> None:
     """Work under way uses more with every second; a prompt that is being typed uses nothing."""
     working = at_work()
-    assert working.counts(spend(SPENT, "stop")).effects == [Say("L1"), StopLeg("L1")]
+    assert working.counts(spend(SPENT, "stop")).effects == [ShowMessage("L1"), StopLeg("L1")]
     assert working.now.state is State.STOPPING
     asked = at_work()
     asked.says("asking")
-    assert asked.counts(spend(SPENT, "stop")).effects == [Say("L1"), StopLeg("L1")]
+    assert asked.counts(spend(SPENT, "stop")).effects == [ShowMessage("L1"), StopLeg("L1")]
     waiting = start()
-    assert waiting.counts(spend(SPENT, "stop")).effects == [Say("L1"), AwaitQuiet("L1")]
+    assert waiting.counts(spend(SPENT, "stop")).effects == [ShowMessage("L1"), AwaitQuiet("L1")]
     assert waiting.now.state is State.READY
     assert waiting.quiet().effects == [StopLeg("L1")]
     waiting.gone()
@@ -161,7 +161,7 @@ def test_a_session_gone_on_with_after_its_end_is_not_ended_again() -> None:
     story = at_work()
     story.counts(spend(SPENT, "stop"))
     story.gone()
-    story.happens(Asked("ann"))
+    story.happens(HandoffAsked("ann"))
     story.spawned().says("ready")
     story.says("busy")
     assert story.counts(spend(SPENT, "stop")).effects == []
@@ -204,7 +204,7 @@ def test_a_headless_turn_whose_end_was_told_is_not_ended_for_it() -> None:
     turn = story.now.turn
     assert turn is not None
     story.session = replace(story.now, turn=replace(turn, outcome="done"))
-    assert story.counts(spend(SPENT, "stop")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "stop")).effects == [ShowMessage("L1")]
 
 
 def test_counts_of_old_legs_other_agents_and_of_sessions_at_rest_change_nothing() -> None:
@@ -213,10 +213,10 @@ def test_counts_of_old_legs_other_agents_and_of_sessions_at_rest_change_nothing(
     before = len(story.events)
     assert story.counts(spend(SPENT, "stop"), leg="L0").effects == []
     assert len(story.events) == before
-    assert story.counts(spend(SPENT, "stop", agent="bob")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "stop", agent="bob")).effects == [ShowMessage("L1")]
     assert story.says("ready").effects == []
     story.happens(StopAsked())
-    assert story.counts(spend(SPENT, "stop")).effects == [Say("L1")]
+    assert story.counts(spend(SPENT, "stop")).effects == [ShowMessage("L1")]
     story.gone()
     story.session = replace(story.now, state=State.READY)
     assert story.quiet().effects == []
@@ -232,7 +232,7 @@ def test_a_quiet_moment_that_comes_late_ends_nothing() -> None:
     story.says("busy")
     assert story.quiet().effects == []
     story = start()
-    story.happens(Asked("bob"))
+    story.happens(HandoffAsked("bob"))
     assert story.counts(spend(SPENT, "stop")).effects == []
     assert story.quiet().effects == []
 
@@ -243,11 +243,11 @@ def test_a_full_context_waits_behind_a_used_up_budget_and_is_seen_to_without_one
     for notes, reason in (((), "context"), ((spend(SPENT, "handoff", agent="ann"),), "rate_limit")):
         story = start()
         story.says("busy")
-        story.happens(Filled("L1", 950, 1000, NOW), context=wishes)
+        story.happens(ContextFilled("L1", 950, 1000, NOW), context=wishes)
         story.counts(*notes)
-        story.happens(ScreenSays("L1", "ready"), context=wishes)
+        story.happens(StateSeen("L1", "ready"), context=wishes)
         assert story.effects[-1] == AwaitQuiet("L1")
-        story.happens(Quiet("L1"), context=wishes)
+        story.happens(LegQuiet("L1"), context=wishes)
         assert story.now.handoff is not None
         assert story.now.handoff.reason == reason
 

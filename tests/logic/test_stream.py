@@ -2,20 +2,20 @@
 
 import pytest
 
-from agent_relay.domain.rules import Where
-from agent_relay.domain.run_event import PlanStep
-from agent_relay.domain.saying import Saying, Steps
-from agent_relay.logic.stream import Said, Verdict, read_record
+from agent_relay.domain.documents.adapter import Steps, StreamRule
+from agent_relay.domain.documents.rules import Where
+from agent_relay.domain.protocol.run_output import RunPlanStep
+from agent_relay.session.turns.output import OutputItem, TurnVerdict, read_record
 
 SAYS = (
-    Saying(
+    StreamRule(
         means="text",
         where=Where(equals={"type": "assistant"}),
         each="message/content",
         of=Where(equals={"type": "text"}),
         text="text",
     ),
-    Saying(
+    StreamRule(
         means="tool",
         where=Where(equals={"type": "assistant"}),
         each="message/content",
@@ -24,25 +24,25 @@ SAYS = (
         id="id",
         text="input",
     ),
-    Saying(means="text", where=Where(equals={"type": "delta"}), text="text", pieces=True),
-    Saying(
+    StreamRule(means="text", where=Where(equals={"type": "delta"}), text="text", pieces=True),
+    StreamRule(
         means="result",
         where=Where(equals={"type": "result"}),
         text="output",
         failed=Where(equals={"ok": False}),
     ),
-    Saying(
+    StreamRule(
         means="usage",
         where=Where(equals={"type": "end"}),
         tokens={"input": "usage/in", "output": "usage/out"},
         cost="usd",
     ),
-    Saying(means="failed", where=Where(equals={"type": "end", "error": True}), text="why"),
-    Saying(means="done", where=Where(equals={"type": "end", "error": False}), text="why"),
+    StreamRule(means="failed", where=Where(equals={"type": "end", "error": True}), text="why"),
+    StreamRule(means="done", where=Where(equals={"type": "end", "error": False}), text="why"),
 )
 
 
-def read(record: dict[str, object]) -> list[Said]:
+def read(record: dict[str, object]) -> list[OutputItem]:
     return list(read_record(SAYS, record))
 
 
@@ -53,8 +53,8 @@ def test_every_entry_of_a_list_counts_for_itself() -> None:
         {"type": "tool_use", "name": "Read", "id": "c1", "input": {"p": 1}},
     ]
     assert read({"type": "assistant", "message": {"content": parts}}) == [
-        Said("text", text="I look."),
-        Said("tool", text='{"p":1}', name="Read", call="c1"),
+        OutputItem("text", text="I look."),
+        OutputItem("tool", text='{"p":1}', name="Read", call="c1"),
     ]
     assert read({"type": "assistant", "message": {"content": "no list"}}) == []
 
@@ -65,7 +65,7 @@ def test_words_are_told_whole_and_tools_in_short() -> None:
     assert read({"type": "delta", "text": "x"})[0].is_piece
     long = read({"type": "result", "output": "x" * 50_000, "ok": False})[0]
     assert (len(long.text), long.is_failure) == (4_000, True)
-    assert read({"type": "result", "ok": True}) == [Said("result")]
+    assert read({"type": "result", "ok": True}) == [OutputItem("result")]
 
 
 def test_what_was_used_is_told_as_far_as_the_agent_says() -> None:
@@ -76,8 +76,8 @@ def test_what_was_used_is_told_as_far_as_the_agent_says() -> None:
     assert (nothing.tokens, nothing.cost) == ({}, None)
 
 
-def judge(*records: dict[str, object]) -> Verdict:
-    verdict = Verdict(SAYS)
+def judge(*records: dict[str, object]) -> TurnVerdict:
+    verdict = TurnVerdict(SAYS)
     for record in records:
         verdict.hear(record)
     return verdict
@@ -120,7 +120,7 @@ def test_a_word_a_call_or_a_token_written_is_work(work: dict[str, object]) -> No
 
 def test_an_agent_whose_adapter_tells_only_ends_is_believed() -> None:
     """Whoever describes no words of an agent cannot be told that it had none."""
-    verdict = Verdict([saying for saying in SAYS if saying.means in {"done", "failed"}])
+    verdict = TurnVerdict([saying for saying in SAYS if saying.means in {"done", "failed"}])
     verdict.hear({"type": "end", "error": False})
     assert (verdict.is_done, verdict.is_idle) == (True, False)
 
@@ -142,42 +142,42 @@ def test_what_is_no_amount_of_money_is_not_told(usd: object) -> None:
 
 def test_a_plan_is_told_whole_or_step_by_step() -> None:
     """One agent sends the list each time, another what became of one task."""
-    whole = Saying(means="plan", steps=Steps(each="items", text="text", status="completed"))
+    whole = StreamRule(means="plan", steps=Steps(each="items", text="text", status="completed"))
     items = [{"text": "a", "completed": True}, {"text": "b", "completed": False}, "odd"]
     (said,) = read_record((whole,), {"items": items})
     assert (said.is_whole, said.steps) == (
         True,
-        (PlanStep(text="a", status="done"), PlanStep(text="b", status="pending"), PlanStep()),
+        (RunPlanStep(text="a", status="done"), RunPlanStep(text="b", status="pending"), RunPlanStep()),
     )
     (odd,) = read_record((whole,), {"items": "none"})
     assert odd.steps == ()
-    step = Saying(means="plan", steps=Steps(id="id", status="to"))
+    step = StreamRule(means="plan", steps=Steps(id="id", status="to"))
     (one,) = read_record((step,), {"id": 7, "to": "in_progress"})
-    assert (one.is_whole, one.steps) == (False, (PlanStep(id="7", status="doing"),))
+    assert (one.is_whole, one.steps) == (False, (RunPlanStep(id="7", status="doing"),))
     (unknown,) = read_record((step,), {"id": "7", "to": "paused"})
-    assert unknown.steps == (PlanStep(id="7"),)
+    assert unknown.steps == (RunPlanStep(id="7"),)
 
 
 def test_an_edit_names_its_file_and_a_tool_what_it_is_about() -> None:
     """Who shows them needs no list of the agents' tools."""
-    edit = Saying(means="edit", path="file", text="diff", id="call")
+    edit = StreamRule(means="edit", path="file", text="diff", id="call")
     assert list(read_record((edit,), {"file": "a.py", "diff": "+x", "call": "c"})) == [
-        Said("edit", text="+x", name="a.py", call="c")
+        OutputItem("edit", text="+x", name="a.py", call="c")
     ]
-    tool = Saying(means="tool", name="name", about="plan")
-    assert list(read_record((tool,), {"name": "todo"})) == [Said("tool", name="todo", about="plan")]
+    tool = StreamRule(means="tool", name="name", about="plan")
+    assert list(read_record((tool,), {"name": "todo"})) == [OutputItem("tool", name="todo", about="plan")]
 
 
 REFUSES = (
     *SAYS,
-    Saying(means="refused", where=Where(equals={"type": "over"}), each="denied", name="tool"),
-    Saying(means="refused", where=Where(equals={"type": "result", "why": "forbidden"}), id="call"),
+    StreamRule(means="refused", where=Where(equals={"type": "over"}), each="denied", name="tool"),
+    StreamRule(means="refused", where=Where(equals={"type": "result", "why": "forbidden"}), id="call"),
 )
 
 
 def test_tools_an_agent_was_not_allowed_to_use_are_named_once_in_their_order() -> None:
     """An answer that rests on work nobody allowed must not look like one that does not."""
-    verdict = Verdict(REFUSES)
+    verdict = TurnVerdict(REFUSES)
     call = [{"type": "tool_use", "name": "Shell", "id": "c1", "input": {}}]
     verdict.hear({"type": "assistant", "message": {"content": call}})
     verdict.hear({"type": "result", "why": "forbidden", "call": "c1"})
@@ -188,7 +188,7 @@ def test_tools_an_agent_was_not_allowed_to_use_are_named_once_in_their_order() -
 
 def test_a_turn_in_which_everything_was_refused_is_idle() -> None:
     """Being refused is no work."""
-    verdict = Verdict(REFUSES)
+    verdict = TurnVerdict(REFUSES)
     verdict.hear({"type": "over", "denied": [{"tool": "Edit"}]})
     verdict.hear({"type": "end", "error": False, "why": "nothing to do"})
     assert (verdict.is_idle, verdict.refused) == (True, ("Edit",))
@@ -196,7 +196,7 @@ def test_a_turn_in_which_everything_was_refused_is_idle() -> None:
 
 def test_refusals_without_end_are_bounded() -> None:
     """Whatever an agent writes, the journal's line stays one."""
-    verdict = Verdict(REFUSES)
+    verdict = TurnVerdict(REFUSES)
     verdict.hear({"type": "over", "denied": [{"tool": f"{'x' * 200}{number}"} for number in range(100)]})
     verdict.hear({"type": "over", "denied": [{"tool": f"tool {number}"} for number in range(100)]})
     assert len(verdict.refused) == 20

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.domain import event as words
-from agent_relay.domain.event import Body, Event
-from agent_relay.domain.event_json import render_event
-from agent_relay.logic.columns import count_columns
-from agent_relay.logic.glance import glance
-from agent_relay.logic.titles import cut_columns, make_title
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.codec import render_event
+from agent_relay.domain.events.session import Body, Event
+from agent_relay.domain.text.counts import count_columns
+from agent_relay.session.views.summary import cut_columns, make_title, summarize
 from tests.logic.watching.lives import START, follow
 
 CREATED = words.SessionCreated("S", "/r", "/r")
@@ -56,7 +55,7 @@ def test_signs_without_width_do_not_make_a_title_endless() -> None:
 def _find(*bodies: Body) -> str:
     """The title in the short form and for a watcher, which must be the same."""
     rows = [render_event(Event(number, START, 0, body)) for number, body in enumerate(bodies, 1)]
-    view = glance(rows)
+    view = summarize(rows)
     assert view is not None
     assert follow(*bodies).titled[0] == view["title"]
     return str(view["title"])
@@ -95,6 +94,6 @@ def test_a_damaged_line_makes_no_title() -> None:
     """A journal is a file, and files are damaged."""
     created = {"event": "session.created", "at": "", "data": {"session": "S", "task": 7}}
     asked = {"event": "prompt.seen", "at": "", "data": {"leg": [], "text": None}}
-    view = glance([created, asked])
+    view = summarize([created, asked])
     assert view is not None
     assert view["title"] == ""

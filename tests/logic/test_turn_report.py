@@ -5,28 +5,28 @@ from datetime import UTC
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.effect import CancelAsked, StopAsked
-from agent_relay.domain.event import LegNamed, SignalSeen
-from agent_relay.domain.run_event import (
+from agent_relay.domain.effects import CancelAsked, StopAsked
+from agent_relay.domain.events.session import LegNamed, SignalSeen
+from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.protocol.run_output import (
     BudgetTold,
     Ended,
     FileEdited,
     HandedOver,
     LegOver,
-    PlanStep,
     PlanTold,
     RunEvent,
+    RunPlanStep,
     Text,
     Thought,
     ToolAnswered,
     ToolCalled,
-    Usage,
-    build_schema,
+    UsageTold,
+    build_run_schema,
 )
 from agent_relay.domain.session import Leg
-from agent_relay.domain.spending_event import BudgetNoted
-from agent_relay.logic.stream import Said
-from agent_relay.logic.turn_report import report_end, report_event, report_said
+from agent_relay.session.turns.output import OutputItem
+from agent_relay.session.turns.report import report_agent_output, report_end, report_event
 from tests.logic.story import NOW, RESET
 from tests.logic.turn_story import TurnStory
 
@@ -90,37 +90,37 @@ def test_a_handed_on_turn_is_told_in_its_order() -> None:
 @pytest.mark.parametrize(
     ("said", "event"),
     [
-        (Said("text", text="hi", is_piece=True), Text(leg="L1", agent="ann", text="hi", more=True)),
-        (Said("text"), None),
+        (OutputItem("text", text="hi", is_piece=True), Text(leg="L1", agent="ann", text="hi", more=True)),
+        (OutputItem("text"), None),
         (
-            Said("tool", text="{}", name="Read", call="c"),
+            OutputItem("tool", text="{}", name="Read", call="c"),
             ToolCalled(leg="L1", agent="ann", name="Read", call="c", input="{}"),
         ),
         (
-            Said("result", text="no", call="c", is_failure=True),
+            OutputItem("result", text="no", call="c", is_failure=True),
             ToolAnswered(leg="L1", agent="ann", call="c", is_error=True, output="no"),
         ),
-        (Said("usage", tokens={"input": 1}), Usage(leg="L1", agent="ann", tokens={"input": 1})),
+        (OutputItem("usage", tokens={"input": 1}), UsageTold(leg="L1", agent="ann", tokens={"input": 1})),
         (
-            Said("thought", text="hm", is_piece=True),
+            OutputItem("thought", text="hm", is_piece=True),
             Thought(leg="L1", agent="ann", text="hm", more=True),
         ),
-        (Said("thought"), None),
+        (OutputItem("thought"), None),
         (
-            Said("edit", text="+x", name="a.py", call="c"),
+            OutputItem("edit", text="+x", name="a.py", call="c"),
             FileEdited(leg="L1", agent="ann", call="c", path="a.py", diff="+x"),
         ),
         (
-            Said("plan", steps=(PlanStep(id="1", status="done"),), is_whole=True),
-            PlanTold(leg="L1", agent="ann", whole=True, steps=(PlanStep(id="1", status="done"),)),
+            OutputItem("plan", steps=(RunPlanStep(id="1", status="done"),), is_whole=True),
+            PlanTold(leg="L1", agent="ann", whole=True, steps=(RunPlanStep(id="1", status="done"),)),
         ),
-        (Said("plan"), None),
-        (Said("done"), None),
+        (OutputItem("plan"), None),
+        (OutputItem("done"), None),
     ],
 )
-def test_what_an_agent_says_is_told_with_who_says_it(said: Said, event: RunEvent | None) -> None:
+def test_what_an_agent_says_is_told_with_who_says_it(said: OutputItem, event: RunEvent | None) -> None:
     """Several agents may speak in one turn."""
-    assert report_said(said, LEG) == event
+    assert report_agent_output(said, LEG) == event
 
 
 def test_the_end_says_how_and_until_when() -> None:
@@ -188,7 +188,7 @@ def test_nothing_is_told_of_a_journal_without_its_session() -> None:
 
 def test_the_schema_allows_no_other_line() -> None:
     """It is published: who reads it builds on it."""
-    schema = build_schema()
+    schema = build_run_schema()
     allowed = Draft202012Validator(schema)
     end = {"type": "end", "session": "S", "agent": "ann", "outcome": "done"}
     assert allowed.is_valid(end)

@@ -5,12 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.context_effect import Filled
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     CancelAsked,
+    HandoffAsked,
     LegGone,
-    Prompted,
+    PromptTaken,
     Published,
     PublishPacket,
     ResetPassed,
@@ -21,8 +20,9 @@ from agent_relay.domain.effect import (
     WakeAt,
 )
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.domain.session import State
 from agent_relay.domain.signal import Scope
+from agent_relay.domain.state import State
+from agent_relay.domain.usage_effects import ContextFilled
 from tests.logic.filling_story import HANDOFF
 from tests.logic.story import NOW, RESET, Story
 from tests.logic.turn_story import ABLE, TurnStory
@@ -53,7 +53,7 @@ def test_between_two_turns_the_session_waits_and_goes_on_in_the_same_conversatio
 def test_people_may_open_the_conversation_on_a_screen() -> None:
     """What was begun without a screen can be gone on with on one."""
     story = TurnStory().take(ends=False).at_work().done()
-    story.happens(Asked("ann"))
+    story.happens(HandoffAsked("ann"))
     assert (story.now.leg.resumes, story.now.leg.headless) == (True, False)
 
 
@@ -73,7 +73,7 @@ def test_a_limit_hands_the_turn_on_and_the_successor_needs_no_screen() -> None:
     story.published().spawned()
     assert story.names(last=2) == ["leg.started", "handoff.delivered"]
     assert (story.now.leg.agent, story.now.leg.headless) == ("bob", True)
-    story.happens(Prompted(story.leg))
+    story.happens(PromptTaken(story.leg))
     assert story.names(last=2) == ["leg.busy", "handoff.confirmed"]
     story.done()
     assert (story.now.turn.outcome, story.now.turn.taken, len(story.now.done)) == ("done", 2, 1)
@@ -161,7 +161,7 @@ def test_another_agent_takes_the_next_turn_by_a_packet() -> None:
 def test_a_full_agent_begins_its_next_turn_afresh_where_the_user_wants_that() -> None:
     """Nobody watches a headless conversation fill up; its next prompt is where it can change hands."""
     story = TurnStory().take(ends=False).at_work()
-    story.happens(Filled(story.leg, 950, 1000, NOW + timedelta(seconds=1)), context=HANDOFF)
+    story.happens(ContextFilled(story.leg, 950, 1000, NOW + timedelta(seconds=1)), context=HANDOFF)
     story.done()
     story.happens(TurnAsked("ann", "go on", ends=False), context=HANDOFF)
     assert (story.now.handoff.to_agent, story.now.handoff.reason) == ("ann", "context")
@@ -175,7 +175,7 @@ def test_else_it_goes_on_in_the_same_conversation(mode: str, used: int) -> None:
     """Below the mark, and where the user decides."""
     story = TurnStory().take(ends=False).at_work()
     wishes = replace(HANDOFF, mode=mode)
-    story.happens(Filled(story.leg, used, 1000, NOW + timedelta(seconds=1)), context=wishes)
+    story.happens(ContextFilled(story.leg, used, 1000, NOW + timedelta(seconds=1)), context=wishes)
     story.done()
     story.happens(TurnAsked("ann", "go on", ends=False), context=wishes)
     assert story.now.handoff is None
@@ -248,7 +248,7 @@ def test_news_of_a_leg_that_is_leaving_confirm_nothing() -> None:
     """Its prompt is heard while its predecessor's handoff is under way."""
     story = TurnStory().take()
     story.spawned().limit()
-    story.happens(Prompted(story.leg))
+    story.happens(PromptTaken(story.leg))
     assert story.names(last=1) == ["leg.prompted"]
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
+    HandoffAsked,
     LegGone,
-    Prompted,
+    PromptTaken,
     Published,
     PublishPacket,
     Restarted,
@@ -14,9 +14,9 @@ from agent_relay.domain.effect import (
     StopAsked,
     StopLeg,
 )
-from agent_relay.domain.event import LegEnded, LegStarting
-from agent_relay.domain.session import State
-from agent_relay.domain.turn_event import SessionWaits
+from agent_relay.domain.events.session import LegEnded, LegStarting
+from agent_relay.domain.events.turn import SessionWaits
+from agent_relay.domain.state import State
 from tests.logic.turn_story import ABLE, TurnStory
 
 
@@ -29,7 +29,7 @@ def walk(story: TurnStory, *, is_done: bool = True) -> TurnStory:
             case [PublishPacket(handoff)]:
                 story.happens(Published(handoff, "P", 1, "1.json", "1.md", "f"))
             case [SpawnLeg(leg)]:
-                story.happens(Spawned(leg, 20, 21, 22)).happens(Prompted(leg))
+                story.happens(Spawned(leg, 20, 21, 22)).happens(PromptTaken(leg))
                 story.happens(LegGone(leg, "exited", 0, is_done=is_done))
             case _:
                 if story.now.living_leg is not None and story.now.living_leg.child_pid:
@@ -48,7 +48,7 @@ def test_a_crash_after_any_line_leads_on_to_the_end_of_the_turn(
     """Kill -9 between any two writes: no turn stays open, no agent is left."""
     whole = TurnStory().take(ends=ends).at_work()
     whole.limit().gone().published().spawned()
-    whole.happens(Prompted(whole.leg))
+    whole.happens(PromptTaken(whole.leg))
     whole.done()
     story = TurnStory()
     story.availability = whole.availability
@@ -130,7 +130,7 @@ def test_a_session_a_person_went_on_with_rests_for_them() -> None:
     story = TurnStory().rests("ann", "bob", "cas").take()
     assert story.now.state is State.ENDED
     story.availability["ann"] = ABLE
-    story.happens(Asked("ann")).spawned().says("ready").limit().gone()
+    story.happens(HandoffAsked("ann")).spawned().says("ready").limit().gone()
     assert (story.now.state, story.now.living_leg) == (State.RESTING, None)
     story.happens(Restarted(leg_lives=False))
     assert story.now.state is State.RESTING

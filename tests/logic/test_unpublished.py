@@ -2,17 +2,17 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     CancelAsked,
+    HandoffAsked,
     PublishFailed,
     PublishPacket,
     Restarted,
     RetryAsked,
     SpawnLeg,
 )
-from agent_relay.domain.session import State, Step
-from agent_relay.domain.terms import Terms
+from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.state import State
 from tests.logic.asked_handoff import RESTS, asked, begun, of
 from tests.logic.story import Story
 
@@ -110,4 +110,4 @@ def test_a_failure_told_late_takes_nothing_from_an_agent_that_lives() -> None:
 
 def _hand_over(story: Story) -> Story:
     """A handoff to bob, of which ann is the rollback agent, whose predecessor has stopped."""
-    return story.happens(Asked("bob", terms=BACK)).gone()
+    return story.happens(HandoffAsked("bob", terms=BACK)).gone()

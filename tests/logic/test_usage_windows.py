@@ -4,17 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.logic.usage_windows import (
-    WindowRead,
-    list_open,
+from agent_relay.detect.window_usage import (
+    WindowUsage,
+    list_current_windows,
     parse_windows,
     render_window,
     render_windows,
 )
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
-SESSION = WindowRead("five_hour", 300, 42.4, NOW + timedelta(hours=2, minutes=40))
-WEEK = WindowRead("seven_day", 10_080, 13.0, NOW + timedelta(days=4))
+SESSION = WindowUsage("five_hour", 300, 42.4, NOW + timedelta(hours=2, minutes=40))
+WEEK = WindowUsage("seven_day", 10_080, 13.0, NOW + timedelta(days=4))
 
 
 def test_windows_arrive_as_they_were_told() -> None:
@@ -51,8 +51,8 @@ def test_what_is_no_window_is_passed_over(told: object) -> None:
 
 def test_the_shortest_window_comes_first_and_one_that_began_anew_is_unknown() -> None:
     """A percentage from before the reset is wrong by now."""
-    assert list_open([WEEK, SESSION], NOW) == [SESSION, WEEK]
-    assert list_open([WEEK, SESSION], NOW + timedelta(hours=3)) == [WEEK]
+    assert list_current_windows([WEEK, SESSION], NOW) == [SESSION, WEEK]
+    assert list_current_windows([WEEK, SESSION], NOW + timedelta(hours=3)) == [WEEK]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_shortest_window_comes_first_and_one_that_began_anew_is_unknown() ->
 )
 def test_a_window_is_called_by_its_length(minutes: int, name: str) -> None:
     """What a provider calls it in its records is nobody's word for it."""
-    window = WindowRead("five_hour", minutes, 42.4, SESSION.resets_at)
+    window = WindowUsage("five_hour", minutes, 42.4, SESSION.resets_at)
     assert render_window(window, NOW, UTC, is_long=False) == f"{name} 42 %"
 
 

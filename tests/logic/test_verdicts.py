@@ -2,23 +2,24 @@
 
 import pytest
 
-from agent_relay.domain.effect import (
-    Asked,
+from agent_relay.domain.effects import (
     CancelAsked,
     CloseAsked,
     Delivered,
     DeliverFailed,
+    HandoffAsked,
     LegGone,
-    Prompted,
+    PromptTaken,
     Restarted,
     StopAsked,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.event import Event, HandoffClosed
-from agent_relay.domain.session import State, Step
-from agent_relay.domain.terms import Terms
-from agent_relay.logic.fold import fold_event
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.events.handoff import HandoffClosed
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.session import Step, Terms
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_event
+from agent_relay.session.policy import Availability
 from tests.logic.asked_handoff import RESTS, TERMS, asked, begun, made, of
 from tests.logic.story import HERE, NOW, Story
 
@@ -31,13 +32,13 @@ def test_what_was_expected_is_passed_on_until_somebody_judges_it() -> None:
     story = made()
     story.happens(CloseAsked(of(story).id, "completed", "hangs")).limit()
     assert (begun(story).deliverables, begun(story).rollback) == ((), "")
-    story = made().happens(Asked("cas", terms=Terms(("a roof",))))
+    story = made().happens(HandoffAsked("cas", terms=Terms(("a roof",))))
     assert (begun(story).deliverables, begun(story).criteria) == (("a roof",), ())
-    story = made().happens(Asked("cas"))
-    story.happens(CancelAsked(of(story).id)).gone().published().happens(Asked("ann"))
+    story = made().happens(HandoffAsked("cas"))
+    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("ann"))
     assert begun(story).deliverables == ("a door",)
     story = asked(Step.BEGUN)
-    story.happens(CancelAsked(of(story).id)).gone().published().happens(Asked("cas"))
+    story.happens(CancelAsked(of(story).id)).gone().published().happens(HandoffAsked("cas"))
     assert begun(story).deliverables == ()
 
 
@@ -72,11 +73,11 @@ def test_a_rollback_agent_that_cannot_take_over_is_said(case: str) -> None:
         case "at work":
             why = "bob: at work already"
         case "gone on":
-            story.gone("exited").happens(Asked("bob")).published().spawned().says("ready")
+            story.gone("exited").happens(HandoffAsked("bob")).published().spawned().says("ready")
             story.happens(Delivered(of(story).id, story.leg)).says("busy")
             why = "cas: the session has gone on under bob"
         case "handing over":
-            story.happens(Asked("ann"))
+            story.happens(HandoffAsked("ann"))
             why = "cas: the session is handing-off"
         case _:
             story.happens(StopAsked())
@@ -102,7 +103,13 @@ def test_a_handoff_that_was_given_its_packet_may_be_judged() -> None:
 
 def test_a_successor_that_cannot_start_gives_way_to_the_rollback_agent() -> None:
     """One crash is bad luck; after the second the named one is asked, before the others of the order."""
-    story = Story(("ann", "dan", "bob", "cas")).start().happens(Asked("bob", terms=TERMS)).gone().published()
+    story = (
+        Story(("ann", "dan", "bob", "cas"))
+        .start()
+        .happens(HandoffAsked("bob", terms=TERMS))
+        .gone()
+        .published()
+    )
     story.happens(LegGone(story.leg, "unstarted", why="no")).published()
     assert begun(story).to_agent == "bob"
     story.happens(LegGone(story.leg, "unstarted", why="no"))
@@ -133,8 +140,8 @@ def test_capabilities_are_checked_before_anything_happens() -> None:
     story = Story().start()
     story.availability["cas"] = Availability(installed=True, capabilities=frozenset({"edit", "shell"}))
     with pytest.raises(NobodyAvailableError, match="bob: its adapter does not declare shell"):
-        story.happens(Asked("bob", terms=Terms(needs=("shell",))))
-    story.happens(Asked("", terms=Terms(needs=("shell", "edit"))))
+        story.happens(HandoffAsked("bob", terms=Terms(needs=("shell",))))
+    story.happens(HandoffAsked("", terms=Terms(needs=("shell", "edit"))))
     assert begun(story).to_agent == "cas"
     story.availability["bob"] = HERE
 
@@ -163,7 +170,7 @@ def test_a_rollback_nobody_began_is_forgotten_once_the_successor_works() -> None
     story.availability["cas"] = RESTS
     story.happens(DeliverFailed(of(story).id, story.leg, "typing"))
     assert story.now.due is not None
-    story.happens(Prompted(story.leg))
+    story.happens(PromptTaken(story.leg))
     assert story.now.due is None
     story.availability["cas"] = HERE
     events = list(story.events)

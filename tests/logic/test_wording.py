@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.session import Handoff, Leg, Limit, Session, State
-from agent_relay.logic.wording import (
+from agent_relay.domain.session import Handoff, Leg, Limit, Session
+from agent_relay.domain.state import State
+from agent_relay.session.views.messages import (
     render_message,
     render_resting_note,
     render_sign_in,

@@ -3,13 +3,13 @@
 from datetime import UTC, timedelta
 
 from agent_relay.domain.context import Context, ContextWishes
-from agent_relay.domain.effect import Heard
-from agent_relay.domain.event import ReturnOffered
-from agent_relay.domain.ids import AgentName
+from agent_relay.domain.effects import SignalFound
+from agent_relay.domain.events.session import ReturnOffered
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.filling import render_fill
-from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.wording import render_message
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.session.outcome import Outcome
+from agent_relay.session.views.messages import render_message
+from agent_relay.session.warnings import render_fill
 from tests.logic.filling_story import Filling
 
 ASK = ContextWishes(mode="ask")
@@ -39,7 +39,7 @@ def test_the_newer_of_two_warnings_is_told() -> None:
     near = Signal(AgentName("ann"), Kind.NEAR_LIMIT, Scope.WARNING, words, decides=True)
     story = Filling(ASK).start().turn(950)
     story.minutes += 1
-    story.happens(Heard("L1", near))
+    story.happens(SignalFound("L1", near))
     assert render_message(story.now, UTC).startswith("→ ann is near its session limit")
     story.fills(960, at=story.at() + timedelta(minutes=1))
     story.fills(850, at=story.at() + timedelta(minutes=2))

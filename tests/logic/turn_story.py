@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effect import LegGone, Prompted, TurnAsked
-from agent_relay.domain.event import Body
-from agent_relay.logic.outcome import Outcome
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.succession import HEADLESS
+from agent_relay.domain.effects import LegGone, PromptTaken, TurnAsked
+from agent_relay.domain.events.session import Body
+from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.outcome import Outcome
+from agent_relay.session.policy import Availability
 from tests.logic.story import Story
 
 ABLE = Availability(installed=True, capabilities=frozenset({HEADLESS}))
@@ -27,7 +27,7 @@ class TurnStory(Story):
 
     def at_work(self) -> "TurnStory":
         self.spawned()
-        self.happens(Prompted(self.leg))
+        self.happens(PromptTaken(self.leg))
         return self
 
     def take_seat(self, agent: str, *others: str) -> "TurnStory":

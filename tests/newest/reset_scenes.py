@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_relay.domain.event import SessionWoke
-from agent_relay.domain.handoff_event import HandoffBegun
-from agent_relay.domain.session import State
-from agent_relay.system.folders import get_folders
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.rules import load_rules
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.events.session import SessionWoke
+from agent_relay.domain.state import State
+from agent_relay.system.disk.folders import get_folders
 from tests.newest.scenes import OTHER, TASK, begin
 from tests.support.provider.steps import refuse, say
 from tests.support.real import World, open_world

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.event import SignalSeen
-from agent_relay.domain.session import State
-from agent_relay.system.folders import get_folders
+from agent_relay.domain.events.session import SignalSeen
+from agent_relay.domain.state import State
+from agent_relay.system.disk.folders import get_folders
 from tests.real.test_adapter_quit import FREE_HANDS, check_gone
 from tests.real.test_no_false_one import FORGED, HEALS, LOG, QUOTES, check_same_agent, warn
 from tests.support import real_seeds

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.system.sources.place import LegPlace, expand_path, expand_text
+from agent_relay.agents.source_paths import LegPlace, expand_path, expand_text
 from tests.support.provider.steps import Step, refuse, say
 from tests.support.real import World
 from tests.support.real_launch import Leg, deliver, start, wait_ready

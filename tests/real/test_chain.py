@@ -3,8 +3,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.session import Session, State
-from agent_relay.system.store_reading import list_packets, read_packet
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.store.packets import list_packets, read_packet
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, Step, call, say, shell
 from tests.support.real import World

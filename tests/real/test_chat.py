@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_relay.domain.chat_event import build_chat_schema
+from agent_relay.domain.protocol.run_output import build_chat_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import hang, say
 from tests.support.real import RUN_S, World

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from agent_relay.domain.event import ContextCompacting, ContextNoted
-from agent_relay.domain.session import Session, State
-from agent_relay.system.folders import get_folders
+from agent_relay.domain.events.usage import ContextCompacting, ContextNoted
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.system.disk.folders import get_folders
 from tests.support.provider.steps import say
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS

@@ -8,8 +8,9 @@ from contextlib import closing, contextmanager
 import pytest
 
 from agent_relay.client.connection import Connection
-from agent_relay.domain.session import Session, State
-from agent_relay.system.folders import get_folders
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.system.disk.folders import get_folders
 from tests.support.provider.steps import call, hang, refuse, say, shell
 from tests.support.real import RUN_S, World
 from tests.support.real_launch import AGENTS

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support import real_seeds
 from tests.support.provider import errors
 from tests.support.provider.steps import Step, call, edit, read, refuse, say, shell

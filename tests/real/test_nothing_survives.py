@@ -3,7 +3,8 @@ import signal
 
 import pytest
 
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, Tool, call, say, shell
 from tests.support.real import World

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.event import LegNamed, LegStarting
+from agent_relay.domain.events.session import LegNamed, LegStarting
 from tests.support import real_seeds
 from tests.support.provider.steps import say
 from tests.support.real import World

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.race_view import build_race_schema
+from agent_relay.race.schema import build_race_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, hang, say, shell
 from tests.support.real import RUN_S, TEST_COMMAND, World

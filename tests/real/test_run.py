@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from agent_relay.domain.run_event import build_schema
-from agent_relay.system.folders import get_folders
+from agent_relay.domain.protocol.run_output import build_run_schema
+from agent_relay.system.disk.folders import get_folders
 from tests.support import real_seeds
 from tests.support.provider.steps import FOREVER, call, edit, hang, read, refuse, say, shell
 from tests.support.real import RUN_S, TEST_COMMAND, World
@@ -31,7 +31,7 @@ def run(world: World, *words: str) -> subprocess.CompletedProcess[str]:
 
 def read_lines(world: World, done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     """The events printed, each of which the published schema allows."""
-    return read_allowed(world, done, build_schema())
+    return read_allowed(world, done, build_run_schema())
 
 
 def build_turn(world: World, agent: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support import real_seeds
 from tests.support.provider.steps import call, hang, say, shell
 from tests.support.real import World

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.run_event import build_schema
+from agent_relay.domain.protocol.run_output import build_run_schema
 from tests.support import real_seeds
 from tests.support.provider.steps import call, edit, read, say
 from tests.support.real import World
@@ -27,7 +27,7 @@ def test_a_change_is_told_with_its_file_and_as_far_as_the_agent_tells_as_a_diff(
     world.play(agent, call(read(agent, path=path)), call(change, text="I mend it."), say("Done."))
     done = world.run(world.relay("run", agent, "Mend add().", "--json"))
     lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
-    allowed = Draft202012Validator(build_schema())
+    allowed = Draft202012Validator(build_run_schema())
     for line in lines:
         allowed.validate(line)
     edits = [line for line in lines if line["type"] == "edit"]

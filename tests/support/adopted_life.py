@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 
-from agent_relay.domain.effect import Asked, LegGone
+from agent_relay.domain.effects import HandoffAsked, LegGone
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.domain.session import State
-from agent_relay.logic.adopting import build_history, check_program, is_only_adopted
-from agent_relay.logic.machine import step
-from agent_relay.logic.outcome import Outcome
+from agent_relay.domain.state import State
+from agent_relay.session.adoption import build_history, check_program, is_only_adopted
+from agent_relay.session.machine import step
+from agent_relay.session.outcome import Outcome
 from tests.logic.story import Story
 from tests.support.reset_life import BEGAN, OVER, RESET, Life, Process
 
@@ -143,7 +143,7 @@ class AdoptedLife(Life):
         self._soon(partial(self._go_on, client))
 
     def _go_on(self, client: Client) -> None:
-        session, asked = self.story.now, Asked(client.agent, force=client.force)
+        session, asked = self.story.now, HandoffAsked(client.agent, force=client.force)
         living = session.living_leg
         if living is not None and living.agent == client.agent:
             self._leave(client, "attached")
@@ -166,15 +166,15 @@ class AdoptedLife(Life):
         else:
             self._leave(client, "asked" if self._hear(asked) else "refused")
 
-    def _end_native(self, client: Client, asked: Asked) -> None:
+    def _end_native(self, client: Client, asked: HandoffAsked) -> None:
         self.native.lives = self.native.works = self.native.timer = False
         self.ended_by_us = True
         self._soon(partial(self._ask_machine, client, asked))
 
-    def _ask_machine(self, client: Client, asked: Asked) -> None:
+    def _ask_machine(self, client: Client, asked: HandoffAsked) -> None:
         self._leave(client, "asked" if self._hear(asked) else "refused")
 
-    def _hear(self, asked: Asked) -> bool:
+    def _hear(self, asked: HandoffAsked) -> bool:
         """Whether the session did as it was asked."""
         before = len(self.story.events)
         self.touched = True

@@ -3,7 +3,7 @@
 import glob
 import json
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld, is_stopped, kill, wait_until
 from tests.support.runs import find_sessions
 

@@ -3,7 +3,8 @@
 import contextlib
 from collections.abc import Iterator
 
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.handoffs import write_screenplays
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, relay_world

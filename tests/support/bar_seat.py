@@ -6,8 +6,8 @@ import socket
 import time
 from collections.abc import Callable
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.support.legs import LIMIT_S, Wire
 
 # Smaller than what is sent at once, so that most pieces end in the middle of a picture.

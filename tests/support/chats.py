@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.chat_event import build_chat_schema
+from agent_relay.domain.protocol.run_output import build_chat_schema
 from tests.house import tree
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.rules import Rules
+from agent_relay.detect.detector import Detector
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.screen import Row, Screen
 from agent_relay.domain.signal import Record, Signal, Source
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.screen import Row, Screen
+from agent_relay.domain.values.ids import AgentName
 
 START = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 SAYS = {"accepts": ["x"], "rejects": ["y"]}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.file_changes import FileChange, change_files, describe_file
+from agent_relay.system.disk.file_transaction import FileEdit, change_files, describe_file
 
 NOT_REACHED = 7
 """The exit status of a change that was done before its last write's number."""
@@ -50,7 +50,7 @@ def fill(root: str) -> None:
     os.symlink("changed.txt", os.path.join(root, "link"))
 
 
-def list_changes(root: str, sources: str) -> list[FileChange]:
+def list_changes(root: str, sources: str) -> list[FileEdit]:
     """All changes of it; the new contents stand below `sources`."""
     for path, text in WRITTEN.items():
         name = os.path.join(sources, path.replace("/", "+"))
@@ -60,7 +60,7 @@ def list_changes(root: str, sources: str) -> list[FileChange]:
         os.symlink("run.sh", os.path.join(sources, "link"))
     written = {path: os.path.join(sources, path.replace("/", "+")) for path in (*WRITTEN, "link")}
     changes = {**written, **dict.fromkeys(REMOVED, "")}
-    return [FileChange(path, source, describe_file(root, path)) for path, source in changes.items()]
+    return [FileEdit(path, source, describe_file(root, path)) for path, source in changes.items()]
 
 
 def arm(number: int, how: str) -> Callable[[], bool]:

@@ -8,13 +8,13 @@ was planted and has not been met.
 import os
 import sys
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.holder.leg import Leg
-from agent_relay.system.holder.operations import answer
-from agent_relay.system.holder.output import Output
-from agent_relay.system.holder.peers import Peer
-from agent_relay.system.holder.spec import HolderSpec
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._operations import answer
+from agent_relay.terminal.holder._output import Output
+from agent_relay.terminal.holder._peers import HolderPeer
+from agent_relay.terminal.holder.spec import HolderSpec
 
 SECRET = "a-prompt-nobody-may-read"
 
@@ -59,7 +59,7 @@ def main() -> None:
         argv=argv, env=dict(os.environ), cwd=folder, leg_folder=folder, rows=24, cols=80, lock_fd=-1
     )
     plan = Plan()
-    leg = Leg(spec)
+    leg = Holder(spec)
     emulator = Part(Emulator(find_library() or "", 80, 24), "emulator", plan)
     output = Part(Output(emulator, leg.faults), "output", plan)  # type: ignore[arg-type]
     leg.serve(output, lambda *given: _handle(plan, *given))  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ def main() -> None:
     leg.loop.run()
 
 
-def _handle(plan: Plan, leg: Leg, peer: Peer, message: dict[str, object]) -> None:
+def _handle(plan: Plan, leg: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
     if message.get("op") == "plant":
         plan.times[str(message["name"])] = int(str(message["times"]))
         for terminal in leg.terminals.all:

@@ -6,10 +6,11 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_relay.domain.event import Event
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.journal import read_events
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import read_events
 from tests.support.leg_client import type_into
 from tests.support.relay_world import RelayWorld, wait_until
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from agent_relay.agents.source_paths import LegPlace
 from agent_relay.domain.signal import Record
-from agent_relay.system.sources.place import LegPlace
 
 LIMIT_S = 60.0
 

@@ -3,10 +3,17 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agent_relay.domain.event import Body, LegEnded, LegReady, LegStarting, SessionCreated, SessionEnded
-from agent_relay.system.journal import Journal
-from agent_relay.system.project import open_project, session_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.domain.events.session import (
+    Body,
+    LegEnded,
+    LegReady,
+    LegStarting,
+    SessionCreated,
+    SessionEnded,
+)
+from agent_relay.store.journal import Journal
+from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.session_index import write_entry
 
 AT = datetime(2026, 11, 1, 9, 0, tzinfo=UTC)
 LEG = "01JE0000000000000000000000"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from agent_relay.client.connection import find_daemon_pid
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.session import Leg, Session, State
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.state import State
 from tests.support.handoffs import write_screenplays
 from tests.support.person import Person
 from tests.support.relay_world import RelayWorld, kill, relay_world

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
-from agent_relay.logic.screen import Screen, parse_screen
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.holder.frames import FrameReader, render_frame
-from agent_relay.system.holder.spec import HolderSpec
-from agent_relay.system.holder_client import Started, start_holder
+from agent_relay.domain.screen import Screen, parse_screen
 from agent_relay.system.processes import end_session, is_alive
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.frames import FrameReader, render_frame
+from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder_client import StartedHolder, start_holder
 from tests.support.measured import find_holder_python, is_measured
 
 LIMIT_S = 120.0
@@ -128,7 +128,7 @@ class Held:
     """A running holder and its folder."""
 
     folder: str
-    started: Started
+    started: StartedHolder
 
     @property
     def socket(self) -> str:

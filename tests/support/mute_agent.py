@@ -5,8 +5,9 @@ import os
 import shutil
 from collections.abc import Iterator
 
-from agent_relay.domain.handoff_event import HandoffBegun
-from agent_relay.domain.session import Session, State
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
 from tests.support.at_work import SCENES
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import CHECKOUT, RelayWorld, relay_world

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from agent_relay.system.folders import get_folders
+from agent_relay.system.disk.folders import get_folders
 from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until
 
 

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
-from agent_relay.app.delivery import Text, deliver_text
-from agent_relay.app.relay_prompt import RelayPrompt
-from agent_relay.domain.adapter import Deliver
+from agent_relay.domain.documents.adapter import Deliver
 from agent_relay.domain.session import Leg
-from agent_relay.logic.bar import DeliveryStage
-from agent_relay.system.holder_client import HolderError
+from agent_relay.engine.delivery.text_delivery import TurnInput, deliver_text
+from agent_relay.engine.legs._prompt_tracker import RelayPrompt
+from agent_relay.session.handoff.status_bar import DeliveryStage
+from agent_relay.terminal.holder_client import HolderError
 from tests.support.scripted_host import NOW
 
 DELIVER = Deliver(packet_by="paste", opening="Go on.", submit_delay_ms=1, packet_escapes={"@": "(at)"})
@@ -108,5 +108,5 @@ class Agent:
 def deliver(agent: Agent, *meanwhile: Callable[[], None], how: Deliver = DELIVER) -> None:
     """The text is delivered while things happen."""
     agent.meanwhile = list(meanwhile)
-    text = Text("H", "see @home", "Go on @once.")
+    text = TurnInput("H", "see @home", "Go on @once.")
     asyncio.run(deliver_text(agent, how, text, tell=agent.hear, announce=agent.announce))

@@ -9,17 +9,17 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.pty import open_pty, set_size, spawn
+from agent_relay.terminal._pty import open_pty, set_size, spawn
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.support.legs import LIMIT_S
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CLIENT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from agent_relay.client.attach import attach
-from agent_relay.client.terminal import Terminal
+from agent_relay.client.attach.loop import attach
+from agent_relay.client.attach.tty import Terminal
 def obey(line):
     if line == "/long":
         return [f"row {number} of the long answer" for number in range(1, 101)]

@@ -4,9 +4,8 @@ import os
 import stat
 from pathlib import Path
 
-from agent_relay.system.carrying import Luggage, pack_changes
-from agent_relay.system.race_git import Store, open_store
-from agent_relay.system.worktrees import make_worktree
+from agent_relay.system.git.snapshot import Store, open_store
+from agent_relay.system.git.worktree import DirtyTree, make_worktree, pack_changes
 from tests.system.repositories import Git
 
 ODD = os.fsdecode(b"caf\xe9 \xff\n.txt")
@@ -81,7 +80,7 @@ def look_from_outside(root: Path, git: Git) -> tuple[str, ...]:
     )
 
 
-def place(root: Path, folder: Path, git: Git, *names: str) -> tuple[Store, list[str], Luggage]:
+def place(root: Path, folder: Path, git: Git, *names: str) -> tuple[Store, list[str], DirtyTree]:
     """The race's store, its worktrees, one for each name, and what was carried into them."""
     folder.mkdir(exist_ok=True)
     store = open_store(str(folder / "objects"), str(root))

@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.race import Race
-from agent_relay.domain.race_event import (
+from agent_relay.race._events import (
     RaceBegun,
     RaceBody,
     RaceCarried,
@@ -17,7 +16,8 @@ from agent_relay.domain.race_event import (
     RunnerTested,
     RunnerTesting,
 )
-from agent_relay.logic.race.fold import fold_race
+from agent_relay.race._fold import fold_race
+from agent_relay.race.model import Race
 
 BEGAN = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_relay.system.folders import get_folders
+from agent_relay.system.disk.folders import get_folders
 from tests.support import real_seeds
 from tests.support.install_clis import get_clis_folder, get_path_folders
 from tests.support.provider.script import write_script

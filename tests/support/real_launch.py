@@ -8,10 +8,11 @@ import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from agent_relay.app.launching import Start, build_values, prepare_launch
-from agent_relay.domain.adapter import Adapter
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import LoadedAdapter, load_adapter
+from agent_relay.agents.launch import LegStart, build_values, prepare_launch
+from agent_relay.domain.documents.adapter import Adapter
 from agent_relay.domain.session import Leg as SessionLeg
-from agent_relay.system.adapters import LoadedAdapter, find_builtin_folder, load_adapter
 from tests.support.real import World
 from tests.support.real_terminal import Terminal, WaitedError
 
@@ -55,7 +56,7 @@ def start(
         native_id=native_id or fresh,
         resumes=bool(native_id),
     )
-    begin = Start(folder, world.project, world.env(), packet=packet, args=extra)
+    begin = LegStart(folder, world.project, world.env(), packet=packet, args=extra)
     values = build_values(loaded, leg, begin)
     withheld = {key for other in AGENTS for key in get_adapter(other).adapter.keys}
     plan = prepare_launch(loaded, leg, begin, values=values, withheld=withheld)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Protocol, TypeVar
 
-from agent_relay.domain.event import Event
+from agent_relay.domain.events.session import Event
 from tests.support import real_seeds
 from tests.support.provider.steps import Step, say
 from tests.support.real import World

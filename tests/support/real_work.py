@@ -11,11 +11,12 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from agent_relay.client.connection import find_daemon_pid
-from agent_relay.domain.event import Event
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.folders import get_folders
-from agent_relay.system.journal import read_events
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import read_events
+from agent_relay.system.disk.folders import get_folders
 from tests.support.provider.steps import refuse
 from tests.support.real import World
 from tests.support.real_launch import AGENTS, PROMPTS

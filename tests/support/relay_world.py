@@ -12,12 +12,12 @@ from collections.abc import Callable, Container, Iterator, Mapping
 
 from agent_relay.client.connection import Connection, find_daemon_pid
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Event
+from agent_relay.domain.events.session import Event
 from agent_relay.domain.session import Session
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.folders import Folders, get_folders
-from agent_relay.system.journal import read_events
-from agent_relay.system.pause import VARIABLE
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import read_events
+from agent_relay.system.disk.folders import Folders, get_folders
+from agent_relay.system.processes import PAUSE_VARIABLE
 from tests.support.measured import is_measured, measured
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -59,7 +59,7 @@ class RelayWorld:
         return daemon
 
     def _start_one(self, pause_at: str) -> subprocess.Popen[bytes] | None:
-        daemon = self.spawn_daemon({VARIABLE: pause_at} if pause_at else {})
+        daemon = self.spawn_daemon({PAUSE_VARIABLE: pause_at} if pause_at else {})
         wait_until(
             lambda: self.answers() or is_stopped(daemon.pid) or daemon.poll() is not None,
             "the daemon answers",

@@ -7,33 +7,36 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 
-from agent_relay.domain.effect import (
+from agent_relay.domain.effects import (
     Answered,
-    Asked,
+    CancelContinue,
+    ContinueAnnounced,
+    ContinueAsked,
     Delivered,
     DeliverPacket,
     Effect,
-    Happened,
-    Heard,
+    HandoffAsked,
+    Input,
     LegGone,
     Published,
     PublishPacket,
     ResetPassed,
     Restarted,
-    Say,
-    ScreenSays,
+    ResumeAsked,
+    ShowMessage,
+    SignalFound,
     Spawned,
     SpawnLeg,
+    StateSeen,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.handoff_event import HandoffBegun
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.quiet_hours import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
-from agent_relay.domain.rest_effect import CancelContinue, Continues, GoOnAsked, ResumeWished
+from agent_relay.domain.events.handoff import HandoffBegun
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.policy import Availability
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.quiet_hours import NO_QUIET_HOURS, QuietHours, parse_quiet_hours
+from agent_relay.session.policy import Availability
 from tests.logic.story import HERE, Story
 
 BEGAN = datetime(2026, 11, 21, 19, 0, tzinfo=UTC)
@@ -81,7 +84,7 @@ class Life:
         moment = max(at or self.now, self.now) + timedelta(seconds=self.random.uniform(0.01, most_s))
         heapq.heappush(self.agenda, (moment, next(self.order), do))
 
-    def tell(self, happened: Happened) -> None:
+    def tell(self, happened: Input) -> None:
         """The daemon, where one is up, hears it and performs what follows."""
         if not self.is_up:
             return
@@ -140,7 +143,7 @@ class Life:
                 self.later(if_same(lambda: self.deliver(handoff, leg)), most_s=5)
             case CancelContinue(leg, at):
                 self.later(if_same(lambda: self.cancel_timer(leg, at)), most_s=20)
-            case Say():
+            case ShowMessage():
                 self.says += 1
             case _:
                 pass
@@ -158,7 +161,7 @@ class Life:
         if not self.processes[leg].lives:
             return
         self.tell(Spawned(leg, 10, 11, 12))
-        self.tell(ScreenSays(leg, "ready"))
+        self.tell(StateSeen(leg, "ready"))
 
     def deliver(self, handoff: str, leg: str) -> None:
         process = self.processes[leg]
@@ -177,8 +180,8 @@ class Life:
 
     def seen_working(self, process: Process) -> None:
         if process.lives:
-            self.tell(Continues(process.leg, None))
-            self.tell(ScreenSays(process.leg, "busy"))
+            self.tell(ContinueAnnounced(process.leg, None))
+            self.tell(StateSeen(process.leg, "busy"))
             self.tell(Answered(process.leg))
 
     def hit(self, process: Process) -> None:
@@ -189,7 +192,7 @@ class Life:
         limit = Signal(
             AgentName(process.agent), Kind.LIMIT, Scope.ACCOUNT, evidence, decides=True, resets_at=RESET
         )
-        self.later(lambda: self.tell(Heard(process.leg, limit)), most_s=2)
+        self.later(lambda: self.tell(SignalFound(process.leg, limit)), most_s=2)
         if self.has_timer and not process.timer:
             process.timer = True
             self.later(lambda: self.see_countdown(process), most_s=4)
@@ -198,7 +201,7 @@ class Life:
 
     def see_countdown(self, process: Process) -> None:
         if process.lives and process.timer:
-            self.tell(Continues(process.leg, RESET))
+            self.tell(ContinueAnnounced(process.leg, RESET))
 
     def fire(self, process: Process) -> None:
         """The agent's own timer: nothing where it was cancelled, or the program is gone or broken."""
@@ -213,7 +216,7 @@ class Life:
         process = self.processes[leg]
         if process.lives and process.timer and self.now < at:
             process.timer = False
-            self.later(lambda: self.tell(Continues(leg, None)))
+            self.later(lambda: self.tell(ContinueAnnounced(leg, None)))
 
     def end(self, leg: str) -> None:
         process = self.processes.setdefault(leg, Process(leg, ""))
@@ -243,29 +246,29 @@ class Life:
             if process.works:
                 self.seen_working(process)
             else:
-                self.tell(ScreenSays(process.leg, "ready"))
+                self.tell(StateSeen(process.leg, "ready"))
 
     def press(self, key: str) -> None:
         """What a person does at their terminal."""
         process = next((one for one in self.processes.values() if one.lives), None)
         match key:
             case "wait":
-                self.tell(ResumeWished())
+                self.tell(ResumeAsked())
             case "not":
-                self.tell(ResumeWished(agreed=False))
+                self.tell(ResumeAsked(agreed=False))
             case "enter":
                 self.touched = True
-                self.tell(GoOnAsked())
+                self.tell(ContinueAsked())
             case "escape" if process is not None and process.timer:
                 self.touched = True
                 process.timer = False
-                self.later(lambda: self.tell(Continues(process.leg, None)))
+                self.later(lambda: self.tell(ContinueAnnounced(process.leg, None)))
             case "prompt" if process is not None and not process.works and not process.asked_to_stop:
                 self.touched = self.touched or self.now >= RESET
                 self.work(process)
             case "bob":
                 self.touched = True
-                self.tell(Asked("bob", force=True))
+                self.tell(HandoffAsked("bob", force=True))
             case _:
                 pass
 
@@ -273,7 +276,7 @@ class Life:
         """From the limit to the next noon."""
         self.story.note_beginning("ann")
         self.spawn(self.story.leg)
-        self.tell(ScreenSays(self.story.leg, "busy"))
+        self.tell(StateSeen(self.story.leg, "busy"))
         self.work(self.processes[self.story.leg])
         while self.agenda and self.agenda[0][0] < OVER:
             self.now, _, do = heapq.heappop(self.agenda)

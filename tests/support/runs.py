@@ -11,8 +11,8 @@ from typing import Any
 import pexpect
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.run_event import build_schema
-from agent_relay.domain.session import State
+from agent_relay.domain.protocol.run_output import build_run_schema
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, relay_world, wait_until
@@ -58,7 +58,7 @@ def run(world: RelayWorld, *words: str, given: str = "") -> tuple[int, str, str]
 
 def read_lines(out: str) -> list[dict[str, Any]]:
     """The events printed, each of which the published schema allows."""
-    allowed = Draft202012Validator(build_schema())
+    allowed = Draft202012Validator(build_run_schema())
     lines: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
     for line in lines:
         allowed.validate(line)

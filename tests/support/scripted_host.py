@@ -5,17 +5,17 @@ import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.app.host import Host
-from agent_relay.domain.effect import Effect, Happened, ScreenSays, Spawned
+from agent_relay.domain.effects import Effect, Input, Spawned, StateSeen
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import Body, Event, SessionCreated
-from agent_relay.domain.ids import AgentName
+from agent_relay.domain.events.session import Body, Event, SessionCreated
 from agent_relay.domain.session import Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
-from agent_relay.logic.fold import fold_events
-from agent_relay.logic.outcome import World
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.succession import begin_leg
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.engine._host import Host
+from agent_relay.session.fold import fold_events
+from agent_relay.session.handoff.lifecycle import begin_leg
+from agent_relay.session.outcome import DecisionContext
+from agent_relay.session.policy import Availability
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 ROSTER = ("ann", "bob", "cas")
@@ -82,7 +82,7 @@ class Scene:
         self.ids = 0
         self.can_see = True
         self.failure: Callable[[], Exception] = KeyError
-        self.perform: Callable[[Effect], Awaitable[Happened | None]] = self._keep
+        self.perform: Callable[[Effect], Awaitable[Input | None]] = self._keep
         self.availability = dict.fromkeys(ROSTER, Availability(installed=True))
         self.host = Host(
             self.disk,
@@ -101,16 +101,16 @@ class Scene:
         assert found is not None
         return found
 
-    async def build_world(self, _session: Session) -> World:
+    async def build_world(self, _session: Session) -> DecisionContext:
         if not self.can_see:
             raise self.failure()
         self.ids += 1
-        return World(self.clock.now(), self.availability, f"H{self.ids}", f"L{self.ids}")
+        return DecisionContext(self.clock.now(), self.availability, f"H{self.ids}", f"L{self.ids}")
 
-    async def _do(self, effect: Effect) -> Happened | None:
+    async def _do(self, effect: Effect) -> Input | None:
         return await self.perform(effect)
 
-    async def _keep(self, effect: Effect) -> Happened | None:
+    async def _keep(self, effect: Effect) -> Input | None:
         self.effects.append(effect)
         return None
 
@@ -162,7 +162,7 @@ async def begin(scene: Scene) -> None:
     leg = scene.session.leg
     assert leg is not None
     scene.host.tell(Spawned(leg.id, 10, 11, 12))
-    scene.host.tell(ScreenSays(leg.id, "ready"))
+    scene.host.tell(StateSeen(leg.id, "ready"))
     await scene.calm()
     scene.effects.clear()
 

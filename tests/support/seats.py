@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from agent_relay.client.connection import find_daemon_pid
-from agent_relay.domain.session import State
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
+from agent_relay.domain.state import State
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 from tests.support.measured import measured
 from tests.support.person import Person, at_terminal
 from tests.support.relay_world import CHECKOUT, RelayWorld, kill, relay_world, wait_until

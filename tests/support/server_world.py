@@ -6,11 +6,11 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from agent_relay.daemon.notices import Notices
+from agent_relay.daemon._notices import Notices
 from agent_relay.daemon.server import Server
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.serving import Peer, Request
-from agent_relay.system.sockets import listen
+from agent_relay.domain.protocol.requests import Peer, Request
+from agent_relay.system.net.unix_sockets import listen
 
 HELLO = b'{"op":"hello","version":1,"client":"test"}\n'
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

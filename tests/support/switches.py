@@ -11,9 +11,9 @@ from tests.support.person import ROOT, Person, at_terminal
 _CLIENT = """
 import json, os, select, sys
 sys.path.insert(0, sys.argv[1])
-from agent_relay.client.held_terminal import HeldTerminal
-from agent_relay.client.session_loop import SessionLoop
-from agent_relay.client.terminal import Terminal
+from agent_relay.client.attach.held_terminal import HeldTerminal
+from agent_relay.client.attach.session_loop import SessionLoop
+from agent_relay.client.attach.tty import Terminal
 from agent_relay.domain.errors import WrongUseError
 folder = sys.argv[2]
 class Daemon:

@@ -12,8 +12,8 @@ import pytest
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection, find_daemon_pid
-from agent_relay.system.folders import Folders, ensure_private, get_folders
-from agent_relay.system.locks import take_lock
+from agent_relay.system.disk.folders import Folders, ensure_private, get_folders
+from agent_relay.system.disk.locks import take_lock
 
 ROOT = str(Path(__file__).resolve().parents[2])
 COMMAND = [sys.executable, f"{ROOT}/tests/support/tiny_daemon.py", "--detached"]

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from agent_relay.daemon.__main__ import main
 from agent_relay.domain.errors import NobodyAvailableError
-from agent_relay.domain.serving import Handler, Peer, Request, Teller
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
 from agent_relay.system.clock import Clock
-from agent_relay.system.files import append_line
-from agent_relay.system.folders import Folders
+from agent_relay.system.disk.files import append_line
+from agent_relay.system.disk.folders import Folders
 
 SECRET = "sk-planted-secret"
 
@@ -22,7 +22,7 @@ SECRET = "sk-planted-secret"
 class TinyApp:
     """Echoes, refuses, breaks and tells, as the tests ask."""
 
-    def __init__(self, folders: Folders, notices: Teller) -> None:
+    def __init__(self, folders: Folders, notices: NoticeSender) -> None:
         self._folders = folders
         self._notices = notices
 
@@ -60,7 +60,7 @@ class TinyApp:
         return {}
 
 
-def open_app(folders: Folders, _clock: Clock, notices: Teller) -> TinyApp:
+def open_app(folders: Folders, _clock: Clock, notices: NoticeSender) -> TinyApp:
     """The application of this daemon."""
     return TinyApp(folders, notices)
 

@@ -4,7 +4,7 @@ import glob
 import os
 import shutil
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import restart, say
 from tests.support.relay_world import RelayWorld, wait_until

@@ -4,21 +4,21 @@ import shutil
 
 import pytest
 
-from agent_relay.domain.adapter import Adapter
-from agent_relay.domain.errors import ConfigurationError, WrongUseError
-from agent_relay.system.adapter_catalog import load_adapters, read_catalog
-from agent_relay.system.adapters import (
+from agent_relay.agents.adapter_folders import project_adapters
+from agent_relay.agents.adapters import (
     LoadedAdapter,
     find_program,
     fit_installed,
     is_signed_in,
     list_default_roster,
     load_adapter,
-    project_adapters,
 )
-from agent_relay.system.folders import Folders
-from agent_relay.system.rules import load_rules
-from agent_relay.system.trust import find_trusted, trust_folder
+from agent_relay.agents.catalog import load_adapters, read_catalog
+from agent_relay.agents.rules import load_rules
+from agent_relay.agents.trust import find_trusted, trust_folder
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.errors import ConfigurationError, WrongUseError
+from agent_relay.system.disk.folders import Folders
 from tests.house import tree
 
 ADAPTER = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.agent_versions import claim_first_notice, find_installed_version, note_answer
+from agent_relay.agents.agent_versions import claim_first_notice, find_installed_version, note_answer
 
 PACKAGE = "@anthropic-ai/claude-code"
 

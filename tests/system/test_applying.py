@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.applying import Plan, apply_plan, plan_apply, undo_apply
-from agent_relay.system.race_git import Store, write_snapshot
+from agent_relay.system.git.apply import ApplyPlan, apply_plan, plan_apply, undo_apply
+from agent_relay.system.git.snapshot import Store, write_snapshot
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
 
@@ -37,12 +37,12 @@ class World:
         self.tree = Path(tree)
         self.base = write_snapshot(tree, self.store)
 
-    def plan(self) -> Plan:
+    def plan(self) -> ApplyPlan:
         """What applying the runner's work would write."""
         result = write_snapshot(str(self.tree), self.store, parent=self.base)
         return plan_apply(str(self.root), self.store, base=self.base, result=result)
 
-    def write(self, plan: Plan) -> None:
+    def write(self, plan: ApplyPlan) -> None:
         """Apply it."""
         apply_plan(str(self.root), self.store, plan, folder=str(self.own))
 

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.ulid import is_ulid
-from agent_relay.logic.elapsed import Jump
+from agent_relay.domain.values.elapsed import ClockJump
+from agent_relay.domain.values.ulid import is_ulid
 from agent_relay.system.clock import JumpingClock, SystemClock, create_ulid
 from tests.support.set_clock import START, SetClock
 
@@ -48,10 +48,10 @@ def test_a_jump_is_told_once_and_with_the_earliest_moment_it_may_have_been() -> 
     clock.jump(timedelta(hours=-3))
     clock.run(3)
     found = watched.read()
-    assert found == (clock.now(), Jump(timedelta(hours=-3), START + timedelta(hours=-3, seconds=10)))
+    assert found == (clock.now(), ClockJump(timedelta(hours=-3), START + timedelta(hours=-3, seconds=10)))
     assert watched.read() == (clock.now(), None)
     clock.jump(timedelta(hours=8))
-    assert watched.read()[1] == Jump(timedelta(hours=8), clock.now())
+    assert watched.read()[1] == ClockJump(timedelta(hours=8), clock.now())
 
 
 def test_many_small_steps_in_one_direction_are_a_jump() -> None:

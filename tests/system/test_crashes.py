@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.wire import parse_line
-from agent_relay.system.crashes import render_crash, write_crash
+from agent_relay.domain.protocol.wire import parse_line
+from agent_relay.system.crash_reports import render_crash, write_crash
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SECRET = "sk-planted-secret"
@@ -28,7 +28,7 @@ def test_a_report_says_where_and_never_what() -> None:
     text = render_crash(_caught(), at=AT, version="0.1.0", doing="testing")
     assert text.startswith("agent-relay 0.1.0\npython 3.")
     assert "at 2026-11-20T18:20:00+00:00\ndoing testing\n" in text
-    assert "UntrustedDataError\n  (1 lines of other code)\n  agent_relay/domain/wire.py:" in text
+    assert "UntrustedDataError\n  (1 lines of other code)\n  agent_relay/domain/protocol/wire.py:" in text
     assert " in parse_line\n" in text
     assert SECRET not in text
     assert os.path.dirname(os.path.abspath(__file__)) not in text

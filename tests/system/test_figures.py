@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain import event as words
+from agent_relay.domain.events import session as words
 from agent_relay.domain.session import Session
-from agent_relay.domain.ulid import build_ulid
-from agent_relay.logic.fold import fold_events
-from agent_relay.system.figures import FiguresReader
-from agent_relay.system.folders import Folders, get_folders
-from agent_relay.system.journal import Journal, read_events
-from agent_relay.system.metrics import Wanted
-from agent_relay.system.session_index import write_entry
+from agent_relay.domain.values.ulid import build_ulid
+from agent_relay.faces.watch._figures import FiguresReader
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import Journal, read_events
+from agent_relay.store.session_index import write_entry
+from agent_relay.system.disk.folders import Folders, get_folders
+from agent_relay.usage.gather import Wanted
 
 START = datetime.now(UTC) - timedelta(minutes=10)
 NOW = START + timedelta(minutes=10)

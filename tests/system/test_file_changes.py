@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.change_record import ChangeRecord, Step, write_record
-from agent_relay.system.file_changes import (
-    FileChange,
+from agent_relay.system.disk._undo_record import ChangeRecord, UndoStep, write_record
+from agent_relay.system.disk.file_transaction import (
+    FileEdit,
     UnfinishedChangeError,
     change_files,
     describe_file,
@@ -39,15 +39,15 @@ class Place:
         """What stands there."""
         return describe_file(str(self.root), path)
 
-    def change(self, path: str, text: str | None, *, executable: bool | None = None) -> FileChange:
+    def change(self, path: str, text: str | None, *, executable: bool | None = None) -> FileEdit:
         """The change that gives a file this text, or removes it, decided now."""
         source = ""
         if text is not None:
             source = str(self.sources / path.replace("/", "+"))
             Path(source).write_text(text)
-        return FileChange(path, source, self.describe(path), executable)
+        return FileEdit(path, source, self.describe(path), executable)
 
-    def make(self, *changes: FileChange) -> None:
+    def make(self, *changes: FileEdit) -> None:
         """Change them."""
         change_files(str(self.root), changes, record=self.record)
 
@@ -129,8 +129,8 @@ def test_what_somebody_wrote_after_a_crash_is_not_undone(place: Place) -> None:
     (place.root / "a.txt").write_text("old\n")
     (place.root / "b.txt").write_text("old\n")
     steps = (
-        Step("a.txt", place.describe("a.txt"), "file 0", ".a.new", ".a.old"),
-        Step("b.txt", place.describe("b.txt"), "file 0", ".b.new", ".b.old"),
+        UndoStep("a.txt", place.describe("a.txt"), "file 0", ".a.new", ".a.old"),
+        UndoStep("b.txt", place.describe("b.txt"), "file 0", ".b.new", ".b.old"),
     )
     os.rename(place.root / "a.txt", place.root / ".a.old")
     os.rename(place.root / "b.txt", place.root / ".b.old")
@@ -146,7 +146,7 @@ def test_what_somebody_wrote_after_a_crash_is_not_undone(place: Place) -> None:
 def test_nothing_is_forgotten_of_a_folder_that_is_not_mounted_now(place: Place) -> None:
     """What its files were is still on that disk, under names that only the record knows."""
     (place.root / "a.txt").write_text("old\n")
-    step = Step("a.txt", place.describe("a.txt"), "", ".a.new", ".a.old")
+    step = UndoStep("a.txt", place.describe("a.txt"), "", ".a.new", ".a.old")
     os.rename(place.root / "a.txt", place.root / ".a.old")
     write_record(place.record, ChangeRecord(str(place.root), (step,), (), ()))
     os.rename(place.root, place.root.parent / "away")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.files import append_line, read_bounded, write_atomic, write_output
+from agent_relay.system.disk.files import append_line, read_bounded, write_atomic, write_output
 
 
 def test_a_written_file_is_whole_and_private(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import platformdirs
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.folders import check_private, ensure_private, get_folders
+from agent_relay.system.disk.folders import check_private, ensure_private, get_folders
 
 
 def test_everything_lies_under_agent_relay_home_where_it_is_set() -> None:
@@ -119,7 +119,7 @@ def test_a_fallback_prepared_by_somebody_else_is_refused(tmp_path: Path) -> None
 def test_naming_the_folders_imports_next_to_nothing() -> None:
     """Every hot command does it."""
     code = (
-        "import sys; from agent_relay.system.folders import get_folders; get_folders();"
+        "import sys; from agent_relay.system.disk.folders import get_folders; get_folders();"
         "print([m for m in ('platformdirs','dataclasses','pathlib','tempfile','typing') if m in sys.modules])"
     )
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

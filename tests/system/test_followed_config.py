@@ -1,15 +1,13 @@
 import os
 import resource
 
-from agent_relay.system.config import write_order
-from agent_relay.system.config_edits import write_model
-from agent_relay.system.followed_config import FollowedConfig
+from agent_relay.system.config.config_file import ReloadingConfig, write_model, write_order
 
 
 def test_a_changed_file_counts_at_once(tmp_path: os.PathLike[str]) -> None:
     """An order given while the daemon runs must not wait for its next start."""
     folder = f"{tmp_path}/config"
-    followed = FollowedConfig(folder)
+    followed = ReloadingConfig(folder)
     assert followed.get().order == ()
     assert followed.find_problem() is None
     write_order(folder, ("understudy", "demo"))
@@ -22,7 +20,7 @@ def test_a_file_that_cannot_be_meant_changes_nothing(tmp_path: os.PathLike[str])
     """A file is saved half-way through an edit; the daemon goes on with what it knew."""
     folder = f"{tmp_path}/config"
     write_order(folder, ("demo",))
-    followed = FollowedConfig(folder)
+    followed = ReloadingConfig(folder)
     with open(f"{folder}/config.toml", "w", encoding="utf-8") as stream:
         stream.write("order = [")
     assert followed.get().order == ("demo",)
@@ -37,7 +35,7 @@ def test_a_file_that_cannot_be_meant_changes_nothing(tmp_path: os.PathLike[str])
 def test_a_file_that_could_not_be_opened_is_read_once_it_can_be(tmp_path: os.PathLike[str]) -> None:
     """For want of descriptors a good change was called a mistake, and no session began until the next one."""
     folder = f"{tmp_path}/config"
-    followed = FollowedConfig(folder)
+    followed = ReloadingConfig(folder)
     write_order(folder, ("demo",))
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, most))
@@ -55,7 +53,7 @@ def test_a_change_that_keeps_size_and_time_of_writing_counts(tmp_path: os.PathLi
     """Neither tells of a file that a tool restored with its times, or that may be read only now."""
     folder = f"{tmp_path}/config"
     write_order(folder, ("demo",))
-    followed = FollowedConfig(folder)
+    followed = ReloadingConfig(folder)
     path = f"{folder}/config.toml"
     found = os.stat(path)
     with open(path, "r+", encoding="utf-8") as stream:

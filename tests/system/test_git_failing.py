@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.domain.documents.packet import GitState, Reason, ResumePacket
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.packet import GitState, Reason, ResumePacket
-from agent_relay.domain.tree import Tree, TreeFile
-from agent_relay.logic.freshness import verify_freshness
-from agent_relay.system.git import find_root, read_tree
-from agent_relay.system.git_program import ask_git
+from agent_relay.domain.values.working_tree import Tree, TreeFile
+from agent_relay.packet.freshness import verify_freshness
+from agent_relay.system.git.run import ask_git
+from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, make_repository, prepare_git
 
 

@@ -6,9 +6,9 @@ from time import monotonic
 
 import pytest
 
-from agent_relay.domain.tree import Tree, TreeFile, render_path
-from agent_relay.system.git import find_root, read_tree
-from agent_relay.system.git_program import ask_git
+from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
+from agent_relay.system.git.run import ask_git
+from agent_relay.system.git.tree_state import find_root, read_tree
 from tests.system.repositories import Git, by_path, make_repository, prepare_git
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.tree import TreeFile
-from agent_relay.faces.cli.program_versions import examine_versions
-from agent_relay.system.adapters import find_program
-from agent_relay.system.applying import apply_plan, plan_apply
-from agent_relay.system.git import find_root, read_tree
-from agent_relay.system.git_program import LIMIT_BYTES, ask_git
-from agent_relay.system.race_git import count_lines, read_changes, read_patch, write_snapshot
-from agent_relay.system.worktrees import remove_worktree
+from agent_relay.agents.adapters import find_program
+from agent_relay.domain.values.working_tree import TreeFile
+from agent_relay.faces.cli.installation._program_versions import examine_versions
+from agent_relay.system.git.apply import apply_plan, plan_apply
+from agent_relay.system.git.run import LIMIT_BYTES, ask_git
+from agent_relay.system.git.snapshot import count_lines, read_changes, read_patch, write_snapshot
+from agent_relay.system.git.tree_state import find_root, read_tree
+from agent_relay.system.git.worktree import remove_worktree
 from tests.house.tree import parse, python_files
 from tests.support.git_traps import ATTRIBUTES, FILTERS, MERGES, VARIABLES, Traps, touch_all
 from tests.support.race_places import place
@@ -269,4 +269,4 @@ def test_git_is_started_in_one_place() -> None:
                 first = node.elts[0]
                 if isinstance(first, ast.Constant) and first.value == "git":
                     found.add(path)
-    assert found == {"agent_relay/system/git_program.py"}
+    assert found == {"agent_relay/system/git/run.py"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.holder_program import HolderProgram
+from agent_relay.terminal.holder_check import HolderCheck
 from tests.support.installations import Installation
 
 
@@ -24,9 +24,9 @@ def python(tmp_path: Path) -> str:
     return str(tmp_path / "python")
 
 
-def build(installation: Installation, python: str) -> HolderProgram:
-    entry = f"{installation.folder}/agent_relay/system/holder/entry.py"
-    return HolderProgram(python=python, entry=entry)
+def build(installation: Installation, python: str) -> HolderCheck:
+    entry = f"{installation.folder}/agent_relay/terminal/holder/entry.py"
+    return HolderCheck(python=python, entry=entry)
 
 
 def test_a_whole_installation_has_no_fault(installation: Installation, python: str) -> None:
@@ -78,7 +78,7 @@ def test_a_start_that_takes_too_long_is_told_as_slow(installation: Installation,
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 7301\n")
     slow.chmod(0o700)
-    entry = f"{installation.folder}/agent_relay/system/holder/entry.py"
-    fault = HolderProgram(python=str(slow), entry=entry, limit_s=0.2).find_fault()
+    entry = f"{installation.folder}/agent_relay/terminal/holder/entry.py"
+    fault = HolderCheck(python=str(slow), entry=entry, limit_s=0.2).find_fault()
     late = f"agent-relay in {installation.folder}/agent_relay did not start a program within 0.2 s"
     assert fault == f"{late}: this machine is overloaded, or the disk it is on does not answer"

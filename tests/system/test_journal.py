@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError
-from agent_relay.domain.event import LegReady, LegStarting, SessionCreated, SessionRested, Unknown
-from agent_relay.system.journal import Journal, read_events
+from agent_relay.domain.events.session import LegReady, LegStarting, SessionCreated, SessionRested, Unknown
+from agent_relay.store.journal import Journal, read_events
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 FIRST = SessionCreated(session="S", root="/r\udcff", cwd="/r", task="say \u201cno\u201d\nthen go")
@@ -134,8 +134,8 @@ def test_the_next_owner_comes_after_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     code = (
         "import sys, os, signal; from datetime import datetime, UTC\n"
-        "from agent_relay.system.journal import Journal\n"
-        "from agent_relay.domain.event import LegReady\n"
+        "from agent_relay.store.journal import Journal\n"
+        "from agent_relay.domain.events.session import LegReady\n"
         "journal = Journal(sys.argv[1])\n"
         "journal.append(LegReady('L'), at=datetime.now(UTC), generation=3, durable=False)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -190,8 +190,8 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from datetime import datetime, UTC
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.event import SessionRested
-from agent_relay.system.journal import Journal, read_events
+from agent_relay.domain.events.session import SessionRested
+from agent_relay.store.journal import Journal, read_events
 journal = Journal(sys.argv[2])
 written = 0
 try:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.folders import Folders
-from agent_relay.system.kept_reports import find_report, keep_report
-from agent_relay.system.metrics import Wanted, gather_metrics
-from agent_relay.system.metrics_looked import Looked
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.session_index import write_entry
-from agent_relay.system.usage_files import look_at
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.store.session_index import write_entry
+from agent_relay.system.disk.folders import Folders
+from agent_relay.usage.gather import TrackedEnvironment, Wanted, gather_metrics
+from agent_relay.usage.report_cache import find_report, keep_report
+from agent_relay.usage.scan.files import look_at
 from tests.house import tree
 
 SESSION = "01M7Y8XZEX7SAVV4H1XBVMVZT6"
@@ -42,7 +41,7 @@ def home(tmp_path: Path) -> Path:
 def _keep(home: Path, *, is_all: bool = True) -> list[str]:
     """A report is kept with what the look was made of; where the agents' own sessions in it worked."""
     folders = Folders(f"{home}/run", f"{home}/state", f"{home}/config", f"{home}/cache")
-    environ = Looked({"HOME": f"{home}"})
+    environ = TrackedEnvironment({"HOME": f"{home}"})
     asked = {"cwd": f"{home}/work", "environ": environ, "now": datetime.now(UTC)}
     gathered = gather_metrics(folders, Wanted(is_all=is_all), **asked)  # type: ignore[arg-type]  # three kinds
     assert gathered.is_lasting

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.ids import LegId
-from agent_relay.system.folders import Folders
-from agent_relay.system.legs import create_leg, remove_leg, try_lock
+from agent_relay.domain.values.ids import LegId
+from agent_relay.system.disk.folders import Folders
+from agent_relay.terminal.leg_folder import create_leg, remove_leg, try_lock
 
 ONE = LegId("01KAH9H2000000000000000001")
 TWO = LegId("01KAH9H2000000000000000002")

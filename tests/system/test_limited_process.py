@@ -15,14 +15,14 @@ import pytest
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.system.limited_process import (
     KilledError,
-    Limit,
     LimitedProcess,
     NotBegunError,
     TookTooLongError,
+    WorkLimit,
 )
 from tests.support.relay_world import CHECKOUT, wait_until
 
-ROOMY = Limit(processor_s=30, wall_s=120)
+ROOMY = WorkLimit(processor_s=30, wall_s=120)
 
 
 def _search_for_ever(begun: str) -> None:
@@ -65,13 +65,13 @@ def test_what_it_refuses_comes_back_with_its_hint_and_what_breaks_without_its_wo
 def test_an_expression_that_takes_for_ever_is_ended_at_its_processor_time(tmp_path: os.PathLike[str]) -> None:
     """In a thread it would hold every other thread until the end of the universe."""
     with pytest.raises(TookTooLongError, match=r"^it took more than 1 s of processor time$"):
-        LimitedProcess().run(Limit(processor_s=1, wall_s=120), _search_for_ever, f"{tmp_path}/begun")
+        LimitedProcess().run(WorkLimit(processor_s=1, wall_s=120), _search_for_ever, f"{tmp_path}/begun")
 
 
 def test_what_waits_for_ever_is_ended_by_the_clock() -> None:
     """A dead disk takes no processor time."""
     with pytest.raises(TookTooLongError, match=r"^it took more than 0\.5 s$"):
-        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _wait_for_ever)
+        LimitedProcess().run(WorkLimit(processor_s=30, wall_s=0.5), _wait_for_ever)
 
 
 def test_who_stops_does_not_wait_for_work_under_way(tmp_path: os.PathLike[str]) -> None:
@@ -130,7 +130,7 @@ def _stop_supervisor() -> None:
 def test_a_supervisor_that_is_stopped_holds_nobody() -> None:
     """Whoever had asked waited for it for ever, and the daemon's handoff with them."""
     with pytest.raises(TookTooLongError):
-        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _stop_supervisor)
+        LimitedProcess().run(WorkLimit(processor_s=30, wall_s=0.5), _stop_supervisor)
     assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
 
 
@@ -138,7 +138,7 @@ def test_a_server_that_is_stopped_holds_nobody() -> None:
     """What is asked of it is never begun, and what is asked next has a server of its own."""
     os.kill(LimitedProcess().run(ROOMY, _find_server), signal.SIGSTOP)
     with pytest.raises(TookTooLongError):
-        LimitedProcess().run(Limit(processor_s=30, wall_s=0.5), _tell_process, more="never")
+        LimitedProcess().run(WorkLimit(processor_s=30, wall_s=0.5), _tell_process, more="never")
     assert LimitedProcess().run(ROOMY, _tell_process, more="next")[1] == "next"
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.logic.metrics.spent import find_day
-from agent_relay.logic.resets import find_reset
-from agent_relay.system.local_zone import LocalZone
+from agent_relay.detect._resets import find_reset
+from agent_relay.system.clock import LocalZone
+from agent_relay.usage.budget_usage import find_day
 
 
 @pytest.fixture(autouse=True)

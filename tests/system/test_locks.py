@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.locks import take_lock, wait_for_lock
+from agent_relay.system.disk.locks import take_lock, wait_for_lock
 
 
 def test_a_lock_is_had_by_one_and_dies_with_its_process(tmp_path: Path) -> None:
     """A kill -9 must leave nothing to clean up."""
     path = str(tmp_path / "lock")
     code = (
-        "import sys; from agent_relay.system.locks import take_lock\n"
+        "import sys; from agent_relay.system.disk.locks import take_lock\n"
         "assert take_lock(sys.argv[1]) is not None; print('up', flush=True); input()\n"
     )
     root = str(Path(__file__).resolve().parents[2])

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.narratives import Kept, read_narrative, write_narrative
+from agent_relay.store.narratives import NarrativeDocument, read_narrative, write_narrative
 
-KEPT = Kept("L1", "ann", "2026-11-22 09:00 UTC", "the door", "## Goal", "2026-11-22T09:00:00+00:00")
+KEPT = NarrativeDocument(
+    "L1", "ann", "2026-11-22 09:00 UTC", "the door", "## Goal", "2026-11-22T09:00:00+00:00"
+)
 
 
 def test_a_kept_document_is_read_back_by_its_own_leg_alone(tmp_path: Path) -> None:

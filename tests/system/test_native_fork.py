@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.system.native_fork import fork_session, remove_fork
+from agent_relay.sources.native_fork import fork_session, remove_fork
 
 OLD, NEW = "0a1b2c3d-0000-4000-8000-000000000001", "9f8e7d6c-0000-4000-8000-000000000002"
 AT = datetime(2026, 11, 21, tzinfo=UTC)

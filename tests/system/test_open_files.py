@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.open_files import find_held, find_held_elsewhere
+from agent_relay.system.processes import find_open_elsewhere, find_open_files
 
 HOLD = """
 import subprocess, sys
@@ -51,21 +51,21 @@ def test_the_file_a_process_has_open_is_found_by_its_real_path(tmp_path: Path, s
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     pid = start(tmp_path / "link" / "one.jsonl")
-    assert find_held(pid, is_log) == {str(tmp_path / "real" / "one.jsonl")}
-    assert find_held(pid, lambda path: path.endswith(".other")) == frozenset()
+    assert find_open_files(pid, is_log) == {str(tmp_path / "real" / "one.jsonl")}
+    assert find_open_files(pid, lambda path: path.endswith(".other")) == frozenset()
 
 
 def test_the_nearest_of_a_family_tells(tmp_path: Path, start: Start) -> None:
     """An agent that starts another one of its kind in a shell works in the outer conversation."""
     wrapped = start(tmp_path / "plain.txt", tmp_path / "outer.jsonl", tmp_path / "inner.jsonl")
-    assert find_held(wrapped, is_log) == {str(tmp_path / "outer.jsonl")}
+    assert find_open_files(wrapped, is_log) == {str(tmp_path / "outer.jsonl")}
 
 
 def test_of_a_process_that_is_gone_nobody_can_tell() -> None:
     """That it has nothing open and that nobody knows are two answers."""
     process = subprocess.Popen(["/bin/true"])
     process.wait()
-    assert find_held(process.pid, is_log) is None
+    assert find_open_files(process.pid, is_log) is None
 
 
 def test_files_that_others_have_open_are_told_from_ours(tmp_path: Path, start: Start) -> None:
@@ -75,5 +75,5 @@ def test_files_that_others_have_open_are_told_from_ours(tmp_path: Path, start: S
     pid = start(ours)
     start(theirs)
     paths = {os.path.realpath(path) for path in (ours, theirs, nobodys)}
-    assert find_held_elsewhere(paths, but=pid) == {str(theirs)}
-    assert find_held_elsewhere(set(), but=pid) == frozenset()
+    assert find_open_elsewhere(paths, but=pid) == {str(theirs)}
+    assert find_open_elsewhere(set(), but=pid) == frozenset()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from genai_prices import data_snapshot
 
-from agent_relay.system.prices import PriceList
+from agent_relay.usage.prices import PriceList
 from tests.house import tree
 
 AT = 1_795_171_000_000
@@ -67,7 +67,7 @@ def test_the_data_says_how_new_it_is_at_least() -> None:
 def test_the_librarys_own_client_is_not_loaded() -> None:
     """It is as dear as all the rest, and could ask the network; who wants it later gets the true one."""
     told = _run(
-        "from agent_relay.system.prices import PriceList\n"
+        "from agent_relay.usage.prices import PriceList\n"
         "print(len(PriceList().get_rates('claude-opus-4-8', 1_795_171_000_000)))\n"
         "print({'httpx2', 'pydantic', 'asyncio', 'importlib.metadata'} & set(sys.modules))\n"
         "import httpx2, pydantic\n"
@@ -79,7 +79,7 @@ def test_the_librarys_own_client_is_not_loaded() -> None:
 def test_the_version_told_is_the_one_installed() -> None:
     """It is read off a folder's name: what tells it otherwise is as dear to load as the prices."""
     told = _run(
-        "from agent_relay.system.prices import PriceList\n"
+        "from agent_relay.usage.prices import PriceList\n"
         "source = PriceList().source\n"
         "print('importlib.metadata' in sys.modules)\n"
         "from importlib.metadata import version\n"
@@ -94,7 +94,7 @@ def test_the_version_of_a_library_away_from_what_tells_of_it_is_found(tmp_path: 
     shutil.copytree(Path(data_snapshot.__file__).parent, package)
     told = _run(
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from agent_relay.system.prices import PriceList\n"
+        "from agent_relay.usage.prices import PriceList\n"
         "source = PriceList().source\n"
         "from importlib.metadata import version\n"
         "print(sys.modules['genai_prices'].__file__.startswith(sys.path[0]))\n"
@@ -111,7 +111,7 @@ def test_a_library_that_looks_into_its_client_gets_it(tmp_path: Path) -> None:
     (package / "data_snapshot.py").write_text("")
     told = _run(
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from agent_relay.system.prices import load_prices\n"
+        "from agent_relay.usage.prices import load_prices\n"
         "load_prices()\n"
         "print(sys.modules['genai_prices'].TIMEOUT)"
     )
@@ -142,7 +142,7 @@ def test_a_library_whose_prices_are_checked_gets_what_checks_them(tmp_path: Path
     (package / "data_snapshot.py").write_text(SNAPSHOT)
     told = _run(
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from agent_relay.system.prices import load_prices\n"
+        "from agent_relay.usage.prices import load_prices\n"
         "load_prices()\n"
         "from genai_prices import data_snapshot\n"
         "print(data_snapshot.Provider.models)"

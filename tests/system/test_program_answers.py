@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from agent_relay.system.processes import born, children, is_alive
-from agent_relay.system.program_answers import Ending, ProgramAnswer, ask_programs
+from agent_relay.system.programs import Ending, ProgramAnswer, ask_programs
 from tests.support.relay_world import wait_until
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.project import find_project, open_project, session_folder
+from agent_relay.store.project import find_project, open_project, session_folder
 
 SESSION = "01JD0000000000000000000000"
 

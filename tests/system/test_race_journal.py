@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, StaleOwnerError, UntrustedDataError, WrongUseError
-from agent_relay.domain.race import RaceState
-from agent_relay.domain.race_event import RaceBegun, RaceCarried, RaceStopped
-from agent_relay.system.folders import Folders
-from agent_relay.system.race_journal import RaceJournal, create_race, find_race, list_races, read_race
+from agent_relay.race._events import RaceBegun, RaceCarried, RaceStopped
+from agent_relay.race.journal import RaceJournal, create_race, find_race, list_races, read_race
+from agent_relay.race.model import RaceState
+from agent_relay.system.disk.folders import Folders
 from tests.house import tree
 from tests.support.races import BEGAN
 
@@ -107,8 +107,8 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
         "import resource, sys, signal\n"
         "from datetime import UTC, datetime\n"
         "from agent_relay.domain.errors import RelayError\n"
-        "from agent_relay.domain.race_event import RaceCarried\n"
-        "from agent_relay.system.race_journal import RaceJournal\n"
+        "from agent_relay.race._events import RaceCarried\n"
+        "from agent_relay.race.journal import RaceJournal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "journal = RaceJournal(sys.argv[1])\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)\n"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from agent_relay.domain.errors import WrongUseError
-from agent_relay.system.recording import read_recording
+from agent_relay.sources.recording import read_recording
 
 Files = dict[str, bytes]
 

@@ -9,22 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.facts import NativeSession
-from agent_relay.logic.transcripts.opencode import TABLES
-from agent_relay.system.config import read_user_config, write_order
-from agent_relay.system.config_edits import write_model
-from agent_relay.system.files import append_line, read_bounded
-from agent_relay.system.native_fork import fork_session
-from agent_relay.system.native_sessions import find_native_sessions
-from agent_relay.system.recording import read_recording
-from agent_relay.system.regular_files import open_regular, open_stream, read_end, unzip
-from agent_relay.system.sources.cursor import DocumentCursor, TailCursor
-from agent_relay.system.transcript_databases import list_rows
-from agent_relay.system.transcript_files import iterate_lines, read_small
-from agent_relay.system.transcripts import read_facts
-from agent_relay.system.usage_blocks import make_room, read_blocks
+from agent_relay.sources.live._file_cursor import DocumentCursor, TailCursor
+from agent_relay.sources.native_fork import fork_session
+from agent_relay.sources.native_sessions import find_native_sessions
+from agent_relay.sources.recording import read_recording
+from agent_relay.sources.transcript_databases import list_rows
+from agent_relay.sources.transcript_files import iterate_lines, read_small
+from agent_relay.sources.transcript_reader import read_facts
+from agent_relay.system.config.config_file import read_user_config, write_model, write_order
+from agent_relay.system.disk.files import append_line, read_bounded
+from agent_relay.system.disk.regular_files import open_regular, open_stream, read_end, unzip
+from agent_relay.transcripts.facts._opencode import TABLES
+from agent_relay.usage.scan.growing_file import make_read_buffer, read_blocks
 
 HUGE = 1 << 40
 pytestmark = pytest.mark.timeout(60)
@@ -64,7 +63,7 @@ READERS: dict[str, Read] = {
     "facts of lines": lambda path: read_facts("claude-jsonl", path),
     "facts of a database": lambda path: read_facts("opencode-db", path),
     "rows": lambda path: list_rows(path, TABLES),
-    "usage": lambda path: read_blocks(path, 0, b"", lambda _: None, make_room()),
+    "usage": lambda path: read_blocks(path, 0, b"", lambda _: None, make_read_buffer()),
     "a recording": read_recording,
 }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.removing import remove_tree, sweep_unfinished
+from agent_relay.system.disk.removal import remove_tree, sweep_unfinished
 
 
 def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:

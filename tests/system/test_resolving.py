@@ -7,12 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from agent_relay.logic.exporting.delivering import Count
-from agent_relay.logic.exporting.delivering import Receiver as Named
-from agent_relay.system.deadline import Deadline
-from agent_relay.system.deliveries import Deliveries
-from agent_relay.system.resolving import Address, Resolver, ask_system
-from agent_relay.system.webhook import WAITS_S, Webhook
+from agent_relay.system.net.delivery_report import Count, DeliveryCounter
+from agent_relay.system.net.delivery_report import Receiver as Named
+from agent_relay.system.net.request_deadline import Address, Deadline, Resolver, ask_system
+from agent_relay.system.net.webhook import WAITS_S, Webhook
 
 LIMIT_S = 60
 EVENT = {"event": "leg.asking", "id": "S:1"}
@@ -58,8 +56,8 @@ def receiver() -> Iterator[int]:
         thread.join(LIMIT_S)
 
 
-def count_for(lines: list[str]) -> Deliveries:
-    return Deliveries(Named("webhook", "The webhook", "event", "events"), lines.append)
+def count_for(lines: list[str]) -> DeliveryCounter:
+    return DeliveryCounter(Named("webhook", "The webhook", "event", "events"), lines.append)
 
 
 def send(hook: Webhook) -> bool:

@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.adapters import load_adapter
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.rules import load_rules
 
 
 def _copy_demo(place: str, *, starts: str) -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.glances import list_own_at, list_strangers_at, locate, read_live_at, read_sessions_at
-from agent_relay.system.session_index import (
+from agent_relay.store.session_index import (
     find_root,
     list_ended,
     list_index,
@@ -17,6 +16,13 @@ from agent_relay.system.session_index import (
     remove_entry,
     unmark_ended,
     write_entry,
+)
+from agent_relay.store.session_summaries import (
+    list_own_at,
+    list_strangers_at,
+    locate,
+    read_live_at,
+    read_sessions_at,
 )
 from tests.support.journals import write_session
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.race_git import Store, read_changes, write_snapshot
+from agent_relay.system.git.snapshot import Store, read_changes, write_snapshot
 from tests.support.race_places import dirty, place
 from tests.system.repositories import Git, make_repository, prepare_git
 

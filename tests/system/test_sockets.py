@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.sockets import connect, listen, peer_of
+from agent_relay.system.net.unix_sockets import connect, listen, peer_of
 
 
 @pytest.fixture

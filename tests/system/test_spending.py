@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.budgets import Budget, Mark, Spending
+from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.session import Leg, Session
-from agent_relay.domain.spending import Budget, Mark, Spending
-from agent_relay.system.spending import Counter
+from agent_relay.usage.budget_usage import BudgetCounter
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
 SPECS = {
@@ -41,7 +41,7 @@ def session(tmp_path: Path) -> Session:
 
 def count(session: Session, *, index: str = "", agent: str = "") -> Spending:
     """How a budget of 1,000 tokens a day stands."""
-    counter = Counter([Budget("day", agent, 1000)], SPECS, index or f"{session.root}/cache/usage.db")
+    counter = BudgetCounter([Budget("day", agent, 1000)], SPECS, index or f"{session.root}/cache/usage.db")
     (found,) = counter.count(session, now=NOW, zone=UTC, environ={"HOME": session.root})
     return found
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.domain.documents.packet import Attempt, Reason, ResumePacket
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.packet import Attempt, Reason, ResumePacket
-from agent_relay.system.store import publish_packet
-from agent_relay.system.store_reading import list_packets, read_packet
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import list_packets, read_packet
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.domain.packet import Reason, ResumePacket
-from agent_relay.system.store import publish_packet
-from agent_relay.system.store_edits import replace_file
-from agent_relay.system.store_reading import (
-    Delivery,
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import (
+    DeliveryText,
     Original,
     find_edited,
     list_packets,
     read_delivery_text,
     read_original,
+    replace_file,
 )
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -47,14 +47,14 @@ def show(packet: ResumePacket) -> str:
 def test_an_untouched_text_is_delivered_as_it_is(tmp_path: Path) -> None:
     """The ordinary case."""
     publish_packet(str(tmp_path), build(), "the text\n")
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("the text\n", "nothing")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == DeliveryText("the text\n", "nothing")
 
 
 def test_what_the_user_deleted_from_the_text_is_not_delivered(tmp_path: Path) -> None:
     """The promise of the packet: the successor reads what the user left."""
     publish_packet(str(tmp_path), build(), "keep\nsecret plan\n")
     (tmp_path / "resume" / "0001-beta.md").write_text("keep\r\n\x1b[201~")
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("keep\n", "text")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == DeliveryText("keep\n", "text")
 
 
 def test_an_edited_document_is_rendered_anew(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_an_edited_document_is_rendered_anew(tmp_path: Path) -> None:
     assert read_delivery_text(str(tmp_path), 1, "beta", render=show).edited == "nothing"
     document["task"] = "something else"
     path.write_text(json.dumps(document))
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery(
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == DeliveryText(
         "task: something else\n", "document"
     )
 
@@ -78,7 +78,9 @@ def test_a_document_rewritten_without_our_fingerprints_still_says_what_was_edite
     document = json.loads(path.read_text())
     del document["published"], document["task"]
     path.write_text(json.dumps(document))
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("task: None\n", "document")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == DeliveryText(
+        "task: None\n", "document"
+    )
 
 
 def test_what_either_file_lost_is_not_delivered(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_what_either_file_lost_is_not_delivered(tmp_path: Path) -> None:
     del document["constraints"][0]
     path.write_text(json.dumps(document))
     (tmp_path / "resume" / "0001-beta.md").write_text("- one\n- two\nmine\n")
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=write) == Delivery("- two\nmine\n", "both")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=write) == DeliveryText("- two\nmine\n", "both")
 
 
 def test_the_original_can_be_had_after_any_edit(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_edits_in_both_are_reported_and_the_text_counts(tmp_path: Path) -> None:
     path = tmp_path / "resume" / "0001-beta.json"
     path.write_text(path.read_text().replace("make it work", "other"))
     (tmp_path / "resume" / "0001-beta.md").write_text("mine")
-    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == Delivery("mine", "both")
+    assert read_delivery_text(str(tmp_path), 1, "beta", render=show) == DeliveryText("mine", "both")
 
 
 def test_a_deleted_text_is_rendered_from_the_document(tmp_path: Path) -> None:

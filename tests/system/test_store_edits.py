@@ -4,9 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from agent_relay.system.store import publish_packet
-from agent_relay.system.store_edits import read_as_left, replace_file
-from agent_relay.system.store_reading import find_edited
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import find_edited, read_as_left, replace_file
 from tests.system.test_store_delivery import build
 
 

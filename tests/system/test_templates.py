@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import LoadedAdapter, load_adapter
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.packet import Reason, ResumePacket
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.domain.packet import Reason, ResumePacket
-from agent_relay.system.adapters import LoadedAdapter, load_adapter
-from agent_relay.system.places import find_builtin_folder
-from agent_relay.system.templates import build_renderer
 
 PACKET = ResumePacket(
     packet_id="P",

@@ -7,10 +7,10 @@ import stat
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import RelayError, UntrustedDataError
-from agent_relay.system.native_sessions import Found, find_native_sessions
-from agent_relay.system.transcripts import read_facts
+from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
+from agent_relay.sources.transcript_reader import read_facts
 
 _OPENCODE = Transcript(
     reader="opencode-db", folder="{XDG_DATA_HOME:-{home}/.local/share}/opencode", pattern="opencode*.db"
@@ -49,7 +49,7 @@ def test_sessions_in_a_database_are_found_and_read(tmp_path: object) -> None:
         ("ses_new", "title of ses_new"),
         ("ses_old", "title of ses_old"),
     ]
-    assert find_native_sessions(_OPENCODE, cwd="/q", home=home, environ={}) == Found((), ())
+    assert find_native_sessions(_OPENCODE, cwd="/q", home=home, environ={}) == FoundSessions((), ())
     facts = read_facts("opencode-db", path, native_id="ses_old")
     assert [one.text for one in facts.conversation] == ["prompt of ses_old"]
     newest = read_facts("opencode-db", path)

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
+from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.system.native_sessions import Found, find_native_sessions, find_transcript
-from agent_relay.system.transcript_files import read_beginning
-from agent_relay.system.transcripts import read_facts
+from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions, find_transcript
+from agent_relay.sources.transcript_files import read_beginning
+from agent_relay.sources.transcript_reader import read_facts
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "..", "logic", "transcripts", "samples")
 _CLAUDE = Transcript(
@@ -86,8 +86,8 @@ def test_a_folder_reached_through_a_link_is_the_same_folder(tmp_path: object) ->
 
 def test_no_session_is_no_error(tmp_path: object) -> None:
     """An agent that never ran here has no folder at all."""
-    assert find_native_sessions(_CLAUDE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
-    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == Found((), ())
+    assert find_native_sessions(_CLAUDE, cwd="/p", home=str(tmp_path), environ={}) == FoundSessions((), ())
+    assert find_native_sessions(_OPENCODE, cwd="/p", home=str(tmp_path), environ={}) == FoundSessions((), ())
 
 
 def test_a_working_folder_may_stand_in_a_file_beside_the_sessions(tmp_path: object) -> None:
@@ -100,7 +100,7 @@ def test_a_working_folder_may_stand_in_a_file_beside_the_sessions(tmp_path: obje
         file.write("/p")
     [session] = find_native_sessions(_GEMINI, cwd="/p", home=home, environ={}).sessions
     assert (session.native_id, session.cwd, session.title) == ("12345678-x", "/p", "hello")
-    assert find_native_sessions(_GEMINI, cwd="/q", home=home, environ={}) == Found((), ())
+    assert find_native_sessions(_GEMINI, cwd="/q", home=home, environ={}) == FoundSessions((), ())
     found = find_transcript(_GEMINI, native_id="12345678-x", cwd="/p", home=home, environ={})
     assert found is not None
     assert read_facts("gemini-jsonl", found.path).cwd == "/p"

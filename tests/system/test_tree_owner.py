@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.domain.owner import Owner
-from agent_relay.system.owner_facts import read_owner
-from agent_relay.system.tree_owner import (
+from agent_relay.domain.values.ids import Owner
+from agent_relay.store.tree_owner import (
     TreeOwnedError,
     claim_tree,
     close_claim,
@@ -22,6 +21,7 @@ from agent_relay.system.tree_owner import (
     read_tree_owner,
     release_tree,
 )
+from agent_relay.system.machine_identity import read_owner
 
 US = Owner("desk", "aa11", "boot-2", "pid:[1]", "/run/user/7/agent-relay")
 CRON = replace(US, runtime="/var/cron/agent-relay")

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.agents.trust import find_trusted, fingerprint_folder, trust_folder
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.system.config import create_config, read_user_config, write_order
-from agent_relay.system.config_edits import write_model
-from agent_relay.system.files import append_line, open_alone, write_atomic
-from agent_relay.system.locks import lock_folder
-from agent_relay.system.narratives import save_beside_packets
-from agent_relay.system.trust import find_trusted, fingerprint_folder, trust_folder
+from agent_relay.store.narratives import save_beside_packets
+from agent_relay.system.config.config_file import create_config, read_user_config, write_model, write_order
+from agent_relay.system.disk.files import append_line, open_alone, write_atomic
+from agent_relay.system.disk.locks import lock_folder
 
 _LOOK_S = 0.5
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
-from agent_relay.logic.transcripts.limits import LINE_BYTES
-from agent_relay.system.usage import UsageRead, read_usage
-from agent_relay.system.usage_blocks import ROOM_BYTES
-from agent_relay.system.usage_files import find_usage_files
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.transcripts.lenient_json import LINE_BYTES
+from agent_relay.usage._native_usage import read_usage
+from agent_relay.usage.scan.files import find_usage_files
+from agent_relay.usage.scan.growing_file import BUFFER_BYTES
+from agent_relay.usage.scan.plan import UsageRead
 from tests.house import tree
 from tests.support.legs import wait_until
 
@@ -139,8 +140,8 @@ def test_two_processes_at_once_agree(tmp_path: Path) -> None:
     for number in range(40):
         _write(tmp_path / f"p/a/s{number}.jsonl", *(_answer(f"m{number}-{one}") for one in range(20)))
     code = (
-        "import sys; from agent_relay.system.usage import read_usage; "
-        "from agent_relay.domain.adapter import Transcript; "
+        "import sys; from agent_relay.usage._native_usage import read_usage; "
+        "from agent_relay.domain.documents.adapter import Transcript; "
         "spec = Transcript(reader='claude-jsonl', folder='x', pattern='x', usage=('{home}/p/**/*.jsonl',)); "
         f"read = read_usage({{'one': spec}}, '{tmp_path}/cache/usage.db', home='{tmp_path}', environ={{}}); "
         "print(sum(used.output for native in read.natives for used in native.used))"
@@ -208,7 +209,7 @@ def test_lines_larger_than_a_block_are_put_together_or_passed_over(tmp_path: Pat
     assert (_count(last), last.skipped) == (36, 0)
 
 
-@pytest.mark.parametrize("size", [ROOM_BYTES, LINE_BYTES])
+@pytest.mark.parametrize("size", [BUFFER_BYTES, LINE_BYTES])
 @pytest.mark.parametrize("more", [-2, -1, 0, 1, 2])
 def test_lines_about_as_large_as_can_be_read_at_once_are_read(tmp_path: Path, size: int, more: int) -> None:
     """One that just fills the memory there is, its line feed being behind it; one too long is none."""

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
-from agent_relay.logic.transcripts.usage.marks import Memory, Used
-from agent_relay.logic.transcripts.usage.registry import USAGE_READERS, UsageReader
-from agent_relay.logic.transcripts.usage.spans import Block
+from agent_relay.domain.documents.adapter import Transcript
 from agent_relay.system.processes import children
-from agent_relay.system.usage import UsageRead, read_usage
-from agent_relay.system.usage_blocks import ROOM_BYTES
-from agent_relay.system.usage_crew import LEAST_BYTES, Task, start_crew
-from agent_relay.system.usage_part import Part
+from agent_relay.transcripts.usage.line_spans import ByteBlock
+from agent_relay.transcripts.usage.readers import USAGE_READERS, UsageReader
+from agent_relay.transcripts.usage.records import AnswerUsage, ReaderState
+from agent_relay.usage._native_usage import read_usage
+from agent_relay.usage.scan.growing_file import BUFFER_BYTES, Part
+from agent_relay.usage.scan.plan import UsageRead
+from agent_relay.usage.scan.reader_pool import LEAST_BYTES, Task, start_reader_pool
 from tests.house import tree
 
 # The one who forks here is a test runner with threads of its own, the command has none.
@@ -89,18 +89,19 @@ def test_a_file_that_loses_bytes_while_it_is_read_is_read_as_far_as_it_goes(tmp_
     for path in paths:
         Path(path).write_text(f"{path[-4:]}\n" * 100_000)
 
-    def read(block: Block, _memory: Memory) -> list[Used]:
+    def read(block: ByteBlock, _memory: ReaderState) -> list[AnswerUsage]:
         if block[:4] == b"lost":
             os.truncate(paths[0], 0)
-        return [Used(block[:4].decode(), 1, "s", output=len(block))]
+        return [AnswerUsage(block[:4].decode(), 1, "s", output=len(block))]
 
-    tasks = [Task(UsageReader(read), path, LEAST_BYTES, Memory()) for path in paths]
-    with start_crew(tasks, 2) as crew:
+    tasks = [Task(UsageReader(read), path, LEAST_BYTES, ReaderState()) for path in paths]
+    with start_reader_pool(tasks, 2) as crew:
         parts = [crew.take(path) for path in paths]
-    whole = ROOM_BYTES - ROOM_BYTES % 5
-    assert [part and [used.output for used in part.marks if isinstance(used, Used)] for part in parts] == [
-        [whole], [whole, 500_000 - whole],
-    ]  # fmt: skip
+    whole = BUFFER_BYTES - BUFFER_BYTES % 5
+    outputs = [
+        [used.output for used in part.marks if isinstance(used, AnswerUsage)] for part in parts if part
+    ]
+    assert outputs == [[whole], [whole, 500_000 - whole]]
     assert [part and (part.offset, part.loose) for part in parts] == [(whole, []), (500_000, [])]
 
 
@@ -124,9 +125,9 @@ def test_readers_that_are_killed_cost_only_time(tmp_path: Path) -> None:
     for path in paths:
         Path(path).touch()
         os.truncate(path, 15 << 30)
-    tasks = [Task(USAGE_READERS["claude-jsonl"](), path, 15 << 30, Memory()) for path in paths]
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), path, 15 << 30, ReaderState()) for path in paths]
     before = _list_children()
-    with start_crew(tasks, 2) as crew:
+    with start_reader_pool(tasks, 2) as crew:
         readers = [child for child in _list_children() if child not in before]
         for child in readers:
             os.kill(child, signal.SIGKILL)
@@ -142,10 +143,12 @@ def test_what_a_reader_told_before_it_was_killed_counts(tmp_path: Path) -> None:
         Path(path).touch()
         os.truncate(path, size)
     reader = USAGE_READERS["claude-jsonl"]()
-    tasks = [Task(reader, path, size, Memory()) for path, size in zip(paths, (1, 2, 15 << 30), strict=True)]
+    tasks = [
+        Task(reader, path, size, ReaderState()) for path, size in zip(paths, (1, 2, 15 << 30), strict=True)
+    ]
     before = _list_children()
-    with start_crew(tasks, 2) as crew:
-        assert crew.take(paths[0]) == Part(0, b"", Memory(), [], [], b"\x90")
+    with start_reader_pool(tasks, 2) as crew:
+        assert crew.take(paths[0]) == Part(0, b"", ReaderState(), [], [], b"\x90")
         for child in set(_list_children()) - set(before):
             os.kill(child, signal.SIGKILL)
         assert [crew.take(path) for path in paths] == [None, None, None]
@@ -159,8 +162,8 @@ def test_a_long_file_keeps_no_other_one_waiting(tmp_path: Path) -> None:
         Path(path).touch()
         os.truncate(path, size)
     reader = USAGE_READERS["claude-jsonl"]()
-    tasks = [Task(reader, path, LEAST_BYTES, Memory()) for path in paths]
-    with start_crew(tasks, 2) as crew:
+    tasks = [Task(reader, path, LEAST_BYTES, ReaderState()) for path in paths]
+    with start_reader_pool(tasks, 2) as crew:
         assert None not in [crew.take(path) for path in paths[1:]]
 
 
@@ -168,18 +171,20 @@ def test_nobody_reads_on_when_the_command_breaks_off(tmp_path: Path) -> None:
     """Ctrl-C, or a mistake of ours: readers end with the command that asked for them."""
     _fill(tmp_path)
     reader = USAGE_READERS["claude-jsonl"]()
-    tasks = [Task(reader, str(path), path.stat().st_size, Memory()) for path in (tmp_path / "p").iterdir()]
+    tasks = [
+        Task(reader, str(path), path.stat().st_size, ReaderState()) for path in (tmp_path / "p").iterdir()
+    ]
     before = _list_children()
-    with pytest.raises(KeyboardInterrupt), start_crew(tasks, 3):
+    with pytest.raises(KeyboardInterrupt), start_reader_pool(tasks, 3):
         raise KeyboardInterrupt
     assert _list_children() == before
 
 
 def test_little_is_read_by_the_command_itself() -> None:
     """A process is not worth a few megabytes."""
-    tasks = [Task(USAGE_READERS["claude-jsonl"](), "/gone", LEAST_BYTES - 1, Memory())]
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), "/gone", LEAST_BYTES - 1, ReaderState())]
     before = _list_children()
-    with start_crew(tasks, 8) as crew:
+    with start_reader_pool(tasks, 8) as crew:
         assert _list_children() == before
         assert crew.take("/gone") is None
 
@@ -209,9 +214,9 @@ def test_used_marks_come_back_whole(tmp_path: Path) -> None:
     row = {"sessionId": "s1", "message": message, "type": "assistant", "timestamp": "2026-11-20T10:00:00Z"}
     path = tmp_path / "one.jsonl"
     path.write_text(json.dumps(row, separators=(",", ":")) + "\n")
-    tasks = [Task(USAGE_READERS["claude-jsonl"](), str(path), LEAST_BYTES, Memory())]
-    with start_crew(tasks, 2) as crew:
+    tasks = [Task(USAGE_READERS["claude-jsonl"](), str(path), LEAST_BYTES, ReaderState())]
+    with start_reader_pool(tasks, 2) as crew:
         part = crew.take(str(path))
     assert part is not None
-    assert part.marks == [Used("m1", 1_795_168_800_000, "s1", "claude-x", 1, 3, 9, 2, 0, 4)]
+    assert part.marks == [AnswerUsage("m1", 1_795_168_800_000, "s1", "claude-x", 1, 3, 9, 2, 0, 4)]
     assert (part.offset, part.loose) == (path.stat().st_size, [])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import Transcript
-from agent_relay.system.usage import UsageRead, read_usage
-from agent_relay.system.usage_files import look_at
-from agent_relay.system.usage_index import open_index
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.usage._native_usage import read_usage
+from agent_relay.usage.scan.files import look_at
+from agent_relay.usage.scan.index import open_index
+from agent_relay.usage.scan.plan import UsageRead
 from tests.support.legs import wait_until
 
 LINES = Transcript(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.system.adapter_catalog import load_adapters
-from agent_relay.system.folders import Folders
-from agent_relay.system.usage_files import UsageSpec
-from agent_relay.system.usage_specs import load_specs
+from agent_relay.agents.catalog import load_adapters
+from agent_relay.system.disk.folders import Folders
+from agent_relay.usage.gather import load_specs
+from agent_relay.usage.scan.files import UsageSpec
 
 ADAPTER = """name = "{name}"
 letter = "Y"

@@ -10,15 +10,14 @@ from http import HTTPStatus
 
 import pytest
 
-from agent_relay.logic.exporting.delivering import Count
-from agent_relay.logic.exporting.delivering import Receiver as Named
-from agent_relay.system.deliveries import Deliveries
-from agent_relay.system.webhook import MOST_WAITING, WAITS_S, Webhook
+from agent_relay.system.net.delivery_report import Count, DeliveryCounter
+from agent_relay.system.net.delivery_report import Receiver as Named
+from agent_relay.system.net.webhook import MOST_WAITING, WAITS_S, Webhook
 
 EVENT = {"event": "leg.asking", "id": "S:1"}
 
 
-class Heard(Deliveries):
+class Heard(DeliveryCounter):
     """Deliveries, and every line that was said of them."""
 
     def __init__(self) -> None:

@@ -9,10 +9,15 @@ from pathlib import Path
 import pytest
 
 from agent_relay.domain.errors import RelayError
-from agent_relay.system.carrying import pack_changes
-from agent_relay.system.locks import lock_folder
-from agent_relay.system.race_git import check_version, count_lines, open_store, read_changes, write_snapshot
-from agent_relay.system.worktrees import check_repository, list_worktrees, remove_worktree
+from agent_relay.system.disk.locks import lock_folder
+from agent_relay.system.git.snapshot import (
+    check_version,
+    count_lines,
+    open_store,
+    read_changes,
+    write_snapshot,
+)
+from agent_relay.system.git.worktree import check_repository, list_worktrees, pack_changes, remove_worktree
 from tests.support.race_places import ODD, dirty, look_from_outside, place, read_files
 from tests.system.repositories import Git, make_repository, prepare_git
 
@@ -185,7 +190,7 @@ def test_files_that_cannot_be_read_are_said_in_words(root: Path, tmp_path: Path)
     (root / "secret").write_text("x")
     (root / "secret").chmod(0)
     packing = f"""
-from agent_relay.system.carrying import pack_changes
+from agent_relay.system.git.worktree import pack_changes
 print(*pack_changes({str(root)!r}, {str(tmp_path / "luggage")!r}).notes, sep="\\n")
 """
     done = subprocess.run(

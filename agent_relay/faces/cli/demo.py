@@ -1,32 +1,158 @@
-"""`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder."""
+"""`agent-relay demo`: a real handoff between two scripted agents, in a throw-away folder.
+
+The folder holds a home of relay's own, two agents in order and a small git project with a task in it. The
+product's own command runs there in a PTY and is typed into as a person would; what it shows goes to this
+terminal as it is, or to a log as plain rows. However the demo ends, its session, daemon and folder are
+removed.
+"""
 
 import contextlib
 import io
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, NoReturn, Self
+from typing import Annotated, NoReturn, Self, TextIO
 
 import pexpect
 import typer
 
 from agent_relay.client.autostart import stop_daemon
 from agent_relay.client.connection import Connection, NobodyListensError
-from agent_relay.client.heeding import SIGNALS, Heeding, Told
+from agent_relay.client.signal_trap import SIGNALS, Interrupted, SignalTrap
 from agent_relay.domain.errors import RelayError
-from agent_relay.faces.cli.demo_project import FIRST_PROMPT, SECOND_PROMPT, create_project, prepare_home
-from agent_relay.faces.cli.plain_log import PlainLog
-from agent_relay.faces.cli.printing import is_fancy, print_json, print_lines
-from agent_relay.faces.cli.typed import Function, run_one
-from agent_relay.system.files import read_bounded
-from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import read_live_at, read_sessions_at
-from agent_relay.system.store_reading import list_packets, read_packet
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.render.output import is_fancy, print_json, print_lines
+from agent_relay.store.packets import list_packets, read_packet
+from agent_relay.store.session_summaries import read_live_at, read_sessions_at
+from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.folders import get_folders
+from agent_relay.system.git.run import GitMissingError, ask_git
+
+FIRST_PROMPT = "Make greet() polite: say Good day and the name. Keep the tests green."
+SECOND_PROMPT = "Now fix the greeting of nobody."
+GREET = '''"""Greets."""
+
+
+def greet(name):
+    return "hello"
+'''
+TEST_GREET = '''"""Tests of the greeting."""
+
+import unittest
+
+from greet import greet
+
+
+class Greeting(unittest.TestCase):
+    def test_a_name(self):
+        self.assertEqual(greet("Ada"), "Good day, Ada!")
+
+    def test_nobody(self):
+        self.assertEqual(greet(""), "Good day!")
+'''
+_KEPT = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TZ",
+    "USER",
+    "LOGNAME",
+)
+
+
+def prepare_home(folder: str) -> dict[str, str]:
+    """The environment of the demo: relay's folders and the agents' own below `folder`, nothing of yours."""
+    home = os.path.join(folder, "home")
+    config = os.path.join(home, "config")
+    os.makedirs(config, mode=0o700)
+    os.chmod(home, 0o700)
+    with open(os.path.join(config, "config.toml"), "w", encoding="utf-8") as stream:
+        stream.write('order = ["demo", "understudy"]\n')
+    environ = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    python = os.path.dirname(os.path.abspath(sys.executable))
+    return environ | {
+        "PATH": f"{python}{os.pathsep}{environ.get('PATH', os.defpath)}",
+        "TERM": environ.get("TERM") or "xterm-256color",
+        "AGENT_RELAY_HOME": home,
+        "DEMO_AGENT_HOME": os.path.join(folder, "agents"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def create_project(folder: str, environ: dict[str, str]) -> str:
+    """A project with one commit below `folder`, where git is installed; without git it is a plain folder."""
+    project = os.path.join(folder, "project")
+    os.makedirs(project)
+    for name, text in (("greet.py", GREET), ("test_greet.py", TEST_GREET)):
+        with open(os.path.join(project, name), "w", encoding="utf-8") as stream:
+            stream.write(text)
+    who = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false")
+    with contextlib.suppress(GitMissingError):
+        for words in (
+            ("init", "-q", "-b", "main"),
+            ("add", "."),
+            (*who, "commit", "-q", "-m", "A greeting."),
+        ):
+            ask_git(project, words, environ=environ)
+    return project
+
+
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-9;?<>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])"
+    r"|[\x00-\x08\x0b-\x1f\x7f]"
+)
+_BEGIN = re.compile(r"\n|\x1b\[\d{0,5}(?:;1)?H")
+"""What a row begins behind: the end of the one above, or the cursor put on its first column."""
+_LONGEST_CONTROL = 4096
+_RECENT = 100
+
+
+class PlainLog:
+    """Takes what a terminal is sent; writes the rows it leaves behind, without control sequences.
+
+    Empty prompts (`>`) and repetitions are left out, also of rows that are painted again in their place.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._held = ""
+        self._is_painted = False
+        self._recent: deque[str] = deque(maxlen=_RECENT)
+
+    def write(self, data: str) -> int:
+        """Whole rows go on to the stream; an unfinished one waits."""
+        self._held += data
+        at = 0
+        for begin in _BEGIN.finditer(self._held):
+            self._write_row(self._held[at : begin.start()])
+            at, self._is_painted = begin.end(), begin[0] != "\n"
+        self._held = self._held[at:][-_LONGEST_CONTROL:]
+        return len(data)
+
+    def _write_row(self, row: str) -> None:
+        # What stands before the last carriage return was painted over.
+        text = _CONTROL.sub("", row.rstrip("\r").rsplit("\r", 1)[-1]).rstrip()
+        known = self._recent if self._is_painted else list(self._recent)[-1:]
+        if text.strip("> ") and text not in known:
+            self._stream.write(f"  | {text}\n")
+            self._recent.append(text)
+
+    def flush(self) -> None:
+        """What was written is out."""
+        self._stream.flush()
+
 
 _STEP_LIMIT_S = 60
 _PACKET_BYTES = 4 << 20
@@ -56,14 +182,14 @@ def demo(
     folder = os.path.realpath(tempfile.mkdtemp(prefix="agent-relay-demo-"))
     environ = prepare_home(folder)
     project = create_project(folder, environ)
-    show = Show(environ, project, pause_s=0.0 if fast or as_json else 1.0)
+    show = DemoRun(environ, project, pause_s=0.0 if fast or as_json else 1.0)
     seen = contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext()
     view: dict[str, object] = {}
-    with Heeding() as heeding:
+    with SignalTrap() as heeding:
         # The show's end ignores Unix signals, and that lasts to the end of this block: until all is removed.
         try:
             ended = end_though_killed(partial(_clear, environ, project, "" if keep else folder))
-            with ended, show, contextlib.suppress(Told), heeding.breaking(), seen:
+            with ended, show, contextlib.suppress(Interrupted), heeding.breaking(), seen:
                 show.play()
                 view = show.tell_packet()
         except (pexpect.EOF, pexpect.TIMEOUT) as error:
@@ -135,7 +261,7 @@ def _wait_and_end(heard: int, end: Callable[[], None]) -> NoReturn:
         os._exit(0)
 
 
-class Show:
+class DemoRun:
     """One performance: the product's own command in a PTY, typed into as a person would.
 
     Behind its block nothing of it runs any more, in whatever way that was left.

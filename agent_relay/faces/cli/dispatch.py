@@ -1,13 +1,13 @@
-"""From the first word to its command; errors become one sentence, a hint and an exit code here."""
+"""Find the command of the first word, run it, and turn errors into a sentence and an exit code."""
 
 import errno
 import importlib
 import os
 import sys
 
+from agent_relay.domain.documents.lean_imports import NoGarbageCollection
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
-from agent_relay.domain.loading import Calmly
-from agent_relay.domain.variables import KEY_VARIABLE
+from agent_relay.domain.values.environment import KEY_VARIABLE
 from agent_relay.faces.cli.commands import COMMANDS, PACKAGE, render_help
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141
 """What a shell shows for a program that SIGPIPE ended."""
-_SPENT = frozenset({"metrics"})
+_EXIT_AT_ONCE = frozenset({"metrics"})
 """Commands that leave nothing to be done, but much in memory: to give it back takes a fortieth of a look."""
 OUTPUT = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -35,15 +35,15 @@ def _find_place() -> None:
     if session:
         from functools import partial
 
-        from agent_relay.faces.rendering.hint_style import HintStyle
-        from agent_relay.logic.hint_places import render_at_key
+        from agent_relay.domain.text.hints import render_at_key
+        from agent_relay.faces.render.output import HintStyle
 
         HintStyle.render = partial(render_at_key, session=session)
 
 
 def leave(words: list[str], status: int) -> int:
     """`status`, which its process ends with; where nothing else is left to be done it does so here."""
-    if words[0] in _SPENT:
+    if words[0] in _EXIT_AT_ONCE:
         # What it printed is out: `guard` flushed the one stream, and the other is written line by line.
         os._exit(status)
     return status
@@ -81,7 +81,7 @@ def report_output(error: OSError) -> int:
 def _print_error(error: RelayError) -> int:
     """The exit status of `error`, which is said even where what says it has gone with our installation."""
     try:
-        from agent_relay.faces.cli.printing import print_error
+        from agent_relay.faces.render.output import print_error
     except ImportError:
         sys.stderr.write(f"agent-relay: {error.sentence}\n  {error.hint}\n")
         return int(error.code)
@@ -101,15 +101,15 @@ def report_trouble(error: Exception, words: list[str]) -> int:
     trouble = _find_outer_cause(error)
     if trouble is None:
         return report_bug(error, words)
-    from agent_relay.faces.cli.printing import print_error
+    from agent_relay.faces.render.output import print_error
 
     return print_error(trouble)
 
 
 def _find_outer_cause(error: Exception) -> RelayError | None:
     """Return what the user reads of an error that says nothing about us; `None` for any other."""
-    from agent_relay.system.shortages import find_passing
-    from agent_relay.system.working_folder import get_cwd
+    from agent_relay.system.disk.folders import get_cwd
+    from agent_relay.system.failures import find_passing
 
     if isinstance(error, FileNotFoundError):
         try:
@@ -132,7 +132,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
         # The long form, for an agent that is called like a command.
         if len(words) == 1 or words[1].startswith("-"):
             raise WrongUseError("`agent` needs the name of an agent", hint="See: agent-relay agents")
-        from agent_relay.faces.cli.agent import run_agent
+        from agent_relay.faces.cli.start.agent import run_agent
 
         return lambda rest: run_agent(rest[0], rest[1:])
     known = COMMANDS.get(words[0])
@@ -141,7 +141,7 @@ def _find(words: list[str]) -> "Callable[[list[str]], int]":
         found = _load(module if module.startswith("agent_relay.") else f"{PACKAGE}.{module}")
         run_command: Callable[[list[str]], int] = getattr(found, function or "run")
         return run_command
-    from agent_relay.faces.cli.agent import run_agent
+    from agent_relay.faces.cli.start.agent import run_agent
 
     return lambda rest: run_agent(words[0], rest)
 
@@ -150,7 +150,7 @@ def _load(name: str) -> "ModuleType":
     """The module, which the relay shell may have asked for before."""
     if name in sys.modules:
         return sys.modules[name]
-    with Calmly():
+    with NoGarbageCollection():
         return importlib.import_module(name)
 
 
@@ -164,8 +164,8 @@ def report_bug(error: Exception, words: list[str]) -> int:
     from datetime import UTC, datetime
 
     from agent_relay import __version__
-    from agent_relay.system.crashes import write_crash
-    from agent_relay.system.folders import get_folders
+    from agent_relay.system.crash_reports import write_crash
+    from agent_relay.system.disk.folders import get_folders
 
     doing = words[0] if words and words[0] in COMMANDS else "a command"
     try:

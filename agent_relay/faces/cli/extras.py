@@ -1,11 +1,11 @@
-"""What is said where a command needs libraries that are installed only with an extra."""
+"""The error for a library that is missing because its extra is not installed."""
 
 import os
 import sys
 
 from agent_relay.domain.errors import ConfigurationError, RelayError
-from agent_relay.logic.install_hint import render_install
-from agent_relay.system.files import read_bounded
+from agent_relay.domain.text.install_hint import render_install
+from agent_relay.system.disk.files import read_bounded
 
 _LIMIT_BYTES = 1 << 16
 

@@ -9,21 +9,21 @@ from datetime import UTC, datetime, tzinfo
 from typing import NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.detector import Detector
+from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.errors import ConfigurationError, RelayError, WrongUseError
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.rules import Rules
 from agent_relay.domain.signal import Record, Signal
-from agent_relay.faces.cli.printing import print_error
-from agent_relay.logic.alignment import find_start
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.emulator import Emulator
-from agent_relay.logic.playback import Timing, keep_best, play
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.evidence import read_evidence
-from agent_relay.system.local_zone import LocalZone
-from agent_relay.system.recording import read_recording
-from agent_relay.system.rules import load_rules
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.faces.render.output import print_error
+from agent_relay.sources.evidence_files import read_evidence
+from agent_relay.sources.recording import read_recording
+from agent_relay.sources.replay import Timing, find_start, keep_best, play
+from agent_relay.system.clock import LocalZone
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
 
 _WHOLE = 0
 

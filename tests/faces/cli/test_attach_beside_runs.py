@@ -4,7 +4,7 @@ import sys
 
 import pexpect
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.house import tree
 from tests.support.at_work import begin, working_world
 from tests.support.handoffs import write_screenplays

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.chat_event import build_chat_schema
-from agent_relay.domain.event import SessionCreated
-from agent_relay.domain.session import State
-from agent_relay.domain.turn_event import ChatBegun
+from agent_relay.domain.events.session import SessionCreated
+from agent_relay.domain.events.turn import ChatBegun
+from agent_relay.domain.protocol.run_output import build_chat_schema
+from agent_relay.domain.state import State
 from tests.support.chats import AGREES, chat, chat_world, read_chat_lines, start_chat
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, kill, wait_until

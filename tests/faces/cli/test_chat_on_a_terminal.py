@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from agent_relay.faces.cli.turn_printing import ChatLaidOut
+from agent_relay.faces.render.turn_printer import StyledChatPrinter
 from tests.support.chats import chat_world
 from tests.support.measured import measured
 from tests.support.real_terminal import Terminal
@@ -35,7 +35,7 @@ def test_a_chat_on_a_terminal_is_laid_out(environ: dict[str, str]) -> None:
 
 def test_who_takes_a_turn_over_is_named_before_its_words(capsys: pytest.CaptureFixture[str]) -> None:
     """A handoff in the middle of a turn must not put one agent's words into another's mouth."""
-    form = ChatLaidOut()
+    form = StyledChatPrinter()
     for event in (
         {"type": "next", "agent": "ann", "speaker": "ann", "number": 1},
         {"type": "text", "agent": "ann", "text": "I begin."},

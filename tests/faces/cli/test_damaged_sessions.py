@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.faces.cli_run import World, create_world
 from tests.support.at_work import begin, has_taken_over, working_world
 from tests.support.journals import write_session

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from agent_relay.client.export_loop import Newest
-from agent_relay.faces.cli.export.otlp import start_otlp
-from agent_relay.faces.cli.export.session import DirectSession
-from agent_relay.logic.exporting.delivering import Count, Receiver
-from agent_relay.logic.exporting.figure import Figure
-from agent_relay.system.deliveries import Deliveries
-from agent_relay.system.resolving import Address, ask_system
+from agent_relay.domain.protocol.figure import Figure
+from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.faces.export._otlp import DirectSession, start_otlp
+from agent_relay.system.net.delivery_report import Count, DeliveryCounter, Receiver
+from agent_relay.system.net.request_deadline import Address, ask_system
 from tests.support.legs import wait_until
 
 COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
@@ -57,9 +55,9 @@ def collect(status: int) -> Iterator[Collector]:
 
 def push(port: int, *, until: str) -> tuple[Count, list[str]]:
     """What was counted and said of pushes to that port, ended once one was taken, or `until` was said."""
-    newest, lines = Newest(), list[str]()
+    newest, lines = LatestFigures(), list[str]()
     newest.put([Figure("turns", "counter", "Turns.", (), {(): 1.0})])
-    deliveries = Deliveries(COLLECTOR, lines.append)
+    deliveries = DeliveryCounter(COLLECTOR, lines.append)
     newest.count(deliveries)
     provider = start_otlp(newest, f"http://127.0.0.1:{port}", deliveries, interval_s=3600)
     wait_until(lambda: deliveries.count.taken or any(until in line for line in lines), "the first push")

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from agent_relay.client.export_loop import Newest
-from agent_relay.faces.cli.export.prometheus import start_prometheus
+from agent_relay.faces.export._export_loop import LatestFigures
+from agent_relay.faces.export._prometheus import start_prometheus
 from tests.support.legs import wait_until
 
 
@@ -33,7 +33,7 @@ def test_hundreds_who_ask_for_nothing_take_neither_threads_nor_files(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Anybody on the machine may connect: it must not end of that, nor fill a terminal with words."""
-    port = start_prometheus(Newest(), 0)
+    port = start_prometheus(LatestFigures(), 0)
     before, files = _list_listeners(), len(os.listdir("/proc/self/fd"))
     with contextlib.ExitStack() as stack:
         for _ in range(200):

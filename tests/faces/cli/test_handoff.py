@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.domain.ulid import build_ulid
-from agent_relay.faces.cli.handoff.tree import Node, draw
-from agent_relay.system.journal import Journal
-from agent_relay.system.project import open_project, session_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.domain.events import session as words
+from agent_relay.domain.values.ulid import build_ulid
+from agent_relay.faces.cli.handoff._view import Node, draw_tree
+from agent_relay.store.journal import Journal
+from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 
 AT = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
@@ -109,5 +109,5 @@ def test_a_tree_may_be_deeper_than_any_stack() -> None:
     for number in range(3000):
         deepest.below.append(Node(str(number)))
         deepest = deepest.below[0]
-    lines = draw(top)
+    lines = draw_tree(top)
     assert (len(lines), lines[1], lines[2]) == (3001, "└─ 0", "   └─ 1")

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import typer.main
 
-from agent_relay.faces.cli.metrics.asked import Asked, parse_plain
+from agent_relay.faces.cli.metrics._options import MetricsOptions, parse_options
 from agent_relay.faces.cli.metrics.command import metrics
 from tests.faces.cli_run import create_world
 from tests.house.test_hot_paths import PROBE
@@ -19,29 +19,32 @@ import sys
 class Finder:
     def find_spec(self, name, path=None, target=None):
         # The index is the first thing that is loaded behind the readers' begin.
-        if name == "agent_relay.system.usage_index":
+        if name == "agent_relay.usage.scan.index":
             heavy = {"inspect", "dataclasses", "sqlite3", "typing_extensions", "ast", "json", "pydantic"}
             heavy |= {"msgspec.inspect", "msgspec._json_schema", "platform"}
             print("LOADED", *sorted(heavy & set(sys.modules)), flush=True)
             os._exit(0)
 
 sys.meta_path.insert(0, Finder())
-from agent_relay.faces.cli.metrics.kept import run
+from agent_relay.faces.cli.metrics.entry import run
 run(["--all"])
 """
-PLAIN: list[tuple[list[str], Asked]] = [
-    ([], Asked()),
-    (["--all"], Asked(everything=True)),
+PLAIN: list[tuple[list[str], MetricsOptions]] = [
+    ([], MetricsOptions()),
+    (["--all"], MetricsOptions(everything=True)),
     (
         ["--all", "--by", "day", "--agent", "codex", "--json"],
-        Asked("", False, True, "day", "", "codex", True),
+        MetricsOptions("", False, True, "day", "", "codex", True),
     ),
-    (["--chain", "01M7"], Asked("01M7", chain=True)),
-    (["01M7", "--chain", "--csv"], Asked("01M7", chain=True, as_csv=True)),
-    (["--since", "7d", "--since", "2w", "--json", "--json"], Asked(since="2w", as_json=True)),
-    (["", "--by", ""], Asked(by="")),
-    (["--by", "nothing known", "--json", "--csv"], Asked(by="nothing known", as_json=True, as_csv=True)),
-    (["codex:a=b"], Asked("codex:a=b")),
+    (["--chain", "01M7"], MetricsOptions("01M7", chain=True)),
+    (["01M7", "--chain", "--csv"], MetricsOptions("01M7", chain=True, as_csv=True)),
+    (["--since", "7d", "--since", "2w", "--json", "--json"], MetricsOptions(since="2w", as_json=True)),
+    (["", "--by", ""], MetricsOptions(by="")),
+    (
+        ["--by", "nothing known", "--json", "--csv"],
+        MetricsOptions(by="nothing known", as_json=True, as_csv=True),
+    ),
+    (["codex:a=b"], MetricsOptions("codex:a=b")),
 ]
 LEFT = (
     ["--help"], ["--all", "--help"], ["-h"], ["--by"], ["--by=day"], ["--by", "-x"], ["--wrong"],
@@ -52,7 +55,7 @@ LEFT = (
 @pytest.mark.parametrize(
     ("words", "asked"), PLAIN, ids=lambda one: " ".join(one) if type(one) is list else ""
 )
-def test_plain_words_mean_what_typer_makes_of_them(words: list[str], asked: Asked) -> None:
+def test_plain_words_mean_what_typer_makes_of_them(words: list[str], asked: MetricsOptions) -> None:
     """Two ways to understand one command must not drift apart."""
     app = typer.Typer(add_completion=False)
     heard: list[dict[str, object]] = []
@@ -65,13 +68,13 @@ def test_plain_words_mean_what_typer_makes_of_them(words: list[str], asked: Aske
     command.callback = hear
     command.main(words, standalone_mode=False)
     assert heard == [msgspec.structs.asdict(asked)]
-    assert parse_plain(words) == asked
+    assert parse_options(words) == asked
 
 
 @pytest.mark.parametrize("words", LEFT, ids=" ".join)
 def test_help_mistakes_and_rare_spellings_are_left_to_typer(words: list[str]) -> None:
     """Its messages are the command's; nothing is guessed."""
-    assert parse_plain(words) is None
+    assert parse_options(words) is None
 
 
 def test_every_option_of_the_command_can_be_said_plainly() -> None:
@@ -79,11 +82,13 @@ def test_every_option_of_the_command_can_be_said_plainly() -> None:
     app = typer.Typer(add_completion=False)
     app.command()(metrics)
     options = {name: one for one in typer.main.get_command(app).params for name in one.opts}
-    assert {one.name for one in options.values()} == {one.name for one in msgspec.structs.fields(Asked)}
+    assert {one.name for one in options.values()} == {
+        one.name for one in msgspec.structs.fields(MetricsOptions)
+    }
     for name, one in options.items():
         if name.startswith("--"):
             words = [name] if one.is_flag else [name, "7d"]  # type: ignore[attr-defined]  # options have it
-            asked = parse_plain(words)
+            asked = parse_options(words)
             assert asked is not None
             assert msgspec.structs.asdict(asked)[str(one.name)] == (True if len(words) == 1 else "7d")
 

@@ -12,7 +12,7 @@ import pytest
 
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.faces.cli.packet.edit import find_editor
-from agent_relay.system.asides import put_aside, sweep_asides
+from agent_relay.store.edit_buffer import open_edit_buffer, sweep_edit_buffers
 from tests.faces.cli_run import World, create_world
 from tests.support.relay_world import wait_until
 
@@ -127,14 +127,14 @@ def test_only_what_we_made_and_nobody_touched_is_swept(tmp_path: Path) -> None:
     older = folder / "edit-older000"
     older.mkdir()
     (older / "0001-a.md").write_text("made by an older version")
-    with put_aside(str(folder), "0001-a.md", b"text") as aside:
+    with open_edit_buffer(str(folder), "0001-a.md", b"text") as aside:
         used = Path(aside.path).parent
         (used / ".0001-a.md.swp").write_text("unsaved words")
-    with put_aside(str(folder), "0001-a.md", b"text") as aside:
+    with open_edit_buffer(str(folder), "0001-a.md", b"text") as aside:
         untouched = Path(aside.path).parent
-        assert sweep_asides(str(folder), limit_bytes=LIMIT) == [str(older), str(used)]
+        assert sweep_edit_buffers(str(folder), limit_bytes=LIMIT) == [str(older), str(used)]
         assert untouched.exists()
-    assert set(sweep_asides(str(folder), limit_bytes=LIMIT)) == {str(older), str(used)}
+    assert set(sweep_edit_buffers(str(folder), limit_bytes=LIMIT)) == {str(older), str(used)}
     assert {path.name for path in folder.iterdir()} == {
         "edit-linked00",
         "edit-file0000",
@@ -143,7 +143,7 @@ def test_only_what_we_made_and_nobody_touched_is_swept(tmp_path: Path) -> None:
         used.name,
     }
     assert (elsewhere / "0001-a.md").read_text() == "theirs"
-    assert sweep_asides(str(tmp_path / "nowhere"), limit_bytes=LIMIT) == []
+    assert sweep_edit_buffers(str(tmp_path / "nowhere"), limit_bytes=LIMIT) == []
 
 
 @pytest.mark.parametrize(

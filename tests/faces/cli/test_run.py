@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.run_event import build_schema
-from agent_relay.domain.session import State
+from agent_relay.domain.protocol.run_output import build_run_schema
+from agent_relay.domain.state import State
 from tests.support.handoffs import write_screenplays
 from tests.support.relay_world import RelayWorld, wait_until
 from tests.support.runs import LIMIT, SCENES, find_sessions, read_lines, run, run_world, start, wait_begun
@@ -52,7 +52,7 @@ def test_every_line_of_json_is_in_the_schema(world: RelayWorld) -> None:
     assert kinds.index("signal") < kinds.index("handoff") < len(kinds) - 2
     assert lines[-1]["outcome"] == "done"
     schema = run(world, "--schema")
-    assert json.loads(schema[1]) == json.loads(json.dumps(build_schema()))
+    assert json.loads(schema[1]) == json.loads(json.dumps(build_run_schema()))
 
 
 def test_the_next_turn_goes_on_where_the_last_one_ended(world: RelayWorld) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld, kill, wait_until
 from tests.support.runs import find_agents, find_sessions, read_lines, run, run_world, start, wait_begun
 

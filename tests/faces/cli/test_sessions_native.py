@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.event import LegNamed, LegStarting, SessionCreated
-from agent_relay.domain.ulid import build_ulid
-from agent_relay.faces.cli.sessions_native import render_age
-from agent_relay.system.journal import Journal
-from agent_relay.system.project import open_project, session_folder
-from agent_relay.system.session_index import write_entry
+from agent_relay.domain.events.session import LegNamed, LegStarting, SessionCreated
+from agent_relay.domain.values.ulid import build_ulid
+from agent_relay.faces.cli.session.native_sessions import render_age
+from agent_relay.store.journal import Journal
+from agent_relay.store.project import open_project, session_folder
+from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"

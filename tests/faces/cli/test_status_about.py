@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_relay.faces.cli.status import list_columns
+from agent_relay.faces.cli.session.status import list_columns
 
 NEAR = {"agent": "ann", "until": "", "text": "92% used"}
 REFUSED = {"agent": "ann", "text": "Invalid API key"}

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.domain.session import State
+from agent_relay.domain.state import State
 from tests.support.relay_world import RelayWorld
 from tests.support.shells import shell_world
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import jsonschema
 import pytest
 
-from agent_relay.system.session_index import write_entry
+from agent_relay.store.session_index import write_entry
 from tests.faces.cli_run import World, create_world
 from tests.faces.terminals import Terminals
 from tests.support.measured import measured

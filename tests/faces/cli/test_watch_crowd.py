@@ -15,7 +15,7 @@ from functools import partial
 
 import pytest
 
-from agent_relay.faces.cli.watch.crowd import MOST, Crowd
+from agent_relay.faces.watch._web import MOST_UNAUTHENTICATED, ConnectionLimit
 from tests.faces.cli_run import create_world
 from tests.support.legs import wait_until
 from tests.support.measured import measured
@@ -90,7 +90,10 @@ def test_a_flood_of_idle_connections_does_not_keep_the_users_browser_out(site: S
         assert (page.status, b"<html" in page.read()) == (200, True)
         again = stack.enter_context(site.ask("/events", Authorization=allowed))
         assert (again.status, json.loads(again.readline())["type"]) == (200, "daemon")
-        wait_until(lambda: site.count_files() <= files + MOST + 10, "the oldest connections to be let go of")
+        wait_until(
+            lambda: site.count_files() <= files + MOST_UNAUTHENTICATED + 10,
+            "the oldest connections to be let go of",
+        )
         assert not is_over(looking.fileno())  # who looks on already is none of the crowd
 
 
@@ -111,7 +114,7 @@ def test_the_oldest_gives_way_and_who_left_is_not_ended() -> None:
     """Whoever came last is about to ask; who showed the token stays, whatever comes."""
 
     async def crowd_in() -> list[int]:
-        crowd, ended, are_all = Crowd(most=2, limit_s=0.05), list[int](), asyncio.Event()
+        crowd, ended, are_all = ConnectionLimit(most=2, limit_s=0.05), list[int](), asyncio.Event()
 
         def end(number: int) -> None:
             ended.append(number)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from agent_relay.domain.event import Body, LegEnded, SessionEnded, SignalSeen
-from agent_relay.domain.watch_event import PlanStep, Rest, TokensUsed, WindowUsed
-from agent_relay.faces.cli.watch.draw import Frame, choose_next, draw
-from agent_relay.logic.watching.live import Live, build_context
-from agent_relay.logic.watching.view import Figures, SessionView, View, build_session_view
+from agent_relay.domain.events.session import Body, LegEnded, SessionEnded, SignalSeen
+from agent_relay.domain.protocol.live_session import LiveSession, build_context
+from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WatchPlanStep, WindowUsed
+from agent_relay.faces.watch._layout import Frame, choose_next, draw
+from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
@@ -23,7 +23,7 @@ HOSTILE = "\x1b[2J\x07日本\u202etxt\n\r[bold]\U0001f600"
 
 def build(name: str = "S", *bodies: Body, text: str = "x") -> SessionView:
     """A session of which everything is known."""
-    live = Live(
+    live = LiveSession(
         "S",
         9,
         "L1",
@@ -35,7 +35,7 @@ def build(name: str = "S", *bodies: Body, text: str = "x") -> SessionView:
         windows=(WindowUsed(name=text, used_percent=120, resets_at="2026-11-20T21:00:00+00:00"),) * 6,
     )
     steps = tuple(
-        PlanStep(text=text, status="completed" if index < 8 else "in_progress") for index in range(12)
+        WatchPlanStep(text=text, status="completed" if index < 8 else "in_progress") for index in range(12)
     )
     view = build_session_view(follow(*BEGINNING, *bodies), live, Figures(TOKENS, steps, text), UTC)
     assert view is not None
@@ -58,7 +58,7 @@ def draw_plain(view: View, rows: int, cols: int, *, chosen: str = "", is_plain: 
 def test_it_fits_any_terminal_whatever_the_texts_are(rows: int, cols: int, text: str, count: int) -> None:
     """A terminal of one row, a wide one, a task that is a control sequence: nothing spills or breaks."""
     sessions = tuple(build(f"S{number}", text=text) for number in range(count))
-    rests = (Rest(agent=text, model="", scope=text, until=""),) * 5
+    rests = (RestingAgent(agent=text, model="", scope=text, until=""),) * 5
     draw_plain(View(sessions, rests, problems=(text,) * 5), rows, cols, chosen="S3")
 
 

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.text import Text
 
-from agent_relay.domain.spending_event import BudgetNoted
-from agent_relay.domain.watch_event import TokensUsed, WindowUsed
-from agent_relay.faces.cli.watch.draw import Frame, draw
-from agent_relay.faces.cli.watch.fitting import cut, wrap
-from agent_relay.logic.watching.live import Live, build_context
-from agent_relay.logic.watching.view import Figures, SessionView, View, build_session_view
+from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.protocol.live_session import LiveSession, build_context
+from agent_relay.domain.protocol.watch_output import TokensUsed, WindowUsed
+from agent_relay.faces.watch._layout import Frame, cut, draw, wrap
+from agent_relay.faces.watch.view import Figures, SessionView, View, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
@@ -69,7 +68,7 @@ I paint.
 def build(name: str) -> SessionView:
     """A session that has nearly used up a budget."""
     window = WindowUsed(name="five-hour", used_percent=34, resets_at="2026-11-20T21:00:00+00:00")
-    live = Live(
+    live = LiveSession(
         "S",
         9,
         "L1",

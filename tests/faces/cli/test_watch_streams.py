@@ -5,14 +5,13 @@ from collections import Counter
 
 from starlette.types import Message
 
-from agent_relay.client.watch_loop import Latest
-from agent_relay.faces.cli.watch.crowd import Crowd
-from agent_relay.faces.cli.watch.web import build_app
+from agent_relay.faces.watch._watch_loop import LatestView
+from agent_relay.faces.watch._web import ConnectionLimit, build_app
 
 
 async def _ask_at_once(count: int) -> tuple[Counter[int], Counter[int]]:
     """The statuses of so many who ask at once, and of as many after those have gone."""
-    app = build_app(Latest(), "token", 80, Crowd())
+    app = build_app(LatestView(), "token", 80, ConnectionLimit())
     scope = {
         "type": "http",
         "method": "GET",

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from agent_relay.faces.rendering.frames import Frames
+from agent_relay.faces.render._frame_writer import FrameWriter
 
 
 class Terminal:
@@ -24,7 +24,7 @@ class Terminal:
 def test_what_comes_meanwhile_is_one_write() -> None:
     """Every write makes the prompt be painted anew."""
     terminal = Terminal()
-    frames = Frames(terminal.write)
+    frames = FrameWriter(terminal.write)
     frames.add("first")
     assert terminal.is_asked.wait(120)
     for number in range(100):
@@ -38,7 +38,7 @@ def test_no_write_is_larger_than_a_terminal_takes_at_once() -> None:
     """Between two of them keys get their turn."""
     terminal = Terminal()
     terminal.is_free.set()
-    frames = Frames(terminal.write, most=8192)
+    frames = FrameWriter(terminal.write, most=8192)
     for _ in range(1000):
         frames.add("x" * 99)
     frames.finish()
@@ -49,7 +49,7 @@ def test_no_write_is_larger_than_a_terminal_takes_at_once() -> None:
 def test_a_terminal_that_takes_nothing_stops_the_flow() -> None:
     """Ten gigabytes of output are no reason to hold them."""
     terminal = Terminal()
-    frames = Frames(terminal.write, most=8192)
+    frames = FrameWriter(terminal.write, most=8192)
     line = "x" * 1023
     is_done = threading.Event()
 
@@ -72,7 +72,7 @@ def test_without_output_nobody_wakes() -> None:
     """A finished turn leaves no thread, and a new one may begin."""
     terminal = Terminal()
     terminal.is_free.set()
-    frames = Frames(terminal.write)
+    frames = FrameWriter(terminal.write)
     before = threading.active_count()
     frames.finish()
     frames.add("one")
@@ -89,7 +89,7 @@ def test_a_terminal_that_is_gone_is_told_to_who_shows() -> None:
     def refuse(_text: str) -> None:
         raise BrokenPipeError(32, "gone")
 
-    frames = Frames(refuse)
+    frames = FrameWriter(refuse)
     frames.add("one")
     with pytest.raises(BrokenPipeError):
         frames.finish()

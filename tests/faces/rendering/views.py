@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from agent_relay.faces.rendering.turn_view import TurnView, open_turn_view
+from agent_relay.faces.render.turn_view import TurnView, open_turn_view
 
 
 class Written:

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_relay.domain.config import UserConfig
-from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.faces.shell.held import Held
-from agent_relay.faces.shell.returning import Returning
-from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.domain.documents.config import UserConfig
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell.turns.agent_switch import PreferredReturn
+from agent_relay.faces.shell.turns.message_queue import MessageQueue, QueueState
 from tests.support.set_clock import SleepingLoop, SleepingMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _build(folder: os.PathLike[str], **wishes: object) -> tuple[Returning, Conversation]:
+def _build(folder: os.PathLike[str], **wishes: object) -> tuple[PreferredReturn, Conversation]:
     talk = Conversation("/work", agent="understudy")
     config = UserConfig.model_validate(wishes)
-    return Returning(talk, lambda: config, f"{folder}/ledger.json"), talk
+    return PreferredReturn(talk, lambda: config, f"{folder}/ledger.json"), talk
 
 
 def _write_ledger(folder: os.PathLike[str], **until: datetime) -> None:
@@ -111,7 +110,7 @@ def test_in_the_quiet_hours_a_queue_waits_for_their_end(tmp_path: os.PathLike[st
 def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tmp_path: Path) -> None:
     """A night's queue on a machine whose lid was closed would wait for as long again after it is opened."""
     machine = SleepingMachine()
-    typed = TypedAhead(str(tmp_path / "typed"), lambda: None)
+    typed = MessageQueue(str(tmp_path / "typed"), lambda: None)
     said: list[str] = []
     typed.add("go on")
 
@@ -122,8 +121,8 @@ def test_a_reset_that_passed_while_the_machine_slept_is_noticed_when_it_wakes(tm
             said.append(line)
             over.set()
 
-        held = Held(typed, changed=lambda: None, go_on=over.set, say=say)
-        held.returning = Returning(_build(tmp_path)[1], UserConfig, str(tmp_path / "ledger"), machine)
+        held = QueueState(typed, changed=lambda: None, go_on=over.set, say=say)
+        held.returning = PreferredReturn(_build(tmp_path)[1], UserConfig, str(tmp_path / "ledger"), machine)
         held.rest("", (machine.now() + timedelta(hours=7)).isoformat())
         await over.wait()
 

@@ -1,11 +1,11 @@
 import os
 
-from agent_relay.faces.shell.company import Company, is_shared
+from agent_relay.faces.shell._session_lock import SessionLock, is_shared
 
 
 def test_each_shell_learns_of_the_others_and_the_last_one_leaves_no_file(tmp_path: os.PathLike[str]) -> None:
     """Two shells that hand a session back and forth unknowingly confuse their people."""
-    first, second = Company(str(tmp_path)), Company(str(tmp_path))
+    first, second = SessionLock(str(tmp_path)), SessionLock(str(tmp_path))
     assert [first.enter("S"), first.enter("S"), second.enter("S"), first.enter("S")] == [
         False,
         False,
@@ -22,5 +22,5 @@ def test_each_shell_learns_of_the_others_and_the_last_one_leaves_no_file(tmp_pat
 
 def test_where_nobody_can_tell_nobody_is_said_to_be_there(tmp_path: os.PathLike[str]) -> None:
     """A full or foreign disk is no reason to refuse a session."""
-    assert not is_shared(Company(f"{tmp_path}/missing"), "S")
+    assert not is_shared(SessionLock(f"{tmp_path}/missing"), "S")
     assert not is_shared(None, "S")

@@ -4,9 +4,9 @@ import json
 import os
 from pathlib import Path
 
-from agent_relay.faces.shell.company import Company
-from agent_relay.faces.shell.rejoining import find_last, render_offer
-from agent_relay.system.session_index import write_entry
+from agent_relay.faces.shell._resumable_sessions import find_last, render_offer
+from agent_relay.faces.shell._session_lock import SessionLock
+from agent_relay.store.session_index import write_entry
 from tests.support.runs import find_sessions
 from tests.support.shells import ShellPerson, list_prompts
 
@@ -36,7 +36,7 @@ def _find(folder: Path) -> str:
     """The session that is offered there; empty for none."""
     company = folder / "company"
     company.mkdir(exist_ok=True)
-    view = find_last(f"{folder}/work", f"{folder}/home/sessions", Company(f"{company}"))
+    view = find_last(f"{folder}/work", f"{folder}/home/sessions", SessionLock(f"{company}"))
     assert os.listdir(company) == []
     return "" if view is None else str(view["session"])
 

@@ -3,15 +3,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.faces.shell.status_line import Clock, render_status
-from agent_relay.logic.usage_windows import WindowRead
+from agent_relay.detect.window_usage import WindowUsage
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._status_line import StatusTime, render_status
 
 NOW = datetime(2026, 11, 20, 18, 20, tzinfo=UTC)
-CLOCK = Clock(NOW, UTC)
+CLOCK = StatusTime(NOW, UTC)
 WINDOWS = (
-    WindowRead("seven_day", 10_080, 13.0, NOW + timedelta(days=4)),
-    WindowRead("five_hour", 300, 42.4, NOW + timedelta(hours=2, minutes=40)),
+    WindowUsage("seven_day", 10_080, 13.0, NOW + timedelta(days=4)),
+    WindowUsage("five_hour", 300, 42.4, NOW + timedelta(hours=2, minutes=40)),
 )
 FULL = Conversation(
     "/made-up",
@@ -108,7 +108,7 @@ def test_only_the_windows_of_whoever_works_are_told_until_they_begin_anew() -> N
     """Another agent's account says nothing about this one's; nothing is known after a reset."""
     other = replace(FULL, at_work="", windows={"understudy": WINDOWS})
     assert "5 h" not in render_status(other, [], state="", width=120, clock=CLOCK)
-    later = Clock(NOW + timedelta(hours=3), UTC)
+    later = StatusTime(NOW + timedelta(hours=3), UTC)
     assert render_status(FULL, [], state="", width=80, clock=later) == (
         "understudy · large · context 25 % · week 13 % (resets Nov 24, 18:20) · $0.13"
     )

@@ -4,8 +4,8 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from agent_relay.faces.shell.completion import ShellCompleter
-from agent_relay.system.folders import Folders, get_folders
+from agent_relay.faces.shell.commands.completion import ShellCompleter
+from agent_relay.system.disk.folders import Folders, get_folders
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
-from agent_relay.faces.shell.pasting import gather_text
-from agent_relay.faces.shell.prompt import Prompt
+from agent_relay.faces.shell._prompt import ShellPrompt, gather_text
 from tests.support.shells import ShellPerson, list_prompts
 
 
@@ -46,7 +45,7 @@ def test_a_line_of_thousands_of_rows_asks_once_what_stands_above_it() -> None:
 
     async def ask() -> str:
         with create_pipe_input() as source:
-            prompt = Prompt(
+            prompt = ShellPrompt(
                 behind,
                 history=InMemoryHistory(),
                 completer=DummyCompleter(),

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from agent_relay.domain.errors import DaemonUnreachableError
-from agent_relay.faces.shell.conversation import Conversation
-from agent_relay.faces.shell.paper import Paper
-from agent_relay.faces.shell.turns import Turns
-from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._scrollback import Scrollback
+from agent_relay.faces.shell.turns.message_queue import MessageQueue
+from agent_relay.faces.shell.turns.runner import Turns
 from tests.faces.rendering.views import Written
 
 LIMIT_S = 120
@@ -72,10 +72,10 @@ async def _work(
     target, source = os.pipe()
     turns = Turns(
         Conversation("/", agent="ann"),
-        TypedAhead(f"{queue}/queue.json", changed.set),
+        MessageQueue(f"{queue}/queue.json", changed.set),
         connect=lambda: daemon,
         view=Written().view,
-        paper=Paper(asyncio.get_running_loop(), source),
+        paper=Scrollback(asyncio.get_running_loop(), source),
         changed=changed.set,
     )
     worker = asyncio.create_task(turns.run())

@@ -3,8 +3,8 @@
 import pytest
 
 from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.faces.shell.commands.dispatch import build_plain, is_command
 from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS, render_shell_help
-from agent_relay.faces.shell.dispatching import build_plain, is_command
 
 
 def test_every_command_the_shell_promises_is_there() -> None:

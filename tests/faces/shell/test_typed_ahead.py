@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from agent_relay.faces.shell.typed_ahead import TypedAhead
+from agent_relay.faces.shell.turns.message_queue import MessageQueue
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def folder(tmp_path: os.PathLike[str]) -> str:
     return path
 
 
-def _open(folder: str, name: str) -> TypedAhead:
-    return TypedAhead(f"{folder}/{name}.json", lambda: None)
+def _open(folder: str, name: str) -> MessageQueue:
+    return MessageQueue(f"{folder}/{name}.json", lambda: None)
 
 
 def test_messages_keep_their_order_and_stand_on_disk_for_their_user_alone(folder: str) -> None:

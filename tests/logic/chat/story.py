@@ -3,12 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.event import Body, Event, LegStarting, SessionCreated, SignalSeen
-from agent_relay.domain.turn_event import ChatBegun, TurnBegun, TurnEnded
-from agent_relay.logic.chat.fold import Chat, fold_chat
-from agent_relay.logic.chat.seats import Over, Seat, find_next
-from agent_relay.logic.policy import Availability
-from agent_relay.logic.succession import HEADLESS
+from agent_relay.domain.events.session import Body, Event, LegStarting, SessionCreated, SignalSeen
+from agent_relay.domain.events.turn import ChatBegun, TurnBegun, TurnEnded
+from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.policy import Availability
+from agent_relay.session.turns.chat import Chat, ChatEnd, Seat, find_next_seat, fold_chat
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 RESET = NOW + timedelta(hours=3)
@@ -56,5 +55,5 @@ class ChatStory:
         return found
 
     @property
-    def next(self) -> Seat | Over:
-        return find_next(self.chat, self.availability, ROSTER, now=NOW, zone=UTC)
+    def next(self) -> Seat | ChatEnd:
+        return find_next_seat(self.chat, self.availability, ROSTER, now=NOW, zone=UTC)

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from agent_relay.domain.event import LegEnded, LegStarted, LegStarting, SessionCreated, SessionEnded
-from agent_relay.domain.turn_event import TurnBegun, TurnEnded
-from agent_relay.logic.chat.fold import fold_chat, is_agreed
-from agent_relay.logic.chat.seats import Over, Seat
+from agent_relay.domain.events.session import LegEnded, LegStarted, LegStarting, SessionCreated, SessionEnded
+from agent_relay.domain.events.turn import TurnBegun, TurnEnded
+from agent_relay.session.turns.chat import ChatEnd, Seat, fold_chat, is_agreed
 from tests.logic.chat.story import ABLE, NOW, RESET, ChatStory
 
 
@@ -28,7 +27,7 @@ def test_a_chat_is_over_when_all_agree_in_a_row() -> None:
     story.turn("ann", "AGREED")
     assert isinstance(story.next, Seat)
     story.turn("bob", "yes.\n\n**AGREED**\n")
-    assert story.next == Over("agreed")
+    assert story.next == ChatEnd("agreed")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +53,7 @@ def test_turns_are_counted_since_the_chat_was_begun_or_gone_on_with() -> None:
     story = ChatStory(most=2).turn("ann", "one")
     assert isinstance(story.next, Seat)
     story.turn("bob", "two")
-    assert story.next == Over("turns")
+    assert story.next == ChatEnd("turns")
     story.begin("ann", "bob", most=2)
     assert story.next == Seat("ann", "ann", ("bob",))
 
@@ -86,13 +85,13 @@ def test_alone_nobody_is_left_to_talk_to() -> None:
     """The earliest reset is what a script sleeps until."""
     story = ChatStory().rests("ann", "cas", "dan")
     found = story.next
-    assert isinstance(found, Over)
+    assert isinstance(found, ChatEnd)
     assert (found.outcome, found.until) == ("resting", RESET)
     assert len(found.skipped) == 3
     unknown = ChatStory()
     for name in ("ann", "cas", "dan"):
         unknown.availability[name] = replace(ABLE, resting=True)
-    assert unknown.next == Over(
+    assert unknown.next == ChatEnd(
         "resting",
         "nobody is left to talk to",
         None,
@@ -132,7 +131,7 @@ def test_a_turn_without_a_good_end_ends_the_chat_and_is_taken_again(outcome: str
     """Going on is up to the user, and begins with who did not come to an end."""
     story = ChatStory().turn("ann", "one").turn("bob", "half", outcome=outcome)
     found = story.next
-    assert isinstance(found, Over)
+    assert isinstance(found, ChatEnd)
     assert (found.outcome, found.why) == (told, "why")
     assert [one.text for one in story.chat.messages] == ["one"]
     story.begin("ann", "bob")
@@ -176,13 +175,13 @@ def test_an_agent_that_cannot_be_started_or_was_lost_at_work_ends_the_chat(how: 
     lived = (LegStarted("L", 10, 11, 12),) if how == "lost" else ()
     story.note(TurnBegun("ann", "…", seat="ann"), LegStarting("L", "ann", 1, headless=True), *lived)
     story.note(TurnEnded("L", "failed", "broken"), LegEnded("L", how))
-    assert story.next == Over("failed", "broken")
+    assert story.next == ChatEnd("failed", "broken")
 
 
 def test_a_session_that_is_stopped_before_anybody_is_asked_stops_the_chat() -> None:
     """Whoever did that wants nobody to go on."""
     story = ChatStory().note(TurnBegun("ann", "…", seat="ann"), SessionEnded("by hand"))
-    assert story.next == Over("stopped", "by hand")
+    assert story.next == ChatEnd("stopped", "by hand")
 
 
 def test_a_limit_that_is_met_again_after_its_reset_does_not_go_on_for_ever() -> None:
@@ -193,4 +192,4 @@ def test_a_limit_that_is_met_again_after_its_reset_does_not_go_on_for_ever() -> 
     assert isinstance(story.next, Seat)
     story.turn("bob", outcome="resting")
     again = "limits are met again and again"
-    assert story.next == Over("resting", again, None, (again,))
+    assert story.next == ChatEnd("resting", again, None, (again,))

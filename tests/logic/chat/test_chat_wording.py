@@ -4,8 +4,7 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.logic.chat.seats import Over
-from agent_relay.logic.chat.wording import build_prompt, render_over, shorten
+from agent_relay.session.turns.chat import ChatEnd, build_prompt, render_chat_end, shorten_message
 from tests.logic.chat.story import NOW, RESET, ChatStory
 
 
@@ -79,8 +78,8 @@ def test_a_message_without_words_is_said_to_be_one() -> None:
 
 def test_a_long_message_is_kept_from_its_end() -> None:
     """What was found stands at the end."""
-    assert shorten("short") == "short"
-    assert shorten("a" * 1_000 + "b" * 48_000) == "[1,000 characters left out]\n" + "b" * 48_000
+    assert shorten_message("short") == "short"
+    assert shorten_message("a" * 1_000 + "b" * 48_000) == "[1,000 characters left out]\n" + "b" * 48_000
 
 
 def test_much_that_is_new_gives_way_from_its_oldest() -> None:
@@ -99,18 +98,18 @@ def test_the_end_is_said_in_a_sentence() -> None:
     """With who rests until when, where that is why."""
     chat = ChatStory().turn("ann", "one").chat
 
-    def said(over: Over) -> str:
-        return render_over(chat, over, NOW, UTC)
+    def said(over: ChatEnd) -> str:
+        return render_chat_end(chat, over, NOW, UTC)
 
-    assert said(Over("agreed")) == "→ Everybody agreed after 1 turn."
-    assert said(Over("turns")) == "→ 1 turn, as many as were asked for."
-    assert said(Over("stopped")) == "→ The chat was stopped after 1 turn."
-    assert said(Over("failed", "it broke")) == "→ The chat failed after 1 turn."
-    rests = Over("resting", "", RESET, ("bob: rests until 21:20", "cas: not installed"))
+    assert said(ChatEnd("agreed")) == "→ Everybody agreed after 1 turn."
+    assert said(ChatEnd("turns")) == "→ 1 turn, as many as were asked for."
+    assert said(ChatEnd("stopped")) == "→ The chat was stopped after 1 turn."
+    assert said(ChatEnd("failed", "it broke")) == "→ The chat failed after 1 turn."
+    rests = ChatEnd("resting", "", RESET, ("bob: rests until 21:20", "cas: not installed"))
     assert said(rests) == (
         "→ Nobody is left to talk to (bob: rests until 21:20; cas: not installed)."
         " The first reset is at 21:20."
     )
-    assert said(Over("resting", "", None, ("bob: gone",))) == "→ Nobody is left to talk to (bob: gone)."
+    assert said(ChatEnd("resting", "", None, ("bob: gone",))) == "→ Nobody is left to talk to (bob: gone)."
     none = ChatStory().chat
-    assert render_over(none, Over("agreed"), NOW, UTC) == "→ Everybody agreed after 0 turns."
+    assert render_chat_end(none, ChatEnd("agreed"), NOW, UTC) == "→ Everybody agreed after 0 turns."

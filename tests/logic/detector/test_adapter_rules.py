@@ -2,11 +2,12 @@ import os
 
 import pytest
 
-from agent_relay.domain.rules import LimitRule, Rules, StateRule
-from agent_relay.logic.detector.findings import match_rule
-from agent_relay.logic.readiness import match_state
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.rules import load_rules
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect._limit_rules import match_rule
+from agent_relay.detect.screen_state import match_state
+from agent_relay.domain.documents.rules import LimitRule, Rules, StateRule
 
 FOLDER = find_builtin_folder()
 RULES: dict[str, Rules] = {

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_relay.domain.rules import Rules
+from agent_relay.domain.documents.rules import Rules
 from agent_relay.domain.signal import Record, Source
 from tests.support.detecting import at, build, event, look, render, row, say
 

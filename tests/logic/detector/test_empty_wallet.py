@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.ids import AgentName
-from agent_relay.domain.rules import Rules
+from agent_relay.detect.detector import Detector
+from agent_relay.domain.documents.rules import Rules
+from agent_relay.domain.screen import Row, Screen
 from agent_relay.domain.signal import Record, Scope, Source
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.screen import Row, Screen
+from agent_relay.domain.values.ids import AgentName
 from tests.house import tree
 
 START = datetime(2026, 11, 20, 10, tzinfo=UTC)

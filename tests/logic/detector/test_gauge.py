@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from agent_relay.detect.context_gauge import ContextGauge
 from agent_relay.domain.context import Reading
-from agent_relay.domain.rules import ContextRules, Rules
+from agent_relay.domain.documents.rules import ContextRules, Rules
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.detector.gauge import Gauge
 from tests.house import tree
 
 BEGAN = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
@@ -22,7 +22,7 @@ def load_rules_of(agent: str) -> Rules:
 
 def hear(agent: str, *records: tuple[Source, dict[str, object]]) -> list[tuple[int, int] | None]:
     """(used, room) after each record, a second apart; `None` where it said nothing."""
-    gauge = Gauge(load_rules_of(agent).context, started_at=BEGAN)
+    gauge = ContextGauge(load_rules_of(agent).context, started_at=BEGAN)
     found = []
     for second, (source, data) in enumerate(records):
         at = NOW + timedelta(seconds=second)
@@ -141,7 +141,7 @@ def test_a_number_that_cannot_be_meant_is_none(strange: object) -> None:
 
 def test_what_is_older_than_the_leg_or_the_newest_reading_says_nothing() -> None:
     """A forked transcript repeats what was true of another conversation; two sources tell the same twice."""
-    gauge = Gauge(load_rules_of("codex").context, started_at=BEGAN)
+    gauge = ContextGauge(load_rules_of("codex").context, started_at=BEGAN)
     source, data = count(9000)
     late = BEGAN + timedelta(minutes=2)
     for at, expected in (
@@ -156,7 +156,7 @@ def test_what_is_older_than_the_leg_or_the_newest_reading_says_nothing() -> None
 
 def test_an_event_is_as_old_as_its_hearing() -> None:
     """Live streams carry no time of their own."""
-    gauge = Gauge(load_rules_of("opencode").context, started_at=BEGAN)
+    gauge = ContextGauge(load_rules_of("opencode").context, started_at=BEGAN)
     source, data = message("ses_1", "a")
     assert gauge.hear(Record(source, data), now=NOW) == Reading(9500, 0, NOW, "p/a")
 
@@ -174,12 +174,12 @@ def test_a_conversation_without_a_name_is_the_users() -> None:
 def test_agents_without_rules_say_nothing() -> None:
     """An adapter written before this works on."""
     source, data = count(9000)
-    assert Gauge(ContextRules(), started_at=BEGAN).hear(Record(source, data, NOW), now=NOW) is None
+    assert ContextGauge(ContextRules(), started_at=BEGAN).hear(Record(source, data, NOW), now=NOW) is None
 
 
 def test_a_moment_to_come_does_not_outdate_what_is_heard_after_it() -> None:
     """A clock that was set back, or one forged record, must not make a leg's gauge deaf for good."""
-    gauge = Gauge(load_rules_of("codex").context, started_at=BEGAN)
+    gauge = ContextGauge(load_rules_of("codex").context, started_at=BEGAN)
     source, data = count(200_000)
     late = gauge.hear(Record(source, data, NOW + timedelta(days=365)), now=NOW)
     assert late is not None

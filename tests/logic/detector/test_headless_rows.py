@@ -5,12 +5,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent_relay.domain.ids import AgentName
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.detector import Detector
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.detector.detector import Detector
-from agent_relay.logic.stream import Verdict
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.rules import load_rules
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.session.turns.output import TurnVerdict
 
 NOW = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 LIMIT = "You\u2019ve hit your usage limit. Try again at 12:41 PM."
@@ -162,7 +163,7 @@ def test_a_turn_is_done_when_its_agent_says_so(
     """One calls its failures a success, one ends with 0 in the middle, one reports what it gets over."""
     headless = load_adapter(os.path.join(find_builtin_folder(), agent), origin="built-in").adapter.headless
     assert headless is not None
-    verdict = Verdict(headless.says)
+    verdict = TurnVerdict(headless.says)
     for record in records:
         verdict.hear(record)
     assert verdict.is_done is is_done
@@ -183,7 +184,7 @@ def test_a_tool_that_opencode_was_not_allowed_to_use_is_named(why: str, refused:
         os.path.join(find_builtin_folder(), "opencode"), origin="built-in"
     ).adapter.headless
     assert headless is not None
-    verdict = Verdict(headless.says)
+    verdict = TurnVerdict(headless.says)
     state = {"status": "error", "error": why}
     verdict.hear({"type": "tool_use", "part": {"tool": "read", "callID": "call_1", "state": state}})
     assert verdict.refused == refused

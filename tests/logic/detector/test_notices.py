@@ -1,8 +1,8 @@
 import pytest
 
-from agent_relay.domain.rules import Feed
-from agent_relay.logic.detector.notices import find_notices
-from agent_relay.logic.screen import Row, Screen
+from agent_relay.detect._screen_notices import find_notices
+from agent_relay.domain.documents.rules import Feed
+from agent_relay.domain.screen import Row, Screen
 
 
 def find(place: dict[str, object], *rows: str | Row) -> list[str]:

@@ -1,8 +1,14 @@
 import pytest
 
-from agent_relay.domain.rules import Where
+from agent_relay.domain.documents.record_matching import (
+    find_text,
+    find_value,
+    is_meant,
+    iter_strings,
+    open_envelope,
+)
+from agent_relay.domain.documents.rules import Where
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.detector.records import find_text, find_value, is_meant, iter_strings, open_envelope
 
 DATA = {"a": {"b.c": [{"d": 1}, "x"]}, "flag": True, "none": None, "n": 429}
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.logic.elapsed import Jump
+from agent_relay.domain.values.elapsed import ClockJump
 from tests.support.detecting import at, build, look, render, say
 
 BUSY = "! server busy, try {}/5 (esc interrupts)"
@@ -82,7 +82,7 @@ def test_a_clock_that_is_set_back_neither_ends_nor_lengthens_the_wait() -> None:
     detector = build()
     say(detector, 1, "user", "fix it")
     look(detector, 200, BUSY.format(1))
-    detector.shift(Jump(by=timedelta(seconds=-150), since=at(50)))
+    detector.shift(ClockJump(by=timedelta(seconds=-150), since=at(50)))
     assert detector.wakes_at() == at(350)
     look(detector, 51, "")
     look(detector, 53, "")

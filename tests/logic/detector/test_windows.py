@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.rules import UsageWindow
+from agent_relay.agents.adapter_folders import find_builtin_folder
+from agent_relay.agents.adapters import load_adapter
+from agent_relay.agents.rules import load_rules
+from agent_relay.detect.usage_windows import UsageWindows
+from agent_relay.domain.documents.rules import UsageWindow
 from agent_relay.domain.signal import Record, Source
-from agent_relay.logic.detector.windows import Windows
-from agent_relay.system.adapters import find_builtin_folder, load_adapter
-from agent_relay.system.rules import load_rules
 from tests.support.detecting import at
 
 WINDOW = UsageWindow(
@@ -22,7 +23,7 @@ WINDOW = UsageWindow(
 )
 def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, object], known: int) -> None:
     """Plans differ in how long their windows are; a record that says so is about this user's."""
-    windows = Windows((WINDOW,), UTC)
+    windows = UsageWindows((WINDOW,), UTC)
     record = Record(Source.STATUS_LINE, {"used": 42, "reset": at(3600).timestamp(), **said})
     (reading,) = windows.hear(record, at(1))
     assert (reading.used, reading.minutes, reading.at) == (42.0, known, at(1))
@@ -31,7 +32,7 @@ def test_a_windows_length_is_the_records_before_the_adapters(said: dict[str, obj
 
 def test_a_share_becomes_a_percentage() -> None:
     """Some records count to one."""
-    windows = Windows((WINDOW.model_copy(update={"full": 1.0}),), UTC)
+    windows = UsageWindows((WINDOW.model_copy(update={"full": 1.0}),), UTC)
     (reading,) = windows.hear(Record(Source.STATUS_LINE, {"used": 0.92, "reset": 1795177945}), at(1))
     assert reading.used == 92.0
 
@@ -39,7 +40,7 @@ def test_a_share_becomes_a_percentage() -> None:
 def test_what_a_stream_tells_of_a_window_is_read_where_it_says_how_much() -> None:
     """As Claude Code 2.1.197 wrote it without a screen; of most windows it tells no share."""
     rules = load_rules(load_adapter(os.path.join(find_builtin_folder(), "claude")))
-    windows = Windows(rules.windows, UTC)
+    windows = UsageWindows(rules.windows, UTC)
     said = {"status": "allowed", "resetsAt": 1795177943, "rateLimitType": "five_hour"}
     near = {
         "status": "allowed_warning",

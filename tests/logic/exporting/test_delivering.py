@@ -1,11 +1,11 @@
 """What is said when a receiver does not take what it is sent."""
 
-from agent_relay.logic.exporting.delivering import (
-    NOTHING_SAID,
+from agent_relay.system.net.delivery_report import (
+    NO_REPORT,
     Count,
     Receiver,
     build_delivery_figures,
-    say,
+    update_report,
 )
 
 HOOK = Receiver("webhook", "The webhook", "event", "events")
@@ -13,9 +13,9 @@ HOOK = Receiver("webhook", "The webhook", "event", "events")
 
 def tell(*moments: tuple[float, Count]) -> list[tuple[float, str]]:
     """The lines said of these counts, each with its moment."""
-    said, lines = NOTHING_SAID, []
+    said, lines = NO_REPORT, []
     for at_s, count in moments:
-        line, said = say(HOOK, count, said, at_s)
+        line, said = update_report(HOOK, count, said, at_s)
         lines += [(at_s, line)] if line else []
     return lines
 

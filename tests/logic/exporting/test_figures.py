@@ -3,14 +3,13 @@
 from datetime import UTC
 from decimal import Decimal
 
-from agent_relay.domain.watch_event import Rest, WindowUsed
-from agent_relay.logic.exporting.figure import Figure
-from agent_relay.logic.exporting.figures import build_figures
-from agent_relay.logic.metrics.rates import Bill, Rate
-from agent_relay.logic.metrics.row import Row
-from agent_relay.logic.transcripts.usage.marks import Used
-from agent_relay.logic.watching.live import Live
-from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view
+from agent_relay.domain.protocol.figure import Figure
+from agent_relay.domain.protocol.live_session import LiveSession
+from agent_relay.domain.protocol.watch_output import RestingAgent, WindowUsed
+from agent_relay.faces.export._figures import build_figures
+from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
+from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.usage.totals import Bill, MetricsRow, Rate
 from tests.logic.watching.lives import BEGINNING, follow
 
 RATE = Rate(0, Decimal("0.5"), Decimal("0.25"), Decimal(1), Decimal(1), Decimal(2))
@@ -20,20 +19,22 @@ def bill(tokens: int, *, is_priced: bool = True) -> Bill:
     """What so many tokens in and as many out come to."""
     found = Bill()
     if tokens:
-        used = Used("k", 1, "n", "m", tokens, output=tokens)
+        used = AnswerUsage("k", 1, "n", "m", tokens, output=tokens)
         found.add(used, lambda _model, _at: (RATE,) if is_priced else ())
     return found
 
 
 def build(
-    agents: list[Row], models: dict[str, list[Row]] | None = None, view: View | None = None
+    agents: list[MetricsRow], models: dict[str, list[MetricsRow]] | None = None, view: View | None = None
 ) -> dict[str, Figure]:
     return {one.name: one for one in build_figures(agents, models or {}, view or View())}
 
 
 def test_work_is_told_by_agent() -> None:
     """The same numbers as the command's table."""
-    row = Row("ada", turns=5, failed=2, handoffs=1, limits=2, failovers_ms=[1500, 2500], added=7, removed=3)
+    row = MetricsRow(
+        "ada", turns=5, failed=2, handoffs=1, limits=2, failovers_ms=[1500, 2500], added=7, removed=3
+    )
     row.wall_ms, row.active_ms = 9000, 4000
     found = build([row])
     assert found["turns"].values == {("ada",): 5}
@@ -50,8 +51,8 @@ def test_work_is_told_by_agent() -> None:
 
 def test_tokens_and_money_are_told_by_agent_and_model() -> None:
     """A price nobody knows is not zero: its tokens are told apart, and no money for them."""
-    rows = {"ada": [Row("m1", bill(10)), Row("m2", bill(4, is_priced=False))]}
-    found = build([Row("ada", bill(14))], {name: list(models) for name, models in rows.items()})
+    rows = {"ada": [MetricsRow("m1", bill(10)), MetricsRow("m2", bill(4, is_priced=False))]}
+    found = build([MetricsRow("ada", bill(14))], {name: list(models) for name, models in rows.items()})
     assert found["tokens"].values == {
         ("ada", "m1", "input"): 10,
         ("ada", "m1", "output"): 10,
@@ -64,8 +65,8 @@ def test_tokens_and_money_are_told_by_agent_and_model() -> None:
 
 def test_labels_are_bounded_whatever_agents_and_models_are_called() -> None:
     """Each is a series somebody stores for years; transcripts are written by anybody."""
-    models = [Row(f"model-{index}", bill(1000 - index)) for index in range(100)]
-    agents = [Row(f"agent-{index}", bill(100 - index)) for index in range(40)]
+    models = [MetricsRow(f"model-{index}", bill(1000 - index)) for index in range(100)]
+    agents = [MetricsRow(f"agent-{index}", bill(100 - index)) for index in range(40)]
     found = build(agents, {"agent-0": models})
     assert len(found["tokens"].values) == 2 * 65
     assert found["tokens"].values["agent-0", "other", "input"] == sum(
@@ -73,7 +74,9 @@ def test_labels_are_bounded_whatever_agents_and_models_are_called() -> None:
     )
     assert len(found["turns"].values) == 33
     assert ("agent-39",) not in found["turns"].values
-    hostile = build([Row("a\n" + "x" * 200, bill(1)), Row("x" * 200, bill(1)), Row("", bill(1))])
+    hostile = build(
+        [MetricsRow("a\n" + "x" * 200, bill(1)), MetricsRow("x" * 200, bill(1)), MetricsRow("", bill(1))]
+    )
     assert set(hostile["turns"].values) == {("other",), ("x" * 80,), ("unknown",)}
 
 
@@ -83,10 +86,12 @@ def test_what_is_now_is_told_by_state_agent_and_window() -> None:
     fuller = window.model_copy(update={"used_percent": 50.0})
     sessions = []
     for windows in ((window,), (fuller,)):
-        view = build_session_view(follow(*BEGINNING), Live("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
+        view = build_session_view(
+            follow(*BEGINNING), LiveSession("S", 5, "L1", windows=windows), NO_FIGURES, UTC
+        )
         assert view is not None
         sessions.append(view)
-    rests = (Rest(agent="bob", model="", scope="account", until=""),) * 2
+    rests = (RestingAgent(agent="bob", model="", scope="account", until=""),) * 2
     found = build([], view=View(tuple(sessions), rests, is_daemon_here=True))
     assert found["sessions"].values["busy",] == 2
     assert found["sessions"].values["resting",] == 0
@@ -107,6 +112,6 @@ def test_that_nobody_knows_who_rests_is_a_figure() -> None:
 def test_windows_are_bounded_too() -> None:
     """Their names come from adapters, which are anybody's."""
     windows = tuple(WindowUsed(name=f"w{index}", used_percent=1, resets_at="") for index in range(40))
-    view = build_session_view(follow(*BEGINNING), Live("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
+    view = build_session_view(follow(*BEGINNING), LiveSession("S", 5, "L1", windows=windows), NO_FIGURES, UTC)
     assert view is not None
     assert len(build([], view=View((view,)))["window_used_ratio"].values) == 32

@@ -4,16 +4,14 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.domain.watch_event import Rest, WindowUsed
-from agent_relay.logic.exporting.figures import build_figures
-from agent_relay.logic.exporting.hook_event import build_hook_event
-from agent_relay.logic.exporting.names import label, shorten_path
-from agent_relay.logic.metrics.rates import Bill
-from agent_relay.logic.metrics.row import Row
-from agent_relay.logic.transcripts.usage.marks import Used
-from agent_relay.logic.watching.live import Live
-from agent_relay.logic.watching.view import NO_FIGURES, View, build_session_view
+from agent_relay.domain.events import session as words
+from agent_relay.domain.protocol.live_session import LiveSession
+from agent_relay.domain.protocol.watch_output import RestingAgent, WindowUsed
+from agent_relay.faces.export._figures import build_figures
+from agent_relay.faces.export._outbound_filter import build_hook_event, label, shorten_path
+from agent_relay.faces.watch.view import NO_FIGURES, View, build_session_view
+from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.usage.totals import Bill, MetricsRow
 from tests.logic.watching.lives import BEGINNING, follow
 
 PATHS = (
@@ -60,13 +58,13 @@ def test_a_model_is_told_by_a_name_of_the_shape_models_have(name: str, told: str
 def test_nothing_of_a_path_leaves_wherever_it_stands(path: str) -> None:
     """Figures are what Prometheus and OpenTelemetry get, an event's body is what a webhook gets."""
     bill = Bill()
-    bill.add(Used("k", 1, "n", path, 1), lambda _model, _at: ())
-    live = Live("S", 5, "L1", windows=(WindowUsed(name=path, used_percent=5, resets_at=""),))
+    bill.add(AnswerUsage("k", 1, "n", path, 1), lambda _model, _at: ())
+    live = LiveSession("S", 5, "L1", windows=(WindowUsed(name=path, used_percent=5, resets_at=""),))
     seen = build_session_view(follow(*BEGINNING), live, NO_FIGURES, UTC)
     assert seen is not None
-    rest = Rest(agent=path, model=path, scope=path, until="")
-    row = Row(path, bill)
-    figures = build_figures([row, Row("ada", bill)], {"ada": [row]}, View((seen,), (rest,)))
+    rest = RestingAgent(agent=path, model=path, scope=path, until="")
+    row = MetricsRow(path, bill)
+    figures = build_figures([row, MetricsRow("ada", bill)], {"ada": [row]}, View((seen,), (rest,)))
     labels = {text for figure in figures for values in figure.values for text in values}
     told = follow(
         *BEGINNING,

@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 
-from agent_relay.logic.metrics.figures import draw_bar, draw_line, render_cost, render_count, render_span
-from agent_relay.logic.metrics.rates import Bill, Rate
-from agent_relay.logic.transcripts.usage.marks import Used
+from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
+from agent_relay.usage.totals import Bill, Rate
 
 SMALL = Rate(0, Decimal(3), Decimal("0.3"), Decimal("3.75"), Decimal(6), Decimal(15))
 LARGE = Rate(1000, Decimal(6), Decimal("0.6"), Decimal("7.5"), Decimal(12), Decimal("22.5"))
@@ -14,8 +14,8 @@ def _rates(model: str, _at: int) -> tuple[Rate, ...]:
     return (SMALL, LARGE) if model == "known" else ()
 
 
-def _used(model: str = "known", size: int = 100) -> Used:
-    return Used(
+def _used(model: str = "known", size: int = 100) -> AnswerUsage:
+    return AnswerUsage(
         "k", 1, "s", model, input=size, cached=10, cache_write=8, output=4, reasoning=3, cache_write_long=2
     )
 
@@ -33,7 +33,7 @@ def test_the_size_of_each_request_chooses_its_price() -> None:
     small, large = Bill(), Bill()
     for bill, sizes in ((small, (600, 600)), (large, (1200,))):
         for size in sizes:
-            bill.add(Used("k", 1, "s", "known", input=size), _rates)
+            bill.add(AnswerUsage("k", 1, "s", "known", input=size), _rates)
     assert (small.cost, large.cost) == (Decimal(3600), Decimal(7200))
 
 

@@ -4,17 +4,16 @@ from decimal import Decimal
 
 import pytest
 
-from agent_relay.domain.session import State
-from agent_relay.logic.metrics.by import By
-from agent_relay.logic.metrics.chain import find_chain
-from agent_relay.logic.metrics.legs import LegWork, Passing, SessionWork, Span
-from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Rate
-from agent_relay.logic.metrics.row import Row
-from agent_relay.logic.metrics.rows import Question, sum_rows
-from agent_relay.logic.metrics.turns import Turn, cut_turns
-from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Prompted, Used
-from agent_relay.logic.transcripts.usage.packed import list_columns
+from agent_relay.domain.state import State
+from agent_relay.transcripts.usage.answer_columns import list_columns
+from agent_relay.transcripts.usage.records import AnswerUsage, LinesChanged, PromptSent, TurnFailed
+from agent_relay.usage._dedupe import Native
+from agent_relay.usage._session_work_fold import find_lineage
+from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.groupings import Grouping
+from agent_relay.usage.segments import NativeTurn, cut_turns
+from agent_relay.usage.session_work import HandoffSpan, LegWork, SessionWork, StateSpan
+from agent_relay.usage.totals import MetricsRow, Rate
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -25,7 +24,7 @@ def _rates(model: str, _at: int) -> tuple[Rate, ...]:
     return (Rate(0, ONE, ONE, ONE, ONE, ONE),) if model != "x" else ()
 
 
-def _ask(by: By, *, since: int = 0, agent: str = "", is_ours_only: bool = False) -> Question:
+def _ask(by: Grouping, *, since: int = 0, agent: str = "", is_ours_only: bool = False) -> Question:
     return Question(by, _rates, lambda at: f"day {at // DAY}", since, agent, is_ours_only)
 
 
@@ -36,34 +35,37 @@ def _work() -> SessionWork:
         LegWork("b", "two", 2 * HOUR, 25 * HOUR, ["n2"], []),
     ]
     spans = [
-        Span(State.BUSY, "a", HOUR, 2 * HOUR - 600_000),
-        Span(State.LIMITED, "a", 2 * HOUR - 600_000, 2 * HOUR),
-        Span(State.BUSY, "b", 2 * HOUR, 3 * HOUR),
-        Span(State.RESTING, "b", 23 * HOUR + HOUR // 2, 24 * HOUR + HOUR // 2),
-        Span(State.ENDED, "b", 25 * HOUR, 26 * HOUR),
+        StateSpan(State.BUSY, "a", HOUR, 2 * HOUR - 600_000),
+        StateSpan(State.LIMITED, "a", 2 * HOUR - 600_000, 2 * HOUR),
+        StateSpan(State.BUSY, "b", 2 * HOUR, 3 * HOUR),
+        StateSpan(State.RESTING, "b", 23 * HOUR + HOUR // 2, 24 * HOUR + HOUR // 2),
+        StateSpan(State.ENDED, "b", 25 * HOUR, 26 * HOUR),
     ]
-    passings = [Passing("a", "b", 2 * HOUR, 6000, is_failover=True), Passing("b", "a", 3 * HOUR, 9, False)]
+    passings = [
+        HandoffSpan("a", "b", 2 * HOUR, 6000, is_failover=True),
+        HandoffSpan("b", "a", 3 * HOUR, 9, False),
+    ]
     return SessionWork("S", "/w", "/w", "t", legs, spans, passings)
 
 
 def _natives() -> list[Native]:
     """Agent one: a prompt and 10 tokens before the leg, 20 in it; two: 40 in its leg; three: a user's own."""
     one = Native("one", "n1", "/w")
-    one.prompts = [Prompted("p1", HOUR // 2, "n1"), Prompted("p2", HOUR, "n1")]
+    one.prompts = [PromptSent("p1", HOUR // 2, "n1"), PromptSent("p2", HOUR, "n1")]
     one.used = [
-        Used("u1", HOUR // 2 + 60_000, "n1", "m", input=10),
-        Used("u2", HOUR + 60_000, "n1", "m", input=20),
+        AnswerUsage("u1", HOUR // 2 + 60_000, "n1", "m", input=10),
+        AnswerUsage("u2", HOUR + 60_000, "n1", "m", input=20),
     ]
     two = Native("two", "n2", "/w")
-    two.used = [Used("u3", 25 * HOUR, "n2", "x", output=40)]
-    two.prompts = [Prompted("p3", 3 * HOUR, "n2")]
-    two.changes = [Changed("c", 3 * HOUR + 5000, "n2", 3, 1)]
+    two.used = [AnswerUsage("u3", 25 * HOUR, "n2", "x", output=40)]
+    two.prompts = [PromptSent("p3", 3 * HOUR, "n2")]
+    two.changes = [LinesChanged("c", 3 * HOUR + 5000, "n2", 3, 1)]
     three = Native("three", "n3", "/v")
-    three.used = [Used("u4", 0, "n3", "m", cached=80)]
+    three.used = [AnswerUsage("u4", 0, "n3", "m", cached=80)]
     return [one, two, three]
 
 
-def _rows(by: By, **more: object) -> tuple[list[Row], Row]:
+def _rows(by: Grouping, **more: object) -> tuple[list[MetricsRow], MetricsRow]:
     return sum_rows([_work()], _natives(), _ask(by, **more))  # type: ignore[arg-type]
 
 
@@ -109,7 +111,10 @@ def test_rows_by_model_hold_answers_and_turns_only() -> None:
 def test_answers_of_a_model_nobody_names_have_a_row_of_their_own() -> None:
     """What the total has and no row has looks lost: 10 of m and 7 of nobody knows what are 17."""
     native = Native("one", "n1", "/w")
-    native.used = [Used("u1", HOUR, "n1", "m", input=10), Used("u2", HOUR + 1, "n1", "", input=7)]
+    native.used = [
+        AnswerUsage("u1", HOUR, "n1", "m", input=10),
+        AnswerUsage("u2", HOUR + 1, "n1", "", input=7),
+    ]
     rows, total = sum_rows([], [native], _ask("model"))
     assert {row.key: (row.bill.tokens, row.bill.answers) for row in rows} == {"m": (10, 1), "unknown": (7, 1)}
     assert total.bill.tokens == 17
@@ -122,11 +127,11 @@ def test_answers_of_one_quarter_of_an_hour_are_each_their_models_and_their_legs(
     """
     native = Native("one", "n1", "/w")
     native.used = [
-        Used("u0", 0, "n1", "m", input=80),
-        Used("u1", HOUR - 60_000, "n1", "m", input=10),
-        Used("u2", HOUR, "n1", "m", input=20),
-        Used("u3", HOUR + 60_000, "n1", "x", input=40),
-        Used("u4", HOUR + 120_000, "n1", "m", output=5),
+        AnswerUsage("u0", 0, "n1", "m", input=80),
+        AnswerUsage("u1", HOUR - 60_000, "n1", "m", input=10),
+        AnswerUsage("u2", HOUR, "n1", "m", input=20),
+        AnswerUsage("u3", HOUR + 60_000, "n1", "x", input=40),
+        AnswerUsage("u4", HOUR + 120_000, "n1", "m", output=5),
     ]
     rows, total = sum_rows([_work()], [native], _ask("session"))
     own = next(row for row in rows if row.key == "one:n1")
@@ -147,7 +152,7 @@ def test_answers_of_one_quarter_of_an_hour_are_each_their_models_and_their_legs(
 def test_answers_of_one_model_one_after_another_are_one_sum() -> None:
     """Nearly all are: what is summed at once is what each would add."""
     native = Native("one", "n1", "/w")
-    native.used = [Used(f"u{at}", HOUR + at, "n1", "m", input=10, output=at) for at in (1, 2, 4)]
+    native.used = [AnswerUsage(f"u{at}", HOUR + at, "n1", "m", input=10, output=at) for at in (1, 2, 4)]
     (row,), _ = sum_rows([], [native], _ask("session"))
     assert (row.bill.input, row.bill.output, row.bill.answers, row.bill.cost) == (30, 7, 3, Decimal(37))
     assert (row.first, row.last, row.wall_ms) == (HOUR + 1, HOUR + 4, 3)
@@ -164,12 +169,15 @@ def test_rows_by_day_cut_time_at_midnight() -> None:
 def test_what_nothing_dates_moves_no_row_to_1970() -> None:
     """One prompt without a date would put a session of today before all others, and make it 56 years long."""
     undated, dated = Native("one", "n1", "/w"), Native("two", "n2", "/w")
-    undated.used = [Used("u0", 0, "n1", "m", input=1), Used("u1", 2 * HOUR, "n1", "m", input=10)]
-    undated.prompts = [Prompted("p1", 0, "n1")]
-    undated.changes = [Changed("c1", 0, "n1", 3, 1)]
-    dated.used = [Used("u2", HOUR, "n2", "m", input=5)]
-    dated.prompts = [Prompted("p2", HOUR, "n2")]
-    dated.changes = [Changed("c2", HOUR + 7, "n2", 1, 0)]
+    undated.used = [
+        AnswerUsage("u0", 0, "n1", "m", input=1),
+        AnswerUsage("u1", 2 * HOUR, "n1", "m", input=10),
+    ]
+    undated.prompts = [PromptSent("p1", 0, "n1")]
+    undated.changes = [LinesChanged("c1", 0, "n1", 3, 1)]
+    dated.used = [AnswerUsage("u2", HOUR, "n2", "m", input=5)]
+    dated.prompts = [PromptSent("p2", HOUR, "n2")]
+    dated.changes = [LinesChanged("c2", HOUR + 7, "n2", 1, 0)]
     rows, total = sum_rows([], [dated, undated], _ask("session"))
     assert [(row.key, row.first, row.last, row.active_ms) for row in rows] == [
         ("two:n2", HOUR, HOUR + 7, 7),
@@ -182,10 +190,10 @@ def test_what_nothing_dates_in_an_adopted_history_leaves_its_sessions_order() ->
     """All an adopted leg's transcript holds is the session's, the part without dates included."""
     work = SessionWork("T", "/w", "/w", "t", [LegWork("c", "one", 0, 3 * HOUR, ["n1"])], [], [])
     native = Native("one", "n1", "/w")
-    native.used = [Used("u1", 2 * HOUR, "n1", "m", input=10)]
-    native.changes = [Changed("c1", 0, "n1", 3, 1)]
+    native.used = [AnswerUsage("u1", 2 * HOUR, "n1", "m", input=10)]
+    native.changes = [LinesChanged("c1", 0, "n1", 3, 1)]
     other = Native("two", "n2", "/w")
-    other.used = [Used("u2", HOUR, "n2", "m", input=5)]
+    other.used = [AnswerUsage("u2", HOUR, "n2", "m", input=5)]
     rows, total = sum_rows([work], [native, other], _ask("session"))
     assert [(row.key, row.first) for row in rows] == [("two:n2", HOUR), ("T", 2 * HOUR)]
     assert (total.first, rows[1].added) == (HOUR, 3)
@@ -221,17 +229,17 @@ def test_a_leg_without_a_transcript_is_not_free() -> None:
 def test_a_turn_is_of_the_first_model_that_is_named() -> None:
     """An answer may name none; the one after it does."""
     native = Native("one", "n1")
-    native.prompts = [Prompted("p", 1000, "n1")]
-    native.used = [Used("u1", 1100, "n1"), Used("u2", 1200, "n1", "m")]
-    assert cut_turns(native, list_columns(native.used), []) == [Turn(1000, 200, False, "m")]
+    native.prompts = [PromptSent("p", 1000, "n1")]
+    native.used = [AnswerUsage("u1", 1100, "n1"), AnswerUsage("u2", 1200, "n1", "m")]
+    assert cut_turns(native, list_columns(native.used), []) == [NativeTurn(1000, 200, False, "m")]
 
 
 def test_time_of_ones_own_is_from_the_first_to_the_last_mark() -> None:
     """Whatever lies between; prompts come before the answers and changes after them."""
     native = Native("one", "n1")
-    native.used = [Used("u1", 2000, "n1", "m"), Used("u2", 5000, "n1", "m")]
-    native.prompts = [Prompted("p1", 1000, "n1"), Prompted("p2", 3000, "n1")]
-    native.changes = [Changed("c1", 9000, "n1", 1, 1)]
+    native.used = [AnswerUsage("u1", 2000, "n1", "m"), AnswerUsage("u2", 5000, "n1", "m")]
+    native.prompts = [PromptSent("p1", 1000, "n1"), PromptSent("p2", 3000, "n1")]
+    native.changes = [LinesChanged("c1", 9000, "n1", 1, 1)]
     (row,), _ = sum_rows([], [native], _ask("day"))
     assert (row.wall_ms, row.first, row.last) == (8000, 1000, 9000)
 
@@ -239,7 +247,7 @@ def test_time_of_ones_own_is_from_the_first_to_the_last_mark() -> None:
 def test_lines_changed_before_the_moment_asked_from_do_not_count() -> None:
     """A file edited last week is no work of today's, whoever goes on with it."""
     native = Native("one", "n1")
-    native.changes = [Changed("c1", HOUR, "n1", 3, 1), Changed("c2", 3 * HOUR, "n1", 5, 2)]
+    native.changes = [LinesChanged("c1", HOUR, "n1", 3, 1), LinesChanged("c2", 3 * HOUR, "n1", 5, 2)]
     (row,), total = sum_rows([], [native], _ask("session", since=2 * HOUR))
     assert (row.added, row.removed, row.first) == (5, 2, 3 * HOUR)
     assert (total.added, total.removed) == (5, 2)
@@ -248,15 +256,15 @@ def test_lines_changed_before_the_moment_asked_from_do_not_count() -> None:
 def test_turns_end_with_the_next_prompt_and_fail_by_errors_and_limits() -> None:
     """Work before the first prompt is nobody's turn."""
     native = Native("one", "n1")
-    native.prompts = [Prompted(f"p{at}", at, "n1") for at in (1000, 2000, 3000, 4000)]
-    native.used = [Used("u", at, "n1", "m") for at in (500, 1300, 1200, 3900)]
-    native.changes = [Changed("c", 100, "n1", 1, 1), Changed("d", 2100, "n1", 1, 1)]
-    native.failures = [Failed("f", 3950, "n1"), Failed("g", 50, "n1")]
+    native.prompts = [PromptSent(f"p{at}", at, "n1") for at in (1000, 2000, 3000, 4000)]
+    native.used = [AnswerUsage("u", at, "n1", "m") for at in (500, 1300, 1200, 3900)]
+    native.changes = [LinesChanged("c", 100, "n1", 1, 1), LinesChanged("d", 2100, "n1", 1, 1)]
+    native.failures = [TurnFailed("f", 3950, "n1"), TurnFailed("g", 50, "n1")]
     assert cut_turns(native, list_columns(native.used), [2500, 1]) == [
-        Turn(1000, 300, False, "m"),
-        Turn(2000, 100, True, ""),
-        Turn(3000, 950, True, "m"),
-        Turn(4000, 0, False, ""),
+        NativeTurn(1000, 300, False, "m"),
+        NativeTurn(2000, 100, True, ""),
+        NativeTurn(3000, 950, True, "m"),
+        NativeTurn(4000, 0, False, ""),
     ]
 
 
@@ -268,7 +276,7 @@ def test_a_chain_is_all_that_went_on_in_one_another(begin: str, expected: int) -
     later, other = Native("one", "n3", parent="n2"), Native("two", "n9")
     natives = [later, fork, parent, other]
     begins = {"ours": ([work], []), "own": ([], [parent]), "other": ([], [other])}[begin]
-    works, found = find_chain([work], natives, *begins)
+    works, found = find_lineage([work], natives, *begins)
     assert len(works) == expected
     assert found == ([later, fork, parent] if expected else [other])
 

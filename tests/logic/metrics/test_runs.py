@@ -1,15 +1,15 @@
 """Answers that are priced together are of one owner, one row and one quarter of an hour."""
 
-from agent_relay.logic.metrics.by import By
-from agent_relay.logic.metrics.legs import LegWork, SessionWork
-from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rows import Question, sum_rows
-from agent_relay.logic.transcripts.usage.marks import Used
+from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.usage._dedupe import Native
+from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.groupings import Grouping
+from agent_relay.usage.session_work import LegWork, SessionWork
 
 HOUR = 3_600_000
 
 
-def _ask(by: By, *, is_ours_only: bool = False) -> Question:
+def _ask(by: Grouping, *, is_ours_only: bool = False) -> Question:
     return Question(
         by, lambda _model, _at: (), lambda at: f"day {at // (24 * HOUR)}", is_ours_only=is_ours_only
     )
@@ -27,9 +27,9 @@ def test_what_lies_between_two_legs_is_in_neithers_sum() -> None:
         ]
         native = Native("one", "n1", "/w")
         native.used = [
-            Used("u1", HOUR, "n1", "m", input=10),
-            Used("u2", HOUR + 3 * minute, "n1", "m", input=20),
-            Used("u3", HOUR + 4 * minute, "n1", "m", input=40),
+            AnswerUsage("u1", HOUR, "n1", "m", input=10),
+            AnswerUsage("u2", HOUR + 3 * minute, "n1", "m", input=20),
+            AnswerUsage("u3", HOUR + 4 * minute, "n1", "m", input=40),
         ]
         work = SessionWork("S", "/w", "/w", "t", legs, [], [])
         rows, _ = sum_rows([work], [native], _ask("session"))
@@ -44,6 +44,6 @@ def test_what_lies_between_two_legs_is_in_neithers_sum() -> None:
 def test_what_nothing_dates_is_of_no_day_not_of_the_first_there_was() -> None:
     """A machine whose clock starts in 1970 writes such times, too."""
     native = Native("one", "n1", "/w")
-    native.used = [Used("u1", 0, "n1", "m", input=10), Used("u2", 300_000, "n1", "m", input=20)]
+    native.used = [AnswerUsage("u1", 0, "n1", "m", input=10), AnswerUsage("u2", 300_000, "n1", "m", input=20)]
     rows, _ = sum_rows([], [native], _ask("day"))
     assert {row.key: row.bill.tokens for row in rows} == {"unknown": 10, "day 0": 20}

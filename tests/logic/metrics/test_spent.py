@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from agent_relay.domain.spending import Budget, Mark
-from agent_relay.logic.metrics.damage import Damage
-from agent_relay.logic.metrics.legs import LegWork, SessionWork, to_ms
-from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.metrics.rates import Rate
-from agent_relay.logic.metrics.spent import count_spending, find_day, tell_uncounted
-from agent_relay.logic.transcripts.usage.marks import Used
+from agent_relay.domain.budgets import Budget, Mark
+from agent_relay.transcripts.usage.records import AnswerUsage
+from agent_relay.usage._dedupe import Native
+from agent_relay.usage.budget_usage import count_spending, find_day, tell_uncounted
+from agent_relay.usage.scan.damage import Damage
+from agent_relay.usage.session_work import LegWork, SessionWork, to_ms
+from agent_relay.usage.totals import Rate
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 DAY = find_day(NOW, UTC)
@@ -26,7 +26,7 @@ def _native(agent: str, session: str, *used: tuple[int, str, int]) -> Native:
     """Answers of so many tokens of a model, so many hours ago."""
     native = Native(agent, session)
     native.used = [
-        Used(f"{session}{number}", to_ms(NOW - timedelta(hours=hours)), session, model, tokens)
+        AnswerUsage(f"{session}{number}", to_ms(NOW - timedelta(hours=hours)), session, model, tokens)
         for number, (hours, model, tokens) in enumerate(used)
     ]
     return native

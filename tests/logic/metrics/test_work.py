@@ -2,27 +2,29 @@
 
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.event import (
-    Body,
-    Event,
+from agent_relay.domain.events.handoff import (
     HandoffBegun,
     HandoffConfirmed,
     HandoffFailed,
+    PredecessorStopped,
+)
+from agent_relay.domain.events.session import (
+    Body,
+    Event,
     LegBusy,
     LegEnded,
     LegNamed,
     LegReady,
     LegStarted,
     LegStarting,
-    PredecessorStopped,
     SessionCreated,
     SessionEnded,
     SignalSeen,
     Unknown,
 )
-from agent_relay.domain.session import State
-from agent_relay.logic.metrics.legs import LegWork, SessionWork, find_leg
-from agent_relay.logic.metrics.work import fold_work
+from agent_relay.domain.state import State
+from agent_relay.usage._session_work_fold import fold_work
+from agent_relay.usage.session_work import LegWork, SessionWork, find_leg
 
 BEGIN = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
 ZERO = 1_795_168_800_000

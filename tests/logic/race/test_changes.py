@@ -1,6 +1,6 @@
 """What a runner changed is read from git's diff, whatever the files are called or contain."""
 
-from agent_relay.logic.race.changes import Change, Kind, Span, parse_changes
+from agent_relay.system.git.changes import Change, ChangeKind, LineSpan, parse_changes
 
 RAW = (
     b":100644 100644 1111 2222 M\0a b.txt\0"
@@ -39,10 +39,10 @@ new file mode 100644
 def test_a_change_has_its_lines_of_the_base_and_its_counts() -> None:
     """Lines of the base are what two runners have in common; a line that looks like a head is none."""
     assert parse_changes(RAW, PATCH) == (
-        Change("a b.txt", Kind.CHANGED, "2222", (Span(3, 4), Span(10, 9)), added=3, removed=2),
-        Change("new.txt", Kind.ADDED, "3333", (Span(1, 0),), added=2),
-        Change("gone.txt", Kind.DELETED, "0000", (Span(1, 1),), removed=1),
-        Change("inner", Kind.ADDED, "5555", is_repository=True),
+        Change("a b.txt", ChangeKind.CHANGED, "2222", (LineSpan(3, 4), LineSpan(10, 9)), added=3, removed=2),
+        Change("new.txt", ChangeKind.ADDED, "3333", (LineSpan(1, 0),), added=2),
+        Change("gone.txt", ChangeKind.DELETED, "0000", (LineSpan(1, 1),), removed=1),
+        Change("inner", ChangeKind.ADDED, "5555", is_repository=True),
     )
 
 
@@ -55,8 +55,8 @@ def test_quoted_and_undecodable_names_find_their_lines() -> None:
         b"diff --git a/caf\xe9 b/caf\xe9\n--- a/caf\xe9\n+++ b/caf\xe9\n@@ -7 +7 @@\n-a\n+b\n"
     )
     quoted, latin = parse_changes(raw, patch)
-    assert (quoted.path, quoted.spans) == ('tab\there "q" \\ \udce9', (Span(1, 1),))
-    assert (latin.path, latin.spans) == ("caf\udce9", (Span(7, 7),))
+    assert (quoted.path, quoted.spans) == ('tab\there "q" \\ \udce9', (LineSpan(1, 1),))
+    assert (latin.path, latin.spans) == ("caf\udce9", (LineSpan(7, 7),))
 
 
 def test_binary_files_links_and_modes_have_no_lines() -> None:
@@ -67,9 +67,9 @@ def test_binary_files_links_and_modes_have_no_lines() -> None:
         b"diff --git a/b b/b\nold mode 100644\nnew mode 100755\n"
     )
     assert [(change.path, change.kind, change.spans) for change in parse_changes(raw, patch)] == [
-        ("a", Kind.CHANGED, ()),
-        ("b", Kind.CHANGED, ()),
-        ("c", Kind.CHANGED, ()),
+        ("a", ChangeKind.CHANGED, ()),
+        ("b", ChangeKind.CHANGED, ()),
+        ("c", ChangeKind.CHANGED, ()),
     ]
 
 
@@ -77,4 +77,4 @@ def test_what_was_cut_short_costs_lines_and_not_paths() -> None:
     """A diff beyond its bound ends anywhere."""
     raw = b":100644 100644 1 2 M\0a\0:100644 100644 1 2 M\0b\0:10064"
     changes = parse_changes(raw, b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@\n-x")
-    assert [(change.path, change.spans) for change in changes] == [("a", (Span(1, 9),)), ("b", ())]
+    assert [(change.path, change.spans) for change in changes] == [("a", (LineSpan(1, 9),)), ("b", ())]

@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.event import Unknown
-from agent_relay.domain.race import Overlap, RaceState, RunnerState, Verdict
-from agent_relay.domain.race_event import (
+from agent_relay.domain.events.session import Unknown
+from agent_relay.race._events import (
     OverlapSeen,
     RaceApplied,
     RaceApplying,
@@ -27,8 +26,9 @@ from agent_relay.domain.race_event import (
     parse_race_event,
     render_race_event,
 )
-from agent_relay.logic.race.fold import fold_race
-from agent_relay.logic.race.view import build_race_view
+from agent_relay.race._fold import fold_race
+from agent_relay.race.model import Overlap, RaceState, RunnerState, Verdict
+from agent_relay.race.view import build_race_view
 from tests.support.races import BEGAN, begin, number_events, place, settle, start, tell
 
 SCORED = RaceScored(1, ("1", "2"), ("first", "second"))

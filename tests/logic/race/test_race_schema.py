@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from agent_relay.domain.race_event import RaceScored
-from agent_relay.domain.race_view import RaceView, RunnerView, build_race_schema
-from agent_relay.logic.race.view import build_race_view
+from agent_relay.race._events import RaceScored
+from agent_relay.race.schema import RaceView, RunnerView, build_race_schema
+from agent_relay.race.view import build_race_view
 from tests.support.races import BEGAN, begin, settle, start, tell
 
 

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.race_event import OverlapSeen, RaceApplied, RaceApplying, RaceScored
-from agent_relay.logic.race.view import build_race_view
+from agent_relay.race._events import OverlapSeen, RaceApplied, RaceApplying, RaceScored
+from agent_relay.race.view import build_race_view
 from tests.support.races import BEGAN, begin, settle, start, tell
 
 

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import Facts, Said
-from agent_relay.logic.redact.allow import build_allow
-from agent_relay.logic.redact.facts import redact_facts
-from agent_relay.logic.redact.packet import redact_packet
-from agent_relay.logic.redact.text import redact_text
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.redact.allow_list import build_allow
+from agent_relay.redact.packet import redact_facts, redact_packet
+from agent_relay.redact.text import redact_text
 from tests.logic.redact import planted
 from tests.logic.redact.test_redact_packet import KEY, build
 
@@ -71,7 +70,7 @@ def test_a_packet_counts_what_was_spared_apart() -> None:
 
 def test_facts_keep_what_is_allowed() -> None:
     """Otherwise the packet built of them could not."""
-    facts = Facts("alpha", conversation=(Said("user", f"use {AWS}", 1),))
+    facts = Facts("alpha", conversation=(Message("user", f"use {AWS}", 1),))
     assert redact_facts(facts, allow=build_allow((AWS,), ())) == facts
 
 

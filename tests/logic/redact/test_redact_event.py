@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.domain.event import Body, PromptSeen
-from agent_relay.logic.redact_event import redact_body
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.session import Body, PromptSeen
+from agent_relay.redact.event import redact_body
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 TERMS = ("deliverables", "criteria", "constraints", "questions")

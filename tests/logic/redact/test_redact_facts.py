@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.facts import CommandRun, Facts, Said, Step, ToolError
-from agent_relay.domain.packet import Reason
-from agent_relay.logic.packet.build import Occasion, build_packet
-from agent_relay.logic.packet_json import render_document, render_json
-from agent_relay.logic.redact.facts import redact_facts
-from agent_relay.logic.redact.packet import redact_packet
+from agent_relay.domain.documents.packet import Reason
+from agent_relay.domain.documents.packet_json import render_document, render_json
+from agent_relay.domain.facts import CommandRun, Facts, Message, TodoItem, ToolError
+from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.redact.packet import redact_facts, redact_packet
 from tests.logic.redact.planted import TOKENS, Planted, leaks
 
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,12 +18,12 @@ KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 
 def test_every_text_of_a_person_or_agent_is_cleaned() -> None:
     """What is quoted whole and what is quoted in part."""
-    said = Said("user", f"use {KEY}", 1)
+    said = Message("user", f"use {KEY}", 1)
     facts = Facts(
         "alpha",
         conversation=(said,),
         commands=(CommandRun(f"run {KEY} {'a ' * 200}", f"{KEY} {'b ' * 200}", 1, 1),),
-        plan=(Step(KEY, "pending"),),
+        plan=(TodoItem(KEY, "pending"),),
         errors=(ToolError("read", f"{KEY} {'c ' * 200}", 1),),
         unprocessed_prompt=said,
         limit_text=KEY,
@@ -34,12 +33,12 @@ def test_every_text_of_a_person_or_agent_is_cleaned() -> None:
     clean = redact_facts(facts)
     assert KEY not in str(clean)
     assert str(clean).count("[redacted: anthropic-key]") == 9
-    assert clean.unprocessed_prompt == Said("user", "use [redacted: anthropic-key]", 1)
+    assert clean.unprocessed_prompt == Message("user", "use [redacted: anthropic-key]", 1)
 
 
 def test_facts_without_secrets_stay_equal() -> None:
     """Nothing is touched without need."""
-    facts = Facts("alpha", conversation=(Said("user", "make it work", 1),))
+    facts = Facts("alpha", conversation=(Message("user", "make it work", 1),))
     assert redact_facts(facts, known=frozenset({"swordfish99"})) == facts
 
 
@@ -52,14 +51,18 @@ def test_no_cut_leaves_half_a_secret(kind: str) -> None:
         before = f"{'.' * behind} {secret} {'last. ' * 700}"
         facts = Facts(
             "alpha",
-            conversation=(Said("user", before, 1), Said("assistant", text, 1), Said("user", text, 2)),
+            conversation=(
+                Message("user", before, 1),
+                Message("assistant", text, 1),
+                Message("user", text, 2),
+            ),
             commands=(
                 CommandRun("pytest -q", text, 1, 2),
                 CommandRun(f"make {'.' * (296 - len(secret) // 2)} {secret}", text, 2, 2),
             ),
             errors=(ToolError("read", text, 2),),
-            unprocessed_prompt=Said("user", text, 2),
+            unprocessed_prompt=Message("user", text, 2),
         )
-        occasion = Occasion("P", "S", 1, MOMENT, "alpha", "beta", Reason.RATE_LIMIT)
+        occasion = PacketContext("P", "S", 1, MOMENT, "alpha", "beta", Reason.RATE_LIMIT)
         packet = redact_packet(build_packet(redact_facts(facts), occasion))
         assert not leaks(Planted(kind, "cut", secret, text), render_json(render_document(packet)))

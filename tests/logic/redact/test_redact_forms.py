@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from agent_relay.logic.redact.text import redact_text
+from agent_relay.redact.text import redact_text
 
 _KEY = (
     "-----BEGIN RSA PRIVATE KEY-----\n"

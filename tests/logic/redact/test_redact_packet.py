@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from agent_relay.domain.documents.packet import Redaction, ResumePacket
+from agent_relay.domain.documents.packet_json import render_document, render_json
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.packet import Redaction, ResumePacket
-from agent_relay.logic.packet_json import render_document, render_json
-from agent_relay.logic.redact.packet import redact_packet
+from agent_relay.redact.packet import redact_packet
 
 KEY = "sk-ant-api03-Zk3jd9sLq2mN8vB4xT6yPq1w"
 

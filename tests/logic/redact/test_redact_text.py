@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.logic.redact.text import Redacted, redact_text
+from agent_relay.redact.text import Redacted, redact_text
 from tests.logic.redact import planted, surroundings
 
 

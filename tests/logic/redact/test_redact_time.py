@@ -5,7 +5,7 @@ from string import punctuation
 
 import pytest
 
-from agent_relay.logic.redact.text import list_literals, redact_text
+from agent_relay.redact.text import list_literals, redact_text
 
 _LENGTH = 3_000
 _LONGER = 8

@@ -1,14 +1,14 @@
 """Records of Codex's rollouts as they are written, and two answers of one session."""
 
-from agent_relay.logic.transcripts.usage.codex import read_codex_usage
-from agent_relay.logic.transcripts.usage.marks import Mark, Memory
+from agent_relay.transcripts.usage._codex import read_codex_usage
+from agent_relay.transcripts.usage.records import ReaderState, UsageRecord
 from tests.logic.transcripts.rows import join_compact
 
 Record = dict[str, object]
 
 
-def read_records(*records: Record) -> list[Mark]:
-    return list(read_codex_usage(join_compact(*records), Memory()))
+def read_records(*records: Record) -> list[UsageRecord]:
+    return list(read_codex_usage(join_compact(*records), ReaderState()))
 
 
 def build_line(kind: str, at: str = "10:00:05", **payload: object) -> Record:

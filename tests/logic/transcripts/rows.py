@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 
 from agent_relay.domain.facts import Facts
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Source
+from agent_relay.transcripts.facts.reader_types import TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 
 _SAMPLES = os.path.join(os.path.dirname(__file__), "samples")
 
@@ -19,7 +19,7 @@ def read_sample(name: str) -> bytes:
 
 def read_lines(reader: str, data: bytes) -> Facts:
     """The facts a reader finds in the bytes of one file named `t`."""
-    return READERS[reader].read(Source(place="t", lines=data.split(b"\n")))
+    return READERS[reader].read(TranscriptSource(place="t", lines=data.split(b"\n")))
 
 
 def read_rollout(*records: Mapping[str, object]) -> Facts:

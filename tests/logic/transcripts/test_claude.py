@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import Step, Tokens
-from agent_relay.logic.transcripts.registry import READERS
+from agent_relay.domain.facts import TodoItem, Tokens
+from agent_relay.transcripts.facts.readers import READERS
 from tests.logic.transcripts.rows import Claude, join_lines, list_said, read_lines, read_sample
 
 _LIMIT = read_sample("claude-limit.jsonl")
@@ -61,9 +61,9 @@ def test_parallel_task_updates_beside_the_chain_are_seen() -> None:
     """Results of parallel calls are siblings: following parents alone would lose half of the plan."""
     facts = read_lines("claude-jsonl", _EDIT)
     assert facts.plan == (
-        Step("Reproduce the bug", "completed", 1),
-        Step("Fix add()", "completed", 1),
-        Step("Run the tests", "pending", 1),
+        TodoItem("Reproduce the bug", "completed", 1),
+        TodoItem("Fix add()", "completed", 1),
+        TodoItem("Run the tests", "pending", 1),
     )
     assert facts.unprocessed_prompt is None
 

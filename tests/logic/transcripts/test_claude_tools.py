@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_relay.domain.facts import Step
-from agent_relay.logic.transcripts.claude_tools import parse_steps
+from agent_relay.domain.facts import TodoItem
+from agent_relay.transcripts.facts._claude import parse_steps
 from tests.logic.transcripts.rows import Claude
 
 
@@ -90,13 +90,13 @@ def test_todo_lists_and_approved_plans_are_the_plan() -> None:
     claude.call("ExitPlanMode", "c1", plan="# Plan\n1. Read the code\n2. [x] Ask\n   - detail")
     claude.answer("c1", "approved")
     assert claude.read().plan == (
-        Step("Read the code", "pending", 1),
-        Step("Ask", "completed", 1),
-        Step("detail", "pending", 1),
+        TodoItem("Read the code", "pending", 1),
+        TodoItem("Ask", "completed", 1),
+        TodoItem("detail", "pending", 1),
     )
     claude.call("TodoWrite", "c2", todos=[{"content": "Read", "status": "in_progress"}])
     claude.answer("c2", "ok")
-    assert claude.read().plan == (Step("Read", "in_progress", 1),)
+    assert claude.read().plan == (TodoItem("Read", "in_progress", 1),)
 
 
 def test_a_plan_without_a_list_is_its_first_line() -> None:
@@ -164,5 +164,5 @@ def test_results_in_other_shapes_are_read() -> None:
     claude.answer("c7", "page")
     facts = claude.read()
     assert [(one.output, one.exit_code) for one in facts.commands] == [("a", 0)]
-    assert facts.plan == (Step("Renamed", "in_progress", 1), Step("Unnumbered", "pending", 1))
+    assert facts.plan == (TodoItem("Renamed", "in_progress", 1), TodoItem("Unnumbered", "pending", 1))
     assert [(one.path, one.added) for one in facts.files] == [("/p/n.ipynb", None)]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import Step, Tokens
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Ancestor, Fork, Source
+from agent_relay.domain.facts import TodoItem, Tokens
+from agent_relay.transcripts.facts.reader_types import Ancestor, ForkPoint, TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 from tests.logic.transcripts.rows import (
     codex_event,
     codex_item,
@@ -81,8 +81,8 @@ def test_a_fork_is_read_with_its_parent() -> None:
     own = read_sample("codex-fork.jsonl").split(b"\n")
     reader = READERS["codex-rollout"]
     peek = reader.peek(own)
-    assert peek.fork == Fork("01a1f883-6109-7861-9c55-8e7ddf188364", 24)
-    facts = reader.read(Source(place="f", lines=own, ancestors=(Ancestor(parent, "p", 24),)))
+    assert peek.fork == ForkPoint("01a1f883-6109-7861-9c55-8e7ddf188364", 24)
+    facts = reader.read(TranscriptSource(place="f", lines=own, ancestors=(Ancestor(parent, "p", 24),)))
     assert [text for role, _, text in list_said(facts) if role == "user"] == [
         "What is wrong with calc.py?",
         "and now?",
@@ -96,7 +96,7 @@ def test_a_parents_turns_after_the_fork_do_not_count() -> None:
     """The parent went on by itself; its later turns belong to another conversation."""
     parent = read_sample("codex-fork-parent.jsonl").split(b"\n")
     own = read_sample("codex-fork.jsonl").split(b"\n")
-    source = Source(place="f", lines=own, ancestors=(Ancestor(parent, "p", 14),))
+    source = TranscriptSource(place="f", lines=own, ancestors=(Ancestor(parent, "p", 14),))
     facts = READERS["codex-rollout"].read(source)
     assert [text for role, _, text in list_said(facts) if role == "user"] == [
         "What is wrong with calc.py?",
@@ -145,7 +145,7 @@ def test_the_last_plan_counts() -> None:
         codex_event("task_started"),
         codex_item("UserMessage", content=[{"type": "text", "text": "on"}]),
     )
-    assert facts.plan == (Step("Read", "completed", 1), Step("Write", "in_progress", 1))
+    assert facts.plan == (TodoItem("Read", "completed", 1), TodoItem("Write", "in_progress", 1))
 
 
 def test_turns_rolled_back_are_left_out() -> None:

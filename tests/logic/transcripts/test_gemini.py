@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.facts import Facts, Step, Tokens
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Source
+from agent_relay.domain.facts import Facts, TodoItem, Tokens
+from agent_relay.transcripts.facts.reader_types import TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 from tests.logic.transcripts.rows import join_lines, read_lines, read_sample
 
 _LIMIT = read_sample("gemini-limit.jsonl")
@@ -61,7 +61,7 @@ def test_a_real_session_cut_by_its_limit_is_read_whole() -> None:
 def test_the_todo_list_is_the_plan() -> None:
     """Models that keep a list write it whole each time."""
     facts = read_lines("gemini-jsonl", read_sample("gemini-edit.jsonl"))
-    assert facts.plan == (Step("Fix add()", "completed", 1), Step("Run app.py", "completed", 1))
+    assert facts.plan == (TodoItem("Fix add()", "completed", 1), TodoItem("Run app.py", "completed", 1))
 
 
 def test_a_later_record_replaces_the_one_with_its_id() -> None:
@@ -211,7 +211,9 @@ def test_a_deleted_session_is_known_by_its_prompts() -> None:
         {"sessionId": "s1", "type": "user", "message": "/quit"},
         {"sessionId": "other", "type": "user", "message": "no"},
     )
-    facts = READERS["gemini-jsonl"].read(Source(place="logs.json", native_id="s1", cwd="/p", prompts=prompts))
+    facts = READERS["gemini-jsonl"].read(
+        TranscriptSource(place="logs.json", native_id="s1", cwd="/p", prompts=prompts)
+    )
     assert _said(facts) == [("user", 1, "port it")]
     assert facts.unprocessed_prompt is not None
     assert facts.cwd == "/p"

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from agent_relay.domain.facts import Facts
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Source
+from agent_relay.transcripts.facts.reader_types import TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 
 SAMPLES = os.path.join(os.path.dirname(__file__), "samples")
 EPOCH = 1_795_170_256_982
@@ -63,7 +63,7 @@ CHANGED: dict[str, list[Row]] = {
 def read(name: str, *rows: Row | bytes) -> Facts:
     """The facts of a transcript with these lines."""
     lines = [row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows]
-    return READERS[name].read(Source(place="t", lines=lines))
+    return READERS[name].read(TranscriptSource(place="t", lines=lines))
 
 
 @pytest.mark.parametrize("name", BUILDERS)
@@ -122,7 +122,7 @@ def test_rows_of_a_database_that_are_no_messages_are_counted_and_kept() -> None:
     good = {"id": "m1", "data": json.dumps({"role": "user", "time": {"created": EPOCH}})}
     odd = {"id": "m2", "data": json.dumps({"kind": "user", "words": "three"})}
     part = {"id": "p1", "message_id": "m1", "data": json.dumps({"type": "text", "text": "one"})}
-    source = Source(session={"id": "s"}, messages=(good, odd), parts=(part,))
+    source = TranscriptSource(session={"id": "s"}, messages=(good, odd), parts=(part,))
     facts = READERS["opencode-db"].read(source)
     assert [said.text for said in facts.conversation] == ["one"]
     assert (facts.strange_lines, facts.lines) == (1, 2)
@@ -141,6 +141,6 @@ def test_in_recorded_transcripts_nothing_is_strange(path: str) -> None:
     prefix = os.path.basename(path).partition("-")[0]
     name = next(name for name in BUILDERS if name.startswith(prefix))
     with open(path, "rb") as file:
-        facts = READERS[name].read(Source(place=path, lines=list(file)))
+        facts = READERS[name].read(TranscriptSource(place=path, lines=list(file)))
     assert (facts.strange_lines, facts.last_lines) == (0, ())
     assert facts.conversation

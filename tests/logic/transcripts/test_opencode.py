@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_relay.domain.facts import Facts, Step, Tokens
-from agent_relay.logic.transcripts.opencode import read_opencode, unpack_export
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.shape import Source
+from agent_relay.domain.facts import Facts, TodoItem, Tokens
+from agent_relay.transcripts.facts._opencode import read_opencode, unpack_export
+from agent_relay.transcripts.facts.reader_types import TranscriptSource
+from agent_relay.transcripts.facts.readers import READERS
 
 _SESSION = {"id": "ses_1", "directory": "/p", "time_created": 1795171297372}
 
@@ -34,7 +34,9 @@ def _read(*turns: tuple[Mapping[str, object], list[dict[str, object]]], **sessio
             for i, part in enumerate(own)
         ]
     return read_opencode(
-        Source(place="db", session={**_SESSION, **session}, messages=tuple(messages), parts=tuple(parts))
+        TranscriptSource(
+            place="db", session={**_SESSION, **session}, messages=tuple(messages), parts=tuple(parts)
+        )
     )
 
 
@@ -127,10 +129,10 @@ def test_what_the_user_reverted_is_left_out() -> None:
 def test_the_todo_table_is_the_plan() -> None:
     """It is newer than any tool call."""
     todos = ({"content": "Fix", "status": "completed"}, {"content": "Run", "status": "in_progress"})
-    facts = read_opencode(Source(session=_SESSION, todos=todos))
-    assert facts.plan == (Step("Fix", "completed", 0), Step("Run", "in_progress", 0))
+    facts = read_opencode(TranscriptSource(session=_SESSION, todos=todos))
+    assert facts.plan == (TodoItem("Fix", "completed", 0), TodoItem("Run", "in_progress", 0))
     call = _tool("todowrite", input={"todos": [{"content": "Only", "status": "pending"}]})
-    assert _read((_USER, [_text("go")]), (_MORE, [call])).plan == (Step("Only", "pending", 1),)
+    assert _read((_USER, [_text("go")]), (_MORE, [call])).plan == (TodoItem("Only", "pending", 1),)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_hostile_rows_harm_nothing_else() -> None:
     """Broken JSON in one row is skipped and counted."""
     messages = ({"id": "a", "data": "{torn"}, {"id": 7, "data": 7}, {"id": "b", "data": '{"role":"user"}'})
     parts = ({"id": "p", "message_id": "b", "data": '{"type":"text","text":"task"}'}, {"data": None})
-    facts = read_opencode(Source(session={"id": 7, "revert": "{"}, messages=messages, parts=parts))
+    facts = read_opencode(TranscriptSource(session={"id": 7, "revert": "{"}, messages=messages, parts=parts))
     assert _said(facts) == [("user", 1, "task")]
     assert facts.skipped_lines == 2
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from agent_relay.logic.transcripts.collect import Collector, parse_status
-from agent_relay.logic.transcripts.diffs import count_hunks, count_lines, count_replacement, count_unified
-from agent_relay.logic.transcripts.lines import (
-    Counter,
+from agent_relay.transcripts._diff_counts import count_hunks, count_lines, count_replacement, count_unified
+from agent_relay.transcripts.facts._fact_collector import Collector, parse_status
+from agent_relay.transcripts.lenient_json import (
+    LineCounter,
     decode_raw,
     decode_text,
     get_whole,
@@ -16,7 +16,7 @@ from agent_relay.logic.transcripts.lines import (
     join_text,
     parse_moment,
 )
-from agent_relay.logic.transcripts.words import clip, compile_wrappers, strip_wrappers
+from agent_relay.transcripts.message_text import clip, compile_wrappers, strip_wrappers
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_broken_values_are_nothing() -> None:
 )
 def test_a_line_with_half_a_character_is_read(line: bytes, text: str) -> None:
     """Agents cut long output in the middle of an emoji: the prompt or answer around it must not be lost."""
-    counter = Counter()
+    counter = LineCounter()
     assert list(iterate_records([line], msgspec.json.Decoder(dict[str, str]), counter)) == [(1, {"a": text})]
     assert counter.skipped == 0
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.logic.metrics.pool import pool_marks
-from agent_relay.logic.transcripts.usage.marks import Mark, Memory, Used, note_moment
-from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
+from agent_relay.transcripts.usage.readers import USAGE_READERS
+from agent_relay.transcripts.usage.records import AnswerUsage, ReaderState, UsageRecord, note_moment
+from agent_relay.usage._dedupe import dedupe_marks
 from tests.logic.transcripts.rows import read_sample
 
 SAMPLES = {
@@ -25,8 +25,8 @@ SAMPLES = {
 }
 
 
-def _read(name: str, *blocks: bytes) -> list[Mark]:
-    read, memory = USAGE_READERS[SAMPLES[name]]().read, Memory()
+def _read(name: str, *blocks: bytes) -> list[UsageRecord]:
+    read, memory = USAGE_READERS[SAMPLES[name]]().read, ReaderState()
     assert read is not None
     return [mark for block in blocks for mark in read(block, memory)]
 
@@ -36,7 +36,7 @@ def test_a_file_read_in_two_halves_says_what_it_says_whole(name: str) -> None:
     """A growing file is read wherever the last look stopped: at any line's end."""
     data = read_sample(name)
     whole = _read(name, data)
-    assert any(isinstance(mark, Used) for mark in whole) or "limit" in name
+    assert any(isinstance(mark, AnswerUsage) for mark in whole) or "limit" in name
     cut = data.find(b"\n") + 1
     while cut:
         assert _read(name, data[:cut], data[cut:]) == whole
@@ -50,7 +50,7 @@ def test_damage_anywhere_is_never_more_than_damage(name: str, at: int, junk: byt
     data = read_sample(name)
     at %= len(data)
     marks = _read(name, data[:at] + junk + data[at + gone :])
-    used = [one for native in pool_marks("one", [marks, marks]) for one in native.used]
+    used = [one for native in dedupe_marks("one", [marks, marks]) for one in native.used]
     assert all(min(one.input, one.cached, one.cache_write, one.output, one.reasoning) >= 0 for one in used)
     assert len({one.key for one in used if one.key}) == len([one for one in used if one.key])
 
@@ -59,7 +59,7 @@ def test_damage_anywhere_is_never_more_than_damage(name: str, at: int, junk: byt
 @given(st.sampled_from(sorted(SAMPLES)), st.binary(max_size=300))
 def test_what_is_no_transcript_says_nothing(name: str, data: bytes) -> None:
     """Binaries, logs and empty files lie in agents' folders, too."""
-    assert not any(isinstance(mark, Used) for mark in _read(name, data))
+    assert not any(isinstance(mark, AnswerUsage) for mark in _read(name, data))
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_what_is_no_transcript_says_nothing(name: str, data: bytes) -> None:
 )
 def test_a_time_that_cannot_be_is_no_time(text: str) -> None:
     """Its day could not be named, or would come before everything: the last time known stands for it."""
-    memory = Memory(at=1_795_168_800_000)
+    memory = ReaderState(at=1_795_168_800_000)
     assert note_moment(memory, text) == 1_795_168_800_000
     assert note_moment(memory, "2026-11-20T10:00:05Z") == 1_795_168_805_000

@@ -1,13 +1,19 @@
 """What Claude Code's session files say was used."""
 
-from agent_relay.logic.metrics.pool import Native, pool_marks
-from agent_relay.logic.transcripts.usage.claude import read_claude_usage
-from agent_relay.logic.transcripts.usage.marks import Mark, Memory, Opened, Prompted, Used
+from agent_relay.transcripts.usage._claude import read_claude_usage
+from agent_relay.transcripts.usage.records import (
+    AnswerUsage,
+    PromptSent,
+    ReaderState,
+    SessionOpened,
+    UsageRecord,
+)
+from agent_relay.usage._dedupe import Native, dedupe_marks
 from tests.logic.transcripts.rows import join_compact, join_lines, read_sample
 
 
-def _read(data: bytes) -> list[Mark]:
-    return list(read_claude_usage(data, Memory()))
+def _read(data: bytes) -> list[UsageRecord]:
+    return list(read_claude_usage(data, ReaderState()))
 
 
 def _answer(message_id: str, output: int, **row: object) -> dict[str, object]:
@@ -55,7 +61,7 @@ def test_an_answer_on_several_lines_counts_once_with_its_last_count() -> None:
     10 + 10 input, 2 * 5,000 cached, 2 * 300 written; output 159 of (1, 9, 159) and 7.
     """
     data = join_compact(_answer("m1", 1), _answer("m1", 9), _answer("m1", 159), _answer("m2", 7))
-    natives = pool_marks("claude", [_read(data)])
+    natives = dedupe_marks("claude", [_read(data)])
     assert _sum(natives) == (20, 10_000, 600, 166)
     assert [one.cache_write_long for one in natives[0].used] == [100, 100]
 
@@ -76,7 +82,7 @@ def test_a_fork_that_copies_its_history_adds_only_what_is_new() -> None:
         )
     )
     for files in ([parent, fork], [fork, parent]):
-        natives = pool_marks("claude", files)
+        natives = dedupe_marks("claude", files)
         assert _sum(natives) == (20, 10_000, 600, 57)
         assert [(one.session, len(one.prompts), one.used[0].output) for one in natives] == [
             ("s1", 1, 50),
@@ -92,7 +98,7 @@ def test_an_answer_is_known_by_its_message_not_its_request() -> None:
     undated = _answer("m2", 7)
     del undated["timestamp"]
     marks = _read(join_compact(undated, _answer("m1", 9, requestId="b"), _answer("m1", 5, requestId="a")))
-    (native,) = pool_marks("claude", [marks])
+    (native,) = dedupe_marks("claude", [marks])
     assert [(one.at, one.output) for one in native.used] == [(0, 7), (1_795_168_805_000, 9)]
 
 
@@ -100,14 +106,14 @@ def test_a_subagents_own_file_is_part_of_its_session() -> None:
     """It names the session it works for; its instructions are no prompt of the user's."""
     main = _read(join_compact(_prompt("go"), _answer("m1", 50)))
     elsewhere = _read(join_compact(_answer("m2", 7, isSidechain=True, cwd="/elsewhere")))
-    assert [one.cwd for one in pool_marks("claude", [main, elsewhere])] == ["/w"]
+    assert [one.cwd for one in dedupe_marks("claude", [main, elsewhere])] == ["/w"]
     side = _read(
         join_compact(
             _prompt("look there", isSidechain=True, agentId="a"),
             _answer("m2", 7, isSidechain=True, agentId="a"),
         )
     )
-    natives = pool_marks("claude", [side, main])
+    natives = dedupe_marks("claude", [side, main])
     assert [(one.session, len(one.prompts), len(one.used)) for one in natives] == [("s1", 1, 2)]
     assert _sum(natives) == (20, 10_000, 600, 57)
 
@@ -117,7 +123,7 @@ def test_compaction_neither_loses_nor_repeats_usage() -> None:
 
     Five answers of 1,200 + 15,000 cached + 300 written + 42 output, one of them on two lines; four prompts.
     """
-    (native,) = pool_marks("claude", [_read(read_sample("claude-compact.jsonl"))])
+    (native,) = dedupe_marks("claude", [_read(read_sample("claude-compact.jsonl"))])
     assert (len(native.used), len(native.prompts)) == (5, 4)
     assert _sum([native]) == (6000, 75_000, 1500, 210)
 
@@ -142,7 +148,7 @@ def test_what_the_program_writes_itself_is_no_prompt() -> None:
         {"type": "attachment", "sessionId": "s1", "attachment": {"type": "other", "x": '"queued_command"'}},
         {"type": "attachment", "sessionId": "s1", "attachment": {"type": "skill_listing"}},
     ]
-    assert [mark for mark in _read(join_compact(*rows)) if not isinstance(mark, Opened)] == []
+    assert [mark for mark in _read(join_compact(*rows)) if not isinstance(mark, SessionOpened)] == []
 
 
 def test_typed_pictured_and_queued_prompts_are_turns() -> None:
@@ -153,7 +159,7 @@ def test_typed_pictured_and_queued_prompts_are_turns() -> None:
         _prompt([{"type": "image"}, {"type": "text", "text": "see"}]),
         {"type": "attachment", "uuid": "q", "sessionId": "s1", "attachment": queued},
     ]
-    natives = pool_marks("claude", [_read(join_compact(*rows))])
+    natives = dedupe_marks("claude", [_read(join_compact(*rows))])
     assert len(natives[0].prompts) == 3
 
 
@@ -162,11 +168,11 @@ def test_a_prompt_counts_whatever_bytes_are_in_it() -> None:
 
     Nothing of it is raised: one such line would leave every figure of the machine unsaid.
     """
-    memory = Memory()
+    memory = ReaderState()
     data = join_compact(_prompt("caf*"), _prompt("half")).replace(b"caf*", b"caf\xe9")
     data = data.replace(b'"content":"half"', rb'"content":"half \ud83d"')
     marks = list(read_claude_usage(data, memory))
-    assert [mark.at for mark in marks if isinstance(mark, Prompted)] == [1_795_168_800_000] * 2
+    assert [mark.at for mark in marks if isinstance(mark, PromptSent)] == [1_795_168_800_000] * 2
     assert memory.skipped == 0
 
 
@@ -178,7 +184,7 @@ def test_a_limit_is_a_failure_and_uses_nothing() -> None:
         _answer("m1", 0, isApiErrorMessage=True, message={"id": "m1"} | synthetic),
         _answer("m2", 0, message={"id": "m2"} | synthetic),
     )
-    natives = pool_marks("claude", [_read(data)])
+    natives = dedupe_marks("claude", [_read(data)])
     assert (len(natives[0].used), len(natives[0].failures)) == (0, 1)
 
 
@@ -194,13 +200,13 @@ def test_changed_lines_are_those_of_patches_and_new_files() -> None:
     )
     text = _prompt([result], uuid="t", toolUseResult="Error: none", userModified=False)
     other = _prompt([result], uuid="o", toolUseResult={"type": "update", "userModified": False})
-    natives = pool_marks("claude", [_read(join_compact(edit, create, text, other))])
+    natives = dedupe_marks("claude", [_read(join_compact(edit, create, text, other))])
     assert [(one.added, one.removed) for one in natives[0].changes] == [(2, 1), (3, 0)]
 
 
 def test_hostile_lines_cost_nothing_but_themselves() -> None:
     """Torn, wrongly typed, absurd and negative: what is whole still counts, and nothing overflows."""
-    memory = Memory()
+    memory = ReaderState()
     absurd = {"input_tokens": 10**30, "output_tokens": -5, "cache_read_input_tokens": True}
     data = (
         b'{"type":"assistant","message":{"usa\n'
@@ -211,7 +217,7 @@ def test_hostile_lines_cost_nothing_but_themselves() -> None:
         + join_compact(_answer("m1", 0, message={"id": "m1", "usage": absurd}))
         + join_compact(_answer("", 4, message={"usage": {"output_tokens": 4}}, uuid=None)).rstrip()
     )  # fmt: skip
-    marks = [mark for mark in read_claude_usage(data, memory) if isinstance(mark, Used)]
+    marks = [mark for mark in read_claude_usage(data, memory) if isinstance(mark, AnswerUsage)]
     assert [(one.key, one.tokens) for one in marks] == [("m1", 0), ("s1/1795168805000", 4)]
     assert memory.skipped == 4
 
@@ -222,13 +228,13 @@ def test_only_the_ends_of_a_long_line_are_looked_at() -> None:
     heavy = _prompt([{"tool_use_id": "t", "type": "tool_result", "content": quoted}])
     content = [{"type": "text", "text": "y" * 100_000}]
     long = _answer("m1", 5, message={"id": "m1", "content": content, "usage": {"output_tokens": 5}})
-    memory = Memory()
+    memory = ReaderState()
     marks = list(read_claude_usage(join_compact(heavy, long), memory))
-    assert [mark.output for mark in marks if isinstance(mark, Used)] == [5]
+    assert [mark.output for mark in marks if isinstance(mark, AnswerUsage)] == [5]
     assert memory.skipped == 0
 
 
 def test_rows_with_spaces_between_values_count_too() -> None:
     """Whoever rewrote a file, with a formatter or by hand, has still used what it says."""
-    natives = pool_marks("claude", [_read(join_lines(_prompt("go"), _answer("m1", 5)))])
+    natives = dedupe_marks("claude", [_read(join_lines(_prompt("go"), _answer("m1", 5)))])
     assert (len(natives[0].prompts), natives[0].used[0].output) == (1, 5)

@@ -1,8 +1,14 @@
 """What Codex's rollouts say was used."""
 
-from agent_relay.logic.metrics.pool import pool_marks
-from agent_relay.logic.transcripts.usage.codex import read_codex_usage
-from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Memory, Prompted, Used
+from agent_relay.transcripts.usage._codex import read_codex_usage
+from agent_relay.transcripts.usage.records import (
+    AnswerUsage,
+    LinesChanged,
+    PromptSent,
+    ReaderState,
+    TurnFailed,
+)
+from agent_relay.usage._dedupe import dedupe_marks
 from tests.logic.transcripts.codex_records import (
     BOTH,
     FIRST,
@@ -24,7 +30,7 @@ def test_input_leaves_out_the_cached_and_output_includes_the_reasoning() -> None
     9,000 - 7,000 and 10,000 - 9,000 - 500 are 2,500 new; 16,000 cached, 500 written; 120 + 80 output of which
     64 + 16 were reasoning.
     """
-    natives = pool_marks(
+    natives = dedupe_marks(
         "codex", [read_records(build_meta("t1"), build_count(FIRST, FIRST), build_count(BOTH, SECOND))]
     )
     assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
@@ -43,7 +49,7 @@ def test_totals_are_not_added_and_repeats_do_not_count() -> None:
         build_count(FIRST, empty),
         build_count(BOTH, empty),
     )
-    assert sum_used(pool_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
+    assert sum_used(dedupe_marks("codex", [marks])) == (2000, 7000, 0, 120, 64)
 
 
 def test_totals_alone_count_by_what_they_grew() -> None:
@@ -55,11 +61,11 @@ def test_totals_alone_count_by_what_they_grew() -> None:
     marks = read_records(
         build_meta("t1"), build_count(FIRST, None), build_count(BOTH, None), build_count(start, None)
     )
-    assert sum_used(pool_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
+    assert sum_used(dedupe_marks("codex", [marks])) == (3000, 16_000, 500, 250, 80)
     fork = read_records(
         build_meta("t2", forked_from_id="t1"), build_count(FIRST, None), build_count(BOTH, None)
     )
-    assert sum_used(pool_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
+    assert sum_used(dedupe_marks("codex", [fork])) == (500, 9000, 500, 80, 16)
 
 
 def test_the_two_records_of_one_answer_count_once() -> None:
@@ -78,7 +84,7 @@ def test_the_two_records_of_one_answer_count_once() -> None:
             build_record("r2", SECOND, BOTH),
         ),
     ):
-        natives = pool_marks("codex", [read_records(build_meta("t1"), *records)])
+        natives = dedupe_marks("codex", [read_records(build_meta("t1"), *records)])
         assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
         assert [one.key for one in natives[0].used] == ["r1", "r2"]
 
@@ -89,10 +95,10 @@ def test_a_recorded_fork_adds_its_own_answer_alone() -> None:
     3 * 2,000 new, 3 * 7,000 cached, 3 * 120 output, 3 * 64 reasoning.
     """
     files = [
-        list(read_codex_usage(read_sample(name), Memory()))
+        list(read_codex_usage(read_sample(name), ReaderState()))
         for name in ("codex-fork.jsonl", "codex-fork-parent.jsonl")
     ]
-    natives = pool_marks("codex", files)
+    natives = dedupe_marks("codex", files)
     assert sum_used(natives) == (6000, 21_000, 0, 360, 192)
     assert [(len(one.used), len(one.prompts)) for one in natives] == [(2, 2), (1, 1)]
     assert {one.model for native in natives for one in native.used} == {"gpt-5.5"}
@@ -117,13 +123,13 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
         build_count(BOTH, SECOND, "10:04:00"),
     )
     for files in ([parent, fork], [fork, parent]):
-        natives = pool_marks("codex", files)
+        natives = dedupe_marks("codex", files)
         assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
         assert [(one.session, one.parent, len(one.prompts)) for one in natives] == [
             ("t1", "", 1),
             ("t2", "t1", 1),
         ]
-    alone = pool_marks(
+    alone = dedupe_marks(
         "codex", [fork, read_records(build_meta("t3", forked_from_id="t1"), build_count(FIRST, FIRST))]
     )
     assert sum_used(alone) == (2500, 16_000, 500, 200, 80)
@@ -131,7 +137,7 @@ def test_a_fork_that_replays_its_parent_adds_only_what_is_new() -> None:
 
 def test_a_session_that_was_opened_only_has_used_nothing() -> None:
     """Its file has a first line, and no answer yet; the one beside it counts."""
-    natives = pool_marks(
+    natives = dedupe_marks(
         "codex", [read_records(build_meta("t1")), read_records(build_meta("t2"), build_count(FIRST, FIRST))]
     )
     assert [(one.session, len(one.used)) for one in natives] == [("t2", 1)]
@@ -143,7 +149,7 @@ def test_unrelated_sessions_with_the_same_totals_both_count() -> None:
         read_records(build_meta("t1"), build_count(FIRST, FIRST)),
         read_records(build_meta("t2"), build_count(FIRST, FIRST)),
     ]
-    assert sum_used(pool_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
+    assert sum_used(dedupe_marks("codex", files)) == (4000, 14_000, 0, 240, 128)
 
 
 def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
@@ -154,13 +160,13 @@ def test_a_subagents_rollout_is_part_of_the_session_that_spawned_it() -> None:
         build_line("event_msg", type="item_completed", item={"type": "UserMessage", "id": "i"}),
         build_count(SECOND, SECOND),
     )
-    natives = pool_marks("codex", [side, read_records(build_meta("t1"), build_count(FIRST, FIRST))])
+    natives = dedupe_marks("codex", [side, read_records(build_meta("t1"), build_count(FIRST, FIRST))])
     assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("t1", 2, 0)]
     assert sum_used(natives) == (2500, 16_000, 500, 200, 80)
-    orphan = pool_marks("codex", [side])
+    orphan = dedupe_marks("codex", [side])
     assert [one.session for one in orphan] == ["t1"]
     review = {"payload": {"id": "t9", "source": {"subagent": "review"}}}
-    nobodys = pool_marks("codex", [read_records(build_meta("t9") | review, build_count(FIRST, FIRST))])
+    nobodys = dedupe_marks("codex", [read_records(build_meta("t9") | review, build_count(FIRST, FIRST))])
     assert [(one.session, len(one.used)) for one in nobodys] == [("t9", 1)]
 
 
@@ -187,9 +193,9 @@ def test_turns_limits_and_changed_lines_are_told() -> None:
         build_line("response_item", type="message"),
         build_line("compacted", message="x"),
     )
-    assert [mark.key for mark in marks if isinstance(mark, Prompted)] == ["i1"]
-    assert [(mark.added, mark.removed) for mark in marks if isinstance(mark, Changed)] == [(2, 3)]
-    assert [mark.key for mark in marks if isinstance(mark, Failed)] == ["u1"]
+    assert [mark.key for mark in marks if isinstance(mark, PromptSent)] == ["i1"]
+    assert [(mark.added, mark.removed) for mark in marks if isinstance(mark, LinesChanged)] == [(2, 3)]
+    assert [mark.key for mark in marks if isinstance(mark, TurnFailed)] == ["u1"]
 
 
 def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
@@ -205,7 +211,7 @@ def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
             build_record("r1", told, told),
             build_count(BOTH, SECOND),
         )
-        used = [mark for mark in marks if isinstance(mark, Used)]
+        used = [mark for mark in marks if isinstance(mark, AnswerUsage)]
         assert [(one.key, one.input, one.cached, one.output) for one in used] == [
             ("", 0, 7000, 120),
             ("r1", 0, 7000, 120),
@@ -216,21 +222,21 @@ def test_an_odd_answer_counts_like_an_ordinary_one() -> None:
     nothing = read_records(
         build_meta("t1"), build_record("r1", {"output_tokens": 0}, FIRST), build_count(FIRST, SECOND)
     )
-    assert not [mark for mark in nothing if isinstance(mark, Used)]
+    assert not [mark for mark in nothing if isinstance(mark, AnswerUsage)]
 
 
 def test_a_count_that_cannot_be_read_is_told_of_and_the_next_one_counts() -> None:
     """A program that was killed leaves half a line; the next one begins another behind it."""
-    memory = Memory()
+    memory = ReaderState()
     whole = join_compact(build_count(FIRST, FIRST))
     marks = list(read_codex_usage(join_compact(build_meta("t1")) + whole[:-9] + b"\n" + whole, memory))
-    assert [mark.output for mark in marks if isinstance(mark, Used)] == [120]
+    assert [mark.output for mark in marks if isinstance(mark, AnswerUsage)] == [120]
     assert memory.skipped == 1
 
 
 def test_hostile_records_cost_nothing_but_themselves() -> None:
     """Torn, wrongly typed, absurd: the whole ones count, and circles of parents end."""
-    memory = Memory()
+    memory = ReaderState()
     data = (
         b'{"timestamp":"2026-11-20T10:00:00Z","type":"token_usage_record","pay\n'
         b'{"timestamp":7,"type":"token_usage_record","payload":{}}\n'
@@ -242,7 +248,7 @@ def test_hostile_records_cost_nothing_but_themselves() -> None:
     assert list(read_codex_usage(data, memory)) == []
     assert memory.skipped == 2
     wild = build_counts(10**30, -4, 5)
-    natives = pool_marks(
+    natives = dedupe_marks(
         "codex",
         [
             read_records(build_meta("t1", forked_from_id="t2"), build_count(wild, wild)),
@@ -260,7 +266,7 @@ def test_a_file_read_in_two_halves_says_the_same() -> None:
         build_record("r2", SECOND, BOTH), build_count(BOTH, SECOND),
     )  # fmt: skip
     cut = whole.index(b"\n", 700) + 1
-    memory = Memory()
+    memory = ReaderState()
     halves = [*read_codex_usage(whole[:cut], memory), *read_codex_usage(whole[cut:], memory)]
-    assert halves == list(read_codex_usage(whole, Memory()))
-    assert [mark.model for mark in halves if isinstance(mark, Used)] == ["m", "m"]
+    assert halves == list(read_codex_usage(whole, ReaderState()))
+    assert [mark.model for mark in halves if isinstance(mark, AnswerUsage)] == ["m", "m"]

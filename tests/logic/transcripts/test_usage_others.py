@@ -4,13 +4,21 @@ import json
 
 import pytest
 
-from agent_relay.logic.metrics.pool import pool_marks
-from agent_relay.logic.transcripts.registry import READERS
-from agent_relay.logic.transcripts.usage.demo import read_demo_usage
-from agent_relay.logic.transcripts.usage.gemini import read_gemini_usage
-from agent_relay.logic.transcripts.usage.marks import Changed, Failed, Mark, Memory, Opened, Prompted, Used
-from agent_relay.logic.transcripts.usage.opencode import read_opencode_message, read_opencode_session
-from agent_relay.logic.transcripts.usage.registry import USAGE_READERS
+from agent_relay.transcripts.facts.readers import READERS
+from agent_relay.transcripts.usage._demo import read_demo_usage
+from agent_relay.transcripts.usage._gemini import read_gemini_usage
+from agent_relay.transcripts.usage._opencode import read_opencode_message, read_opencode_session
+from agent_relay.transcripts.usage.readers import USAGE_READERS
+from agent_relay.transcripts.usage.records import (
+    AnswerUsage,
+    LinesChanged,
+    PromptSent,
+    ReaderState,
+    SessionOpened,
+    TurnFailed,
+    UsageRecord,
+)
+from agent_relay.usage._dedupe import dedupe_marks
 from tests.logic.transcripts.rows import join_compact, read_sample
 
 AT = "2026-11-20T10:00:00.000Z"
@@ -27,8 +35,8 @@ def test_gemini_messages_written_again_count_once() -> None:
     Input 8,400 + 8,800 + 9,200 + 9,600 + 10,000 + 10,400 = 56,400 of which 6 * 4,096 = 24,576 cached, so
     31,824 new; output 2 + 1 + 1 + 1 + 1 + 4 = 10 and 6 * 57 = 342 thoughts.
     """
-    natives = pool_marks(
-        "gemini", [list(read_gemini_usage(read_sample("gemini-edit.jsonl"), Memory(cwd="/p")))]
+    natives = dedupe_marks(
+        "gemini", [list(read_gemini_usage(read_sample("gemini-edit.jsonl"), ReaderState(cwd="/p")))]
     )
     (native,) = natives
     assert sum(one.input for one in native.used) == 31_824
@@ -38,9 +46,9 @@ def test_gemini_messages_written_again_count_once() -> None:
     assert (len(native.used), len(native.prompts), native.cwd) == (6, 1, "/p")
 
 
-def _gemini(*records: dict[str, object], memory: Memory | None = None) -> list[Mark]:
+def _gemini(*records: dict[str, object], memory: ReaderState | None = None) -> list[UsageRecord]:
     header = {"sessionId": "g1", "startTime": AT, "kind": "main"}
-    return list(read_gemini_usage(join_compact(header, *records), memory or Memory()))
+    return list(read_gemini_usage(join_compact(header, *records), memory or ReaderState()))
 
 
 def test_gemini_counts_each_message_by_its_own_line() -> None:
@@ -64,7 +72,7 @@ def test_gemini_counts_each_message_by_its_own_line() -> None:
         {"sessionId": "g1", "startTime": AT, "kind": "main"},
         {"type": "user", "content": 7},
     )
-    (native,) = pool_marks("gemini", [marks])
+    (native,) = dedupe_marks("gemini", [marks])
     # 100 - 40 and the 3 of tools are 63 new; 5 + 2 output.
     assert [(one.input, one.cached, one.output, one.reasoning) for one in native.used] == [(63, 40, 7, 2)]
     assert (len(native.prompts), len(native.failures)) == (1, 1)
@@ -76,21 +84,21 @@ def test_geminis_subagents_belong_to_the_session_whose_folder_they_lie_in() -> N
     record = {"id": "a", "type": "gemini", "tokens": {"input": 5}}
     prompt = {"id": "u", "type": "user", "content": "instructions"}
     header = {"sessionId": "g2", "startTime": AT, "kind": "subagent"}
-    side = list(read_gemini_usage(join_compact(header, prompt, record), Memory(parent="g1")))
-    natives = pool_marks("gemini", [side, _gemini(record | {"id": "b"})])
+    side = list(read_gemini_usage(join_compact(header, prompt, record), ReaderState(parent="g1")))
+    natives = dedupe_marks("gemini", [side, _gemini(record | {"id": "b"})])
     assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("g1", 2, 0)]
 
 
 def test_hostile_gemini_lines_are_skipped() -> None:
     """Torn and wrongly typed lines cost themselves alone."""
-    memory = Memory()
+    memory = ReaderState()
     assert list(read_gemini_usage(b'{"id":"a","type":"gem\n{"id":7}\n[1]\n{"tokens":[]}\n\n', memory)) == []
     assert memory.skipped == 4
 
 
-def _message(key: str, session: str = "s1", **data: object) -> list[Mark]:
+def _message(key: str, session: str = "s1", **data: object) -> list[UsageRecord]:
     row = {"id": key, "session_id": session, "data": json.dumps(data)}
-    return list(read_opencode_message(row, Memory()))
+    return list(read_opencode_message(row, ReaderState()))
 
 
 TOKENS = {"input": 100, "output": 10, "reasoning": 4, "cache": {"read": 50, "write": 20}}
@@ -103,7 +111,7 @@ def test_opencode_counts_complete_answers_and_reasoning_beside_the_output() -> N
     assert [
         (one.input, one.cached, one.cache_write, one.output, one.reasoning, one.model)
         for one in marks
-        if isinstance(one, Used)
+        if isinstance(one, AnswerUsage)
     ] == [(100, 50, 20, 14, 4, "m")]
     assert _message("m2", role="assistant", time={"created": 1_795_171_000_000}, tokens=TOKENS) == []
 
@@ -123,7 +131,7 @@ def test_an_opencode_fork_counts_its_copies_once_and_a_subagent_with_its_parent(
         *_message("m2", "s3", role="user", time={"created": 1_795_171_009_000}),
         *_message("m3", "s3", role="assistant", time=later, tokens=TOKENS),
     ]
-    natives = pool_marks("opencode", [marks])
+    natives = dedupe_marks("opencode", [marks])
     assert [(one.session, len(one.used), len(one.prompts)) for one in natives] == [("s1", 2, 1)]
 
 
@@ -132,26 +140,26 @@ def test_opencode_turns_fail_by_errors_of_the_provider_only() -> None:
     done = {"created": 1_795_171_000_000, "completed": 1_795_171_005_000}
     failed = _message("m1", role="assistant", time=done, error={"name": "APIError"})
     broken = _message("m2", role="assistant", time=done, error={"name": "MessageAbortedError"})
-    assert [type(mark) for mark in failed + broken] == [Failed]
+    assert [type(mark) for mark in failed + broken] == [TurnFailed]
     diffs = [{"additions": 3, "deletions": 1}, {"additions": 2}, "x"]
     asked = _message("m3", role="user", time={"created": 1_795_171_000_000}, summary={"diffs": diffs})
-    assert [type(mark) for mark in asked] == [Prompted, Changed]
+    assert [type(mark) for mark in asked] == [PromptSent, LinesChanged]
     again = _message("m3", role="user", time={"created": 1_795_171_000_000}, summary={"diffs": diffs[:1]})
-    (native,) = pool_marks("opencode", [[*again, *asked]])
+    (native,) = dedupe_marks("opencode", [[*again, *asked]])
     assert [(one.added, one.removed) for one in native.changes] == [(5, 1)]
 
 
 @pytest.mark.parametrize("data", ["{", "[1]", None, 7])
 def test_rows_that_are_no_messages_are_skipped(data: object) -> None:
     """A database of another version, or a damaged one, is not a bug of ours."""
-    memory = Memory()
+    memory = ReaderState()
     assert list(read_opencode_message({"id": "m", "session_id": "s", "data": data}, memory)) == []
     assert memory.skipped == 1
 
 
 def test_the_demo_agents_usage_counts_line_by_line() -> None:
     """The demo is the one place where everybody can see the figures come true: 10 + 5 in, 2 + 1 out."""
-    memory = Memory()
+    memory = ReaderState()
     data = join_compact(
         {"type": "session", "at": AT, "id": "d1", "cwd": "/w"},
         {"type": "prompt", "at": AT},
@@ -162,8 +170,8 @@ def test_the_demo_agents_usage_counts_line_by_line() -> None:
         {"type": "say"},
     )
     marks = [*read_demo_usage(data + b"{\n", memory)]
-    (native,) = pool_marks("demo", [marks])
+    (native,) = dedupe_marks("demo", [marks])
     assert [(one.input, one.output) for one in native.used] == [(10, 2), (5, 1)]
     assert (len(native.prompts), len(native.failures), len(native.changes)) == (1, 1, 1)
     assert memory.skipped == 1
-    assert [mark for mark in marks if isinstance(mark, Opened)] == [Opened("d1", "/w")]
+    assert [mark for mark in marks if isinstance(mark, SessionOpened)] == [SessionOpened("d1", "/w")]

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from agent_relay.logic.metrics.pool import Native
-from agent_relay.logic.transcripts.usage.packed import list_columns
+from agent_relay.transcripts.usage.answer_columns import list_columns
+from agent_relay.usage._dedupe import Native
 
 
 def sum_used(natives: Sequence[Native]) -> tuple[int, int, int, int, int]:

@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.domain.documents.packet_json import parse_packet, render_document
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.event import Unknown
-from agent_relay.domain.event_json import parse_event, render_event
-from agent_relay.domain.session import Session, State
-from agent_relay.logic.fold import fold_events
-from agent_relay.logic.glance import glance
-from agent_relay.logic.packet_json import parse_packet, render_document
-from agent_relay.logic.redact.packet import redact_packet
-from agent_relay.system.journal import read_events
-from agent_relay.system.store import publish_packet
-from agent_relay.system.store_reading import find_edited, read_body, read_packet
+from agent_relay.domain.events.codec import parse_event, render_event
+from agent_relay.domain.events.session import Unknown
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.redact.packet import redact_packet
+from agent_relay.session.fold import fold_events
+from agent_relay.session.views.summary import summarize
+from agent_relay.store.journal import read_events
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import find_edited, read_body, read_packet
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -92,7 +93,7 @@ def test_a_journal_of_another_version_tells_the_same_story(name: str) -> None:
     assert session.limit is not None
     assert session.limit.scope == "account"
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
-        view = glance(json.loads(line) for line in file)
+        view = summarize(json.loads(line) for line in file)
     assert view is not None
     assert (view["state"], view["agent"], view["handoffs"]) == ("ended", "understudy", 1)
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain import event as words
-from agent_relay.domain.event import Body, Event
-from agent_relay.logic.watching.story import NO_STORY, Story, go_on
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.session import Body, Event
+from agent_relay.faces.watch.view import NO_STORY, Story, fold_story
 
 START = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 BEGINNING: tuple[Body, ...] = (
@@ -27,4 +27,4 @@ def lay(bodies: Sequence[Body], *, known: int = 0) -> list[Event]:
 
 def follow(*bodies: Body) -> Story:
     """The story of these lines."""
-    return go_on(NO_STORY, lay(bodies), UTC)
+    return fold_story(NO_STORY, lay(bodies), UTC)

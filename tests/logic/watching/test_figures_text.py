@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.watch_event import Rest, TokensUsed, WindowUsed
-from agent_relay.logic.watching.figures_text import (
+from agent_relay.domain.protocol.live_session import build_context
+from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WindowUsed
+from agent_relay.faces.watch.figures_text import (
     draw_gauge,
     get_mark,
     render_clock,
@@ -17,8 +18,7 @@ from agent_relay.logic.watching.figures_text import (
     render_unknown_rests,
     render_window,
 )
-from agent_relay.logic.watching.live import build_context
-from agent_relay.logic.watching.view import NO_FIGURES, build_session_view
+from agent_relay.faces.watch.view import NO_FIGURES, build_session_view
 from tests.logic.watching.lives import BEGINNING, follow
 
 NOW = datetime(2026, 11, 20, 18, 2, 10, tzinfo=UTC)
@@ -114,7 +114,7 @@ def test_context_and_windows_say_what_is_known() -> None:
 )
 def test_a_rest_says_until_when(until: str, text: str) -> None:
     """The question behind every limit."""
-    assert render_rest(Rest(agent="ada", model="", scope="account", until=until), NOW, UTC) == text
+    assert render_rest(RestingAgent(agent="ada", model="", scope="account", until=until), NOW, UTC) == text
 
 
 def test_steps_of_a_plan_have_signs_in_any_encoding() -> None:

@@ -5,11 +5,17 @@ import json
 import pytest
 
 from agent_relay.domain.errors import UntrustedDataError
-from agent_relay.domain.watch_event import WindowUsed
-from agent_relay.logic.screen import Row, Screen
-from agent_relay.logic.watching.live import Live, build_context, cut_screen, parse_live, render_live
+from agent_relay.domain.protocol.live_session import (
+    LiveSession,
+    build_context,
+    cut_screen,
+    parse_live,
+    render_live,
+)
+from agent_relay.domain.protocol.watch_output import WindowUsed
+from agent_relay.domain.screen import Row, Screen
 
-LIVE = Live(
+LIVE = LiveSession(
     "S",
     7,
     "L1",
@@ -24,8 +30,8 @@ LIVE = Live(
 )
 
 
-@pytest.mark.parametrize("live", [LIVE, Live("S")])
-def test_what_is_told_is_read_as_it_was(live: Live) -> None:
+@pytest.mark.parametrize("live", [LIVE, LiveSession("S")])
+def test_what_is_told_is_read_as_it_was(live: LiveSession) -> None:
     """Both sides are of one version only until the next upgrade."""
     assert parse_live(json.loads(json.dumps(render_live(live)))) == live
 

@@ -4,9 +4,9 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.logic.fold import ImpossibleEventError
-from agent_relay.logic.watching.story import NO_STORY, go_on
+from agent_relay.domain.events import session as words
+from agent_relay.faces.watch.view import NO_STORY, fold_story
+from agent_relay.session.fold import ImpossibleEventError
 from tests.logic.watching.lives import BEGINNING, START, follow, lay
 
 
@@ -15,7 +15,7 @@ def test_the_turn_clock_runs_from_the_first_work_to_the_next_rest() -> None:
     story = follow(*BEGINNING, words.LegAsking("L1"), words.LegBusy("L1"))
     assert story.turn_since == START + timedelta(seconds=40)
     assert (story.turns, story.turn_s) == (1, None)
-    over = go_on(story, lay([words.LegReady("L1")], known=7), UTC)
+    over = fold_story(story, lay([words.LegReady("L1")], known=7), UTC)
     assert (over.turn_since, over.turn_s, over.turns) == (None, 30.0, 1)
     assert over.since == START + timedelta(seconds=70)
 
@@ -32,14 +32,14 @@ def test_reading_on_is_reading_all_at_once() -> None:
     lines = lay([*BEGINNING, words.LegReady("L1"), words.LegBusy("L1")])
     pieces = NO_STORY
     for line in lines:
-        pieces = go_on(pieces, [line], UTC)
-    assert pieces == go_on(NO_STORY, lines, UTC)
-    assert go_on(pieces, [], UTC) is pieces
+        pieces = fold_story(pieces, [line], UTC)
+    assert pieces == fold_story(NO_STORY, lines, UTC)
+    assert fold_story(pieces, [], UTC) is pieces
 
 
 def test_what_comes_before_the_session_is_passed_over() -> None:
     """A later version may begin its journals otherwise."""
-    assert go_on(NO_STORY, lay([words.Unknown("later.event", {})]), UTC) == NO_STORY
+    assert fold_story(NO_STORY, lay([words.Unknown("later.event", {})]), UTC) == NO_STORY
 
 
 def test_the_newest_two_hundred_events_are_kept() -> None:

@@ -3,21 +3,22 @@
 from dataclasses import replace
 from datetime import UTC
 
-from agent_relay.domain import event as words
-from agent_relay.domain.watch_event import PlanStep, Rest, TokensUsed
-from agent_relay.logic.watching.live import Live, build_context
-from agent_relay.logic.watching.story import NO_STORY, Story
-from agent_relay.logic.watching.view import (
+from agent_relay.domain.events import session as words
+from agent_relay.domain.protocol.live_session import LiveSession, build_context
+from agent_relay.domain.protocol.watch_output import RestingAgent, TokensUsed, WatchPlanStep
+from agent_relay.faces.watch.view import (
     NO_FIGURES,
+    NO_STORY,
     Figures,
     SessionView,
+    Story,
     View,
     build_session_view,
     list_changes,
 )
 from tests.logic.watching.lives import BEGINNING, follow
 
-LIVE = Live(
+LIVE = LiveSession(
     "S", 5, "L1", title="ada", rows=("hello", "key AKIAIOSFODNN7EXAMPLE"), context=build_context(61, 100)
 )
 TOKENS = TokensUsed(
@@ -25,7 +26,7 @@ TOKENS = TokensUsed(
 )
 
 
-def build(story: Story, live: Live | None = None, figures: Figures = NO_FIGURES) -> SessionView:
+def build(story: Story, live: LiveSession | None = None, figures: Figures = NO_FIGURES) -> SessionView:
     found = build_session_view(story, live, figures, UTC)
     assert found is not None
     return found
@@ -33,7 +34,7 @@ def build(story: Story, live: Live | None = None, figures: Figures = NO_FIGURES)
 
 def test_a_session_at_work_is_shown_with_all_that_is_known() -> None:
     """State from the journal, screen from the daemon, figures from the agents' records: one view."""
-    figures = Figures(TOKENS, (PlanStep(text="write it", status="pending"),), "m2")
+    figures = Figures(TOKENS, (WatchPlanStep(text="write it", status="pending"),), "m2")
     view = build(follow(*BEGINNING), replace(LIVE, trouble="no disk"), figures)
     now = view.now
     assert (now.session, now.state, now.agent, now.task) == ("S", "busy", "ada", "fix the parser")
@@ -90,7 +91,7 @@ def test_only_what_changed_is_told_again() -> None:
     moved = View((build(story, replace(LIVE, rows=("bye",))),), (), is_daemon_here=True)
     assert [event.type for event in list_changes(before, moved)] == ["screen"]
     later = follow(*BEGINNING, words.LegReady("L1"))
-    rest = (Rest(agent="ada", model="", scope="account", until=""),)
+    rest = (RestingAgent(agent="ada", model="", scope="account", until=""),)
     after = View((build(later),), rest, is_daemon_here=False)
     assert [event.type for event in list_changes(before, after)] == ["daemon", "resting", "event", "session"]
     assert [event.model_dump() for event in list_changes(after, View((), rest))] == [

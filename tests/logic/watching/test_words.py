@@ -4,10 +4,10 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain import event as words
-from agent_relay.domain.event import Body
+from agent_relay.domain.events import session as words
+from agent_relay.domain.events.session import Body
 from agent_relay.domain.session import Leg, Session
-from agent_relay.logic.watching.words import render_event_line
+from agent_relay.session.views.event_lines import render_event_line
 from tests.logic.watching.lives import START, lay
 
 SESSION = Session("S", "/r", "/r", START, START, legs=(Leg("L1", "ada", 1, START),))

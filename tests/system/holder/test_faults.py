@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_relay.logic.emulator import Emulator
-from agent_relay.system.emulator_library import find_library
-from agent_relay.system.holder.faults import NOTES_FILE
-from agent_relay.system.holder.output import Output
+from agent_relay.terminal.emulation.emulator import Emulator
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder._event_loop import NOTES_FILE
+from agent_relay.terminal.holder._output import Output
 from tests.fuzz.holder import list_corpus
 from tests.support.faulty_holder import SECRET
 from tests.support.legs import Wire, hold, raw_python, wait_until
@@ -240,7 +240,7 @@ def test_notes_hold_no_contents_and_do_not_grow_for_ever(tmp_path: object) -> No
             notes = file.read()
         assert notes.count("doing answering hello\nRuntimeError\n") == 50
         assert SECRET not in notes
-        assert "agent_relay/system/holder/operations.py" in notes
+        assert "agent_relay/terminal/holder/_operations.py" in notes
 
 
 def test_descriptors_nobody_asked_for_are_closed(tmp_path: object) -> None:

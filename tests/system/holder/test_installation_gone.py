@@ -60,7 +60,7 @@ def installation(tmp_path: Path) -> Installation:
 def held_by(installation: Installation, folder: Path, **more: object) -> Iterator[tuple[Held, str]]:
     """A leg whose holder runs from `installation`, and the path of the list of what it imported."""
     script, log = f"{folder}/python", f"{folder}/imported"
-    entry = f"{installation.folder}/agent_relay/system/holder/entry.py"
+    entry = f"{installation.folder}/agent_relay/terminal/holder/entry.py"
     words = shlex.join([sys.executable, "-I", "-S", "-X", "utf8", "-c", NOTING, entry, log])
     with open(script, "w", encoding="utf-8") as file:
         file.write(f"#!/bin/sh\nexec {words}\n")

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from agent_relay.logic.screen import parse_screen
-from agent_relay.system.holder_client import SpawnError
+from agent_relay.domain.screen import parse_screen
 from agent_relay.system.processes import is_alive, session_members
+from agent_relay.terminal.holder_client import SpawnError
 from tests.support.legs import Wire, hold, python, raw_python, wait_until
 
 

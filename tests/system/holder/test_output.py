@@ -2,7 +2,7 @@
 
 import random
 
-from agent_relay.system.holder.output import TAIL_BYTES, Tail
+from agent_relay.terminal.holder._output import TAIL_BYTES, Tail
 
 
 def test_the_tail_is_what_was_written_at_any_offset() -> None:

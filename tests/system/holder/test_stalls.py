@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agent_relay.system.holder.terminals import GRACE_S, HIGH_BYTES
+from agent_relay.terminal.holder._terminals import GRACE_S, HIGH_BYTES
 from tests.support.by_hand import Seat
 from tests.support.legs import Wire, hold, raw_python
 

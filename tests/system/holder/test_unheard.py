@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.app.headless_legs import was_begun
+from agent_relay.agents.launch_plan import STREAM_FILE
 from agent_relay.domain.session import Leg
-from agent_relay.logic.launch import STREAM_FILE
-from agent_relay.system.holder import entry
-from agent_relay.system.holder.spec import HolderSpec, render_spec
+from agent_relay.engine.legs.headless import was_begun
 from agent_relay.system.processes import end_marked, find_marked
+from agent_relay.terminal.holder import entry
+from agent_relay.terminal.holder.spec import HolderSpec, render_spec
 from tests.support.legs import python, wait_until
 
 if TYPE_CHECKING:
-    from agent_relay.app.ground import Ground
+    from agent_relay.engine.services import Services
 
 _MARK = "RELAY_TEST_UNHEARD"
 
@@ -134,4 +134,4 @@ def test_a_program_that_was_ended_before_it_was_asked_is_told_from_one_that_may_
     folders = SimpleNamespace(legs=str(tmp_path))
     leg = Leg("leg", "demo", 1, datetime.now(UTC), headless=True)
     (tmp_path / "said").rename(tmp_path / "leg" / STREAM_FILE)
-    assert was_begun(cast("Ground", SimpleNamespace(folders=folders)), leg) is not is_unasked
+    assert was_begun(cast("Services", SimpleNamespace(folders=folders)), leg) is not is_unasked

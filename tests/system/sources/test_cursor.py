@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_relay.logic.json_text import Framed
-from agent_relay.system.sources.cursor import DocumentCursor, Kept, TailCursor
+from agent_relay.sources.live._file_cursor import CursorState, DocumentCursor, TailCursor
+from agent_relay.transcripts.stream_parser import Framed
 
 
 def append(path: str, *numbers: int) -> None:
@@ -22,7 +22,7 @@ def numbers(records: list[Framed]) -> list[object]:
     return [data["n"] for _, data in records]
 
 
-def through_json(kept: Kept) -> dict[str, object]:
+def through_json(kept: CursorState) -> dict[str, object]:
     """What a daemon finds again after writing it down."""
     return json.loads(json.dumps(kept))
 

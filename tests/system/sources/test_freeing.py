@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent_relay.domain.adapter import SourceSpec
-from agent_relay.logic.framing import Framing
-from agent_relay.system.sources.cursor import TailCursor
-from agent_relay.system.sources.freeing import KEPT_BYTES, free_range
-from agent_relay.system.sources.place import LegPlace
-from agent_relay.system.sources.reader import SourceReader
+from agent_relay.agents.source_paths import LegPlace
+from agent_relay.domain.documents.adapter import SourceSpec
+from agent_relay.sources._record_framing import Framing
+from agent_relay.sources.live._file_cursor import TailCursor
+from agent_relay.sources.live._source_reader import SourceReader
+from agent_relay.sources.live._space_release import KEPT_BYTES, free_range
 
 MEBIBYTE = 1 << 20
 

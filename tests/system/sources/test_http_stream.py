@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.sources.http_stream import Body, StreamError, parse_url
+from agent_relay.sources.live._http_stream import Body, StreamError, parse_url
 
 CHUNKED = {"transfer-encoding": "chunked"}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_relay.agents.source_paths import LegPlace, PathPattern, expand_path, expand_text
 from agent_relay.domain.errors import ConfigurationError
-from agent_relay.system.sources.place import LegPlace, PathPattern, expand_path, expand_text
 
 VALUES = {"home": "/home/u", "cwd": "/r/a_b c", "native_id": "0123-4567", "leg_folder": "/run/legs/L*"}
 

@@ -7,20 +7,19 @@ from typing import Annotated
 import typer
 
 from agent_relay.client.autostart import connect_or_start
-from agent_relay.faces.cli.attach import follow
-from agent_relay.faces.cli.handoff.records import (
+from agent_relay.faces.cli.handoff._narrative import narrative
+from agent_relay.faces.cli.handoff._records import (
     build_row,
-    choose_chains,
     choose_here,
+    choose_lineages,
     find_record,
     get_now,
 )
-from agent_relay.faces.cli.handoff.show import build_full, print_full
-from agent_relay.faces.cli.handoff.tree import draw_chain
-from agent_relay.faces.cli.narrative import narrative
-from agent_relay.faces.cli.printing import print_json, print_lines, print_table, render_moment
-from agent_relay.faces.cli.typed import Function, run_group
-from agent_relay.system.folders import get_folders
+from agent_relay.faces.cli.handoff._view import build_full, draw_lineage, print_full
+from agent_relay.faces.cli.start.attach import follow
+from agent_relay.faces.cli.typer_runner import Function, run_group
+from agent_relay.faces.render.output import print_json, print_lines, print_table, render_moment
+from agent_relay.system.disk.folders import get_folders
 
 Handoff = Annotated[str, typer.Argument(help="A handoff's id, or one end of it.")]
 Session = Annotated[str, typer.Option("--session", help="Of that session only: its id, or one end of it.")]
@@ -46,7 +45,7 @@ def show_open(
     now = get_now()
     found = [
         build_row(chain, record, now)
-        for chain in choose_chains(session)
+        for chain in choose_lineages(session)
         for record in chain.registry.records
         if everything or record.is_open
     ]
@@ -90,7 +89,7 @@ def history(
     """The chain of a session as a tree: its legs, the handoffs from them, and what became of each."""
     chain = choose_here(session)
     if not as_json:
-        print_lines(*draw_chain(chain))
+        print_lines(*draw_lineage(chain))
         return
     legs = [
         {

@@ -1,13 +1,13 @@
-"""The options of `agent-relay metrics`: its help, its mistakes, and every spelling of what can be asked."""
+"""The options of `agent-relay metrics` for typer: help, mistakes and every spelling."""
 
 from contextvars import ContextVar
 from typing import Annotated
 
 import typer
 
-from agent_relay.faces.cli.metrics.answer import answer
-from agent_relay.faces.cli.metrics.asked import Asked
-from agent_relay.faces.cli.typed import Function, run_one
+from agent_relay.faces.cli.metrics._options import MetricsOptions
+from agent_relay.faces.cli.metrics._query import answer_query
+from agent_relay.faces.cli.typer_runner import Function, run_one
 
 _words: ContextVar[list[str]] = ContextVar("words")
 
@@ -38,8 +38,8 @@ def metrics(
     Of this repository's sessions, those agents keep themselves included; read from the agents' own records
     and our journals, without a daemon and without the network. A turn that ended at a limit has failed.
     """
-    asked = Asked(session, chain, everything, by, since, agent, as_json, as_csv)
-    answer(asked, _words.get([]))
+    asked = MetricsOptions(session, chain, everything, by, since, agent, as_json, as_csv)
+    answer_query(asked, _words.get([]))
 
 
 FUNCTIONS: dict[str, Function] = {"": metrics}

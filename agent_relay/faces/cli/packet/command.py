@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from agent_relay.domain.packet import Redaction, ResumePacket
-from agent_relay.faces.cli.packet.find import AsJson, Number, SessionWord, find_packet, get_renderer
-from agent_relay.faces.cli.printing import print_contents, print_json, print_lines
-from agent_relay.faces.cli.typed import LateFunctions, run_group
-from agent_relay.system.store_reading import find_edited, read_body, read_delivery_text, read_packet
+from agent_relay.domain.documents.packet import Redaction, ResumePacket
+from agent_relay.faces.cli.packet.lookup import AsJson, Number, SessionWord, find_packet, get_renderer
+from agent_relay.faces.cli.typer_runner import LazyFunctions, run_group
+from agent_relay.faces.render.output import print_contents, print_json, print_lines
+from agent_relay.store.packets import find_edited, read_body, read_delivery_text, read_packet
 
 
 def run(words: list[str]) -> int:
@@ -62,7 +62,7 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a packet from a native transcript, offline, without a session; nothing is written."""
-    from agent_relay.faces.cli.packet.offline import build_offline
+    from agent_relay.faces.cli.packet._build import build_offline
 
     packet, text = build_offline(agent, transcript, target, repo=repo, focus=focus)
     if as_json:
@@ -86,15 +86,15 @@ def count_kinds(entries: tuple[Redaction, ...]) -> str:
 
 
 _HERE = "agent_relay.faces.cli.packet"
-FUNCTIONS = LateFunctions(
+FUNCTIONS = LazyFunctions(
     {
         "show": show,
         "path": path,
         "diff": f"{_HERE}.edit:diff",
         "edit": f"{_HERE}.edit:edit",
         "verify": f"{_HERE}.verify:verify",
-        "export": f"{_HERE}.carry:export",
-        "import": f"{_HERE}.carry:import_file",
+        "export": f"{_HERE}.transfer:export",
+        "import": f"{_HERE}.transfer:import_file",
         "schema": schema,
         "build": build,
     }

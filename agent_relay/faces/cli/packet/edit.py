@@ -11,23 +11,21 @@ from typing import Annotated
 
 import typer
 
+from agent_relay.domain.documents.packet_json import parse_document, parse_packet, render_json
 from agent_relay.domain.errors import RelayError, WrongUseError
-from agent_relay.faces.cli.packet.find import (
+from agent_relay.domain.text.commands import agent_command
+from agent_relay.faces.cli.packet.lookup import (
     AsJson,
-    Found,
+    FoundPacket,
     Number,
     SessionWord,
     find_packet,
     is_picked_up,
 )
-from agent_relay.faces.cli.printing import print_contents, print_json, print_lines
-from agent_relay.logic.edits import diff_texts
-from agent_relay.logic.hints import agent_command
-from agent_relay.logic.packet_json import parse_document, parse_packet, render_json
-from agent_relay.system.asides import Aside, put_aside, sweep_asides
-from agent_relay.system.files import read_bounded
-from agent_relay.system.store_edits import replace_file
-from agent_relay.system.store_reading import (
+from agent_relay.faces.render.output import print_contents, print_json, print_lines
+from agent_relay.packet.edits import diff_texts
+from agent_relay.store.edit_buffer import EditBuffer, open_edit_buffer, sweep_edit_buffers
+from agent_relay.store.packets import (
     LIMIT_BYTES,
     PUBLISHED,
     find_edited,
@@ -35,7 +33,9 @@ from agent_relay.system.store_reading import (
     read_document,
     read_original,
     read_packet,
+    replace_file,
 )
+from agent_relay.system.disk.files import read_bounded
 
 
 def diff(session: SessionWord = "", *, number: Number = 0, as_json: AsJson = False) -> None:
@@ -92,7 +92,7 @@ class Edit:
     left: Sequence[str]
 
 
-def edit_found(found: Found, *, document: bool, lent: AbstractContextManager[None]) -> Edit:
+def edit_found(found: FoundPacket, *, document: bool, lent: AbstractContextManager[None]) -> Edit:
     """Return what came of the user's editor, which runs within `lent`.
 
     Raises WrongUseError where no editor is known or a successor was started on the packet, RelayError for
@@ -107,8 +107,8 @@ def edit_found(found: Found, *, document: bool, lent: AbstractContextManager[Non
         )
     path = found.document if document else found.text
     before = _read(path)
-    left = sweep_asides(found.folder, limit_bytes=LIMIT_BYTES)
-    with put_aside(found.folder, os.path.basename(path), before) as aside:
+    left = sweep_edit_buffers(found.folder, limit_bytes=LIMIT_BYTES)
+    with open_edit_buffer(found.folder, os.path.basename(path), before) as aside:
         try:
             with lent:
                 _run_editor(editor, aside)
@@ -127,7 +127,7 @@ def edit_found(found: Found, *, document: bool, lent: AbstractContextManager[Non
     return Edit(path, after != before, left)
 
 
-def render_edit(found: Found, done: Edit) -> list[str]:
+def render_edit(found: FoundPacket, done: Edit) -> list[str]:
     """The lines that tell the user what became of the edit."""
     lines = ["Nothing was changed."]
     if done.is_changed:
@@ -154,7 +154,7 @@ def find_editor() -> list[str]:
     return words
 
 
-def _run_editor(words: list[str], aside: Aside) -> None:
+def _run_editor(words: list[str], aside: EditBuffer) -> None:
     try:
         # The editor has the lock too: it may outlive us, and its file is not to go away under it.
         status = subprocess.run([*words, aside.path], check=False, pass_fds=(aside.lock,)).returncode

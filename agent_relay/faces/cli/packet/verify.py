@@ -5,20 +5,20 @@ from typing import Annotated
 import typer
 
 from agent_relay.domain.errors import ExitCode, UntrustedDataError
-from agent_relay.faces.cli.packet.find import (
+from agent_relay.faces.cli.packet._facts_score import print_facts_score
+from agent_relay.faces.cli.packet.lookup import (
     AsJson,
-    Found,
+    FoundPacket,
     Number,
     SessionWord,
+    find_fingerprint,
     find_packet,
-    find_seal,
     is_picked_up,
 )
-from agent_relay.faces.cli.packet.score import verify_facts
-from agent_relay.faces.cli.printing import print_json, print_lines
-from agent_relay.logic.freshness import verify_freshness
-from agent_relay.system.git import read_tree
-from agent_relay.system.store_reading import PUBLISHED, find_edited, read_document, read_packet
+from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.packet.freshness import verify_freshness
+from agent_relay.store.packets import PUBLISHED, find_edited, read_document, read_packet
+from agent_relay.system.git.tree_state import read_tree
 
 
 def verify(
@@ -42,7 +42,7 @@ def verify(
     """
     if facts:
         raise typer.Exit(
-            verify_facts(facts, transcript=transcript, text=text, target=target, as_json=as_json)
+            print_facts_score(facts, transcript=transcript, text=text, target=target, as_json=as_json)
         )
     found = find_packet(session, number)
     view = _examine(found)
@@ -55,10 +55,10 @@ def verify(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _examine(found: Found) -> dict[str, object]:
+def _examine(found: FoundPacket) -> dict[str, object]:
     """The findings as JSON values. Raises UntrustedDataError for a packet that is not this session's."""
     packet = read_packet(found.document)
-    seal = find_seal(found, packet.packet_id)
+    seal = find_fingerprint(found, packet.packet_id)
     published = read_document(found.document).get(PUBLISHED)
     if not seal:
         raise UntrustedDataError(
@@ -84,7 +84,7 @@ def _examine(found: Found) -> dict[str, object]:
     }
 
 
-def _describe(found: Found, view: dict[str, object]) -> list[str]:
+def _describe(found: FoundPacket, view: dict[str, object]) -> list[str]:
     edited, stale = view["edited"], view["stale"]
     lines = [
         f"packet {found.sequence} for {found.target}: complete, and from this session",

@@ -10,18 +10,17 @@ import typer
 
 from agent_relay.client.autostart import connect_or_start
 from agent_relay.client.connection import Connection
-from agent_relay.client.heeding import Heeding, Told
+from agent_relay.client.signal_trap import Interrupted, SignalTrap
 from agent_relay.domain.errors import DaemonUnreachableError, ExitCode, RelayError, WrongUseError
-from agent_relay.domain.race import Race
-from agent_relay.faces.cli.printing import plain, print_json, print_lines, print_table, render_moment
-from agent_relay.faces.cli.race.follow import follow
-from agent_relay.faces.cli.race.show import build_offline, count_files, print_race, tell_next
-from agent_relay.faces.cli.typed import Function, run_group, run_one
-from agent_relay.system.folders import get_folders
-from agent_relay.system.glances import find_near_root
-from agent_relay.system.race_git import open_store, read_patch
-from agent_relay.system.race_journal import find_race, list_races, read_race
-from agent_relay.system.working_folder import get_cwd
+from agent_relay.faces.cli.race._progress import follow
+from agent_relay.faces.cli.race._summary import build_offline, count_files, print_race, tell_next
+from agent_relay.faces.cli.typer_runner import Function, run_group, run_one
+from agent_relay.faces.render.output import plain, print_json, print_lines, print_table, render_moment
+from agent_relay.race.journal import find_race, list_races, read_race
+from agent_relay.race.model import Race
+from agent_relay.store.session_summaries import find_near_root
+from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.system.git.snapshot import open_store, read_patch
 
 Named = Annotated[str, typer.Argument(help="A race's id, or one end of it; by default the newest here.")]
 Runner = Annotated[str, typer.Option("--runner", help="A runner's number or name; by default the winner.")]
@@ -63,7 +62,7 @@ def race(
             "a race takes two agents or more, then a task", hint="See: agent-relay race --help"
         )
     folders = get_folders()
-    with connect_or_start(folders) as connection, Heeding() as heeding:
+    with connect_or_start(folders) as connection, SignalTrap() as heeding:
         answer = connection.request(
             "race.begin",
             limit_s=_LIMIT_S,
@@ -211,19 +210,19 @@ def stop(
 def resume(name: Named = "", *, as_json: AsJson = False) -> int:
     """Go on with a race that was stopped or interrupted, or watch one that is under way."""
     _, known = _find(name)
-    with connect_or_start(get_folders()) as connection, Heeding() as heeding:
+    with connect_or_start(get_folders()) as connection, SignalTrap() as heeding:
         connection.request("race.resume", limit_s=_LIMIT_S, race=known.id, env=dict(os.environ))
         return _follow(connection, known.id, heeding, as_json=as_json)
 
 
-def _follow(connection: Connection, race_id: str, heeding: Heeding, *, as_json: bool) -> int:
+def _follow(connection: Connection, race_id: str, heeding: SignalTrap, *, as_json: bool) -> int:
     """The exit status once the race has come to rest, or a Unix signal stopped it."""
     folders = get_folders()
     try:
         heeding.check()
         with heeding.breaking():
             view = follow(folders, connection, race_id, quiet=as_json)
-    except (Told, OSError):
+    except (Interrupted, OSError):
         # A terminal that is closed sends a signal, and can be written to no more.
         _say("Stopping the runners …")
         with contextlib.suppress(WrongUseError):
@@ -295,7 +294,7 @@ def _request(operation: str, **fields: object) -> dict[str, object]:
 
 def schema() -> None:
     """The JSON Schema of what --json prints of a race."""
-    from agent_relay.domain.race_view import build_race_schema
+    from agent_relay.race.schema import build_race_schema
 
     print_json(build_race_schema())
 

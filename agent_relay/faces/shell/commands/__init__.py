@@ -1,1 +1,5 @@
-"""What stands behind the slash: one table, from which help, completion and the page of docs are made."""
+"""What a typed line means, and everything behind the slash.
+
+One table (`registry`), from which help, completion and the page of docs are made. `dispatch.run_line` runs
+a line, `completion` serves Tab, `interface` is the shell as commands see it. Called by `app` and `startup`.
+"""

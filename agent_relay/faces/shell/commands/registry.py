@@ -5,11 +5,15 @@ from dataclasses import replace
 from textwrap import wrap
 
 from agent_relay.faces.cli.commands import COMMANDS
-from agent_relay.faces.shell.commands.face import Act, Completes, ShellCommand
-from agent_relay.faces.shell.commands.leaving import leave
-from agent_relay.faces.shell.commands.screens import attach, begin_anew, resume
-from agent_relay.faces.shell.commands.showing import show_status
-from agent_relay.faces.shell.commands.switching import choose_model, hand_off, relay, undo, use
+from agent_relay.faces.shell.commands._agent_commands import choose_model, hand_off, relay, undo, use
+from agent_relay.faces.shell.commands._session_commands import (
+    attach,
+    leave,
+    resume,
+    show_status,
+    start_new_session,
+)
+from agent_relay.faces.shell.commands.interface import Act, Completes, ShellCommand
 
 _WIDEST = 80
 _NARROWEST = 44
@@ -82,7 +86,7 @@ _TABLE = (
         "",
         "the next message begins a session of its own",
         "agent-relay AGENT --new",
-        begin_anew,
+        start_new_session,
         ("The one so far stays as it is: /resume takes it up again.",),
     ),
     ShellCommand(

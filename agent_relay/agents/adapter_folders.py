@@ -1,0 +1,82 @@
+"""Where adapters stand: shipped with this installation, with the user, or in a project.
+
+Folders are called like their agents. Ours are the wheel's data folders, else the checkout's; so is the
+example of a project's folder. Hot commands load this: it imports nothing heavy.
+"""
+
+import os
+
+from agent_relay.domain.errors import ConfigurationError
+
+ADAPTER_FILE = "adapter.toml"
+_TRUST_FILE = "trust.json"
+
+
+def project_adapters(root: str) -> str:
+    """Where a project keeps adapters of its own."""
+    return os.path.join(root, ".agent-relay", "adapters")
+
+
+def user_adapters(config: str) -> str:
+    """Where the user keeps theirs, in our folder of configuration."""
+    return os.path.join(config, "adapters")
+
+
+def find_trust_list(state: str) -> str:
+    """The path of the list of what the user trusted."""
+    return os.path.join(state, _TRUST_FILE)
+
+
+def list_folders(place: str) -> list[str]:
+    """The names of the adapters' folders at `place`, sorted. Raises ConfigurationError."""
+    try:
+        with os.scandir(place) as entries:
+            return sorted(
+                entry.name
+                for entry in entries
+                if not entry.name.startswith((".", "_")) and _is_folder(entry) and _has_files(entry.path)
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigurationError(f"cannot list the adapters in {place}: {error.strerror}") from error
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it may be an adapter: a link that cannot be followed is the business of whoever reads it."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return True
+
+
+def _has_files(folder: str) -> bool:
+    """Empty folders are what an interrupted copy or a cleaned checkout leaves: no adapter, no error.
+
+    A folder that may not be listed is the business of whoever reads its adapter.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return any(not entry.name.startswith(".") for entry in entries)
+    except OSError:
+        return True
+
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def find_builtin_folder() -> str:
+    """The adapters shipped with this installation. Raises ConfigurationError where it has none."""
+    return _find("_adapters", "adapters")
+
+
+def find_example_folder() -> str:
+    """A project's folder as it looks after one handoff. Raises ConfigurationError where it has none."""
+    return _find("_example", ".agent-relay.example")
+
+
+def _find(in_wheel: str, in_checkout: str) -> str:
+    for folder in (os.path.join(_PACKAGE, in_wheel), os.path.join(os.path.dirname(_PACKAGE), in_checkout)):
+        if os.path.isdir(folder):
+            return folder
+    raise ConfigurationError(f"this installation lacks its {in_checkout}", hint="Install agent-relay again.")

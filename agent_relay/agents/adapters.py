@@ -1,0 +1,103 @@
+"""One adapter on disk: loaded and checked; and whether its agent is installed and signed in here."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agent_relay.agents.adapter_folders import ADAPTER_FILE
+from agent_relay.agents.agent_versions import find_installed_version
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.system.config.toml_document import parse_document, read_toml
+from agent_relay.system.programs import keep_absolute
+
+RULES_FILE = "rules.toml"
+SCRIPTED = "scripted"
+"""The capability of agents that only play a screenplay; nobody is handed to them unasked."""
+
+Origin = Literal["built-in", "user", "project"]
+_NESTING = 3
+"""How deep defaults may nest; a bound, because the values filled in are not ours."""
+_FORM = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAdapter:
+    """An adapter with the folder its templates and rules are read from.
+
+    `version` is the installed one that the adapter was fitted to, empty where it was to none.
+    """
+
+    adapter: Adapter
+    folder: str
+    rules_path: str
+    origin: Origin
+    version: str = ""
+
+
+def load_adapter(folder: str, *, origin: Origin = "user") -> LoadedAdapter:
+    """The adapter in one folder, whose name is the agent's. Raises ConfigurationError."""
+    path = os.path.join(folder, ADAPTER_FILE)
+    try:
+        adapter = parse_document(read_toml(path), Adapter, path)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{folder} is no adapter: it has no {ADAPTER_FILE}") from None
+    if adapter.name != os.path.basename(folder):
+        raise ConfigurationError(f"{path}: name: {adapter.name!r} is not the name of its folder")
+    return LoadedAdapter(adapter, folder, os.path.join(folder, RULES_FILE), origin)
+
+
+def list_default_roster(adapters: Mapping[AgentName, LoadedAdapter]) -> tuple[str, ...]:
+    """Who is asked when neither user nor project says anything: all but the scripted agents, by name."""
+    return tuple(name for name, found in adapters.items() if SCRIPTED not in found.adapter.capabilities)
+
+
+def find_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str | None:
+    """The absolute path of the agent's program, `None` where it is not installed.
+
+    A program written `./name` or `../other/name` is found from the adapter's own folder; any other is
+    looked up in the absolute folders of `PATH`.
+    """
+    program = loaded.adapter.launch.program
+    if program.startswith(("./", "../")):
+        program = os.path.normpath(os.path.join(loaded.folder, program))
+    found = shutil.which(program, path=keep_absolute(environ.get("PATH", os.defpath)))
+    return os.path.abspath(found) if found else None
+
+
+def fit_installed(loaded: LoadedAdapter, environ: Mapping[str, str], known: str) -> LoadedAdapter:
+    """Return the adapter as it is for the version installed, as files tell it; `known` as there."""
+    program = find_program(loaded, environ)
+    package = loaded.adapter.package
+    version = find_installed_version(program, package, known) if program is not None else ""
+    return replace(loaded, adapter=loaded.adapter.fit(version), version=version)
+
+
+def is_signed_in(adapter: Adapter, environ: Mapping[str, str], home: str) -> bool:
+    """Whether the agent can be expected to reach its provider: a key is set, or its sign-in file exists.
+
+    Only names are looked at; no credential is read. An agent that names neither needs neither.
+    """
+    if not adapter.keys and not adapter.sign_in_files:
+        return True
+    if any(environ.get(name) for name in adapter.keys):
+        return True
+    return any(os.path.exists(_fill(path, environ, home)) for path in adapter.sign_in_files)
+
+
+def _fill(path: str, environ: Mapping[str, str], home: str) -> str:
+    """`path` with `~/`, `{home}` and `{NAME:-default}` filled in; relative paths are the home's."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] == "home":
+            return home
+        return environ.get(match[1], "") or match[2] or ""
+
+    filled = path
+    for _ in range(_NESTING):
+        filled = _FORM.sub(value, filled)
+    return os.path.join(home, filled.removeprefix("~/"))

@@ -1,0 +1,152 @@
+"""A leg made ready to start: its values, the files its agent reads, its arguments and environment."""
+
+import json
+import os
+import secrets
+import shlex
+import socket
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from agent_relay.agents.adapters import LoadedAdapter, find_program
+from agent_relay.agents.launch_plan import LaunchPlan, build_launch, chooses_session
+from agent_relay.agents.source_paths import LegPlace, expand_text
+from agent_relay.domain.documents.adapter import FileTemplate
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.session import Leg
+from agent_relay.system.disk.files import read_bounded, write_atomic
+from agent_relay.system.hook_command import build_hook_command
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_TEMPLATE_LIMIT_BYTES = 1 << 20
+_USER_FILE_LIMIT_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LegStart:
+    """What a leg is started from, beyond its adapter.
+
+    `environ` is the user's whole environment; `packet` the absolute path of the packet's text, empty
+    for none. `may_continue` is whether the agent may go on by itself when a limit of its own is over.
+    """
+
+    leg_folder: str
+    cwd: str
+    environ: Mapping[str, str] = field(repr=False)
+    packet: str = ""
+    model: str = ""
+    args: Sequence[str] = ()
+    may_continue: bool = True
+
+
+def build_values(loaded: LoadedAdapter, leg: Leg, start: LegStart) -> dict[str, str]:
+    """What fills the adapter's placeholders for this leg; a fresh port and password where it wants them."""
+    values = {
+        "native_id": "" if chooses_session(loaded.adapter.launch, start.args) else leg.native_id,
+        "leg_folder": start.leg_folder,
+        "packet": start.packet,
+        "packet_folder": os.path.dirname(start.packet),
+        "model": start.model,
+        "cwd": start.cwd,
+        "home": start.environ.get("HOME", ""),
+    }
+    if loaded.adapter.launch.needs_port:
+        values |= {"port": str(_find_free_port()), "password": secrets.token_urlsafe(24)}
+    return values
+
+
+def get_program(loaded: LoadedAdapter, environ: Mapping[str, str]) -> str:
+    """The absolute path of the agent's program. Raises RelayError where it is not installed."""
+    program = find_program(loaded, environ)
+    if program is None:
+        name = loaded.adapter.launch.program
+        raise RelayError(
+            f"{loaded.adapter.title} is not installed: {name} is not on your PATH",
+            hint="See what is missing: agent-relay doctor",
+        )
+    return program
+
+
+def prepare_launch(
+    loaded: LoadedAdapter,
+    leg: Leg,
+    start: LegStart,
+    *,
+    values: Mapping[str, str],
+    withheld: Collection[str],
+) -> LaunchPlan:
+    """The leg's plan, its files written into its folder.
+
+    Raises RelayError where the agent is not installed, a template cannot be read or a file not written.
+    """
+    plan = build_launch(
+        loaded.adapter,
+        get_program(loaded, start.environ),
+        values=values,
+        environ=start.environ,
+        withheld=withheld,
+        resumes=leg.resumes,
+        extra=start.args,
+    )
+    place = LegPlace(leg.id, leg.starting_at, values, plan.env)
+    for file in loaded.adapter.launch.files:
+        text = _render_file(loaded, file, values, place, may_continue=start.may_continue)
+        write_atomic(os.path.join(start.leg_folder, file.name), text.encode(), durable=False)
+    return plan
+
+
+def _render_file(
+    loaded: LoadedAdapter,
+    file: FileTemplate,
+    values: Mapping[str, str],
+    place: LegPlace,
+    *,
+    may_continue: bool,
+) -> str:
+    # Only agents that read files of ours need it, and it takes longer to load than an agent's start may wait.
+    from jinja2 import TemplateError
+
+    path = os.path.join(loaded.folder, file.template)
+    read = {name: _read_object(form, place) for name, form in file.reads.items()}
+    try:
+        source = read_bounded(path, limit_bytes=_TEMPLATE_LIMIT_BYTES).decode()
+        own = {"hook_command": build_hook_command(), "may_continue": may_continue}
+        return _compile(source).render(**values, **read, **own)
+    except FileNotFoundError:
+        raise ConfigurationError(f"the adapter's template {path} is missing") from None
+    except (TemplateError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the adapter's template {path} cannot be used: {error}") from error
+
+
+@lru_cache(maxsize=32)
+def _compile(source: str) -> "Template":
+    """Return the template in `source`; raise TemplateError where it is none."""
+    from jinja2.sandbox import SandboxedEnvironment
+
+    environment = SandboxedEnvironment(autoescape=False)
+    environment.filters["shell"] = shlex.quote
+    return environment.from_string(source)
+
+
+def _read_object(form: str, place: LegPlace) -> dict[str, object]:
+    """The JSON object in the user's own file; `{}` where there is none we could read."""
+    path = expand_text(form, place)
+    if path is None:
+        return {}
+    try:
+        found = json.loads(read_bounded(path, limit_bytes=_USER_FILE_LIMIT_BYTES))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _find_free_port() -> int:
+    """A loopback port nobody listens on now; the agent takes it moments later."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,1 +1,0 @@
-"""Sessions at work: the host of a session, its handoffs, their recovery."""

@@ -1,0 +1,293 @@
+"""A person's terminal across the legs of a session: between two of them it shows the bar and holds keys."""
+
+import os
+import select
+import signal
+import time
+
+from agent_relay.client.attach._signals import Signals
+from agent_relay.client.attach.loop import attach
+from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.domain.errors import RelayError
+from agent_relay.terminal.holder.restore import RESTORE_MODES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Self
+
+    from agent_relay.client.attach.loop import AttachOutcome, Command
+    from agent_relay.terminal.held_keys import HeldKeys
+    from agent_relay.terminal.keystrokes import KeyScanner
+
+    HoldBack = Callable[[], str]
+
+_READ_BYTES = 64 << 10
+# The rest of a key's escape sequence follows within this, or it was the Escape key, which cancels.
+_KEY_S = 0.1
+# Between two agents nothing moves but the bar; pastes come between marks, as the next agent may want them.
+_HELD_MODES = RESTORE_MODES + b"\x1b[?2004h\x1b[?25l"
+_INTERRUPT = b"\x03"
+_BELL = b"\x07"
+_UNDELIVERED_COLUMNS = 200
+
+
+class HeldTerminal:
+    """Use as a context manager: whatever happens, the terminal is as it was afterwards.
+
+    `hold_back` asks the daemon to hold the switch back and returns a line for the person, empty for none;
+    it raises RelayError where that cannot be.
+    """
+
+    def __init__(
+        self, hold_back: "HoldBack", *, relay_key: int = 0, terminal: UserTerminal | None = None
+    ) -> None:
+        self._hold_back = hold_back
+        self._relay_key = relay_key
+        self._terminal = terminal or UserTerminal()
+        self._signals: Signals | None = None
+        self._texts: list[str] = []
+        self._message = ""
+        self._was_refused = False
+        self._held: HeldKeys | None = None
+        self._keys: KeyScanner | None = None
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leave()
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the terminal shows the bar, and nothing may be printed on it."""
+        return bool(self._texts)
+
+    def attach(self, socket_path: str, *, on_relay_key: "Command", line: str = "") -> "AttachOutcome":
+        """As `client.attach.attach`, with what was typed before; the terminal stays held below a bar."""
+        was_held = self.is_held
+        if self._keys is not None:
+            # The scanner of the next agent's holder goes on from what was typed.
+            self._add(self._keys.release())
+            self._keys = None
+        held = self._held.take() if self._held is not None else b""
+        self._message = ""
+        if self._signals is None:
+            self._enter(self._terminal.__enter__)
+        try:
+            outcome = attach(
+                socket_path,
+                relay_key=self._relay_key,
+                on_relay_key=on_relay_key,
+                terminal=self._terminal,
+                line=line,
+                held=held,
+                keep=was_held,
+                hold_back=self._ask_below_agent,
+            )
+        except RelayError:
+            # It was not attached: all of it is still ours.
+            self._add(held)
+            if not was_held:
+                self._leave()
+            raise
+        self._was_refused = False
+        self._add(outcome.held)
+        self._texts = outcome.bar if outcome.why == "ended" else []
+        if self._texts:
+            self._terminal.write(_HELD_MODES + self._paint())
+        else:
+            self._leave()
+        return outcome
+
+    def show(self, texts: "Sequence[str]") -> None:
+        """Show this bar and hold what is typed; without texts the terminal is the person's again."""
+        told = list(texts)
+        if told == self._texts or not self._can_hold():
+            return
+        if not told:
+            self._leave()
+            return
+        was_held, self._texts = self.is_held, told
+        if not was_held:
+            self._message = ""
+            self._enter(self._terminal.hold)
+            self._terminal.write(_HELD_MODES)
+        self._terminal.write(self._paint())
+
+    def wait(self, fd: int, limit_s: float) -> None:
+        """Wait until `fd` has something to read, at most so long; the bar is kept, and keys are held.
+
+        Ctrl-C is for the next agent, as it is while there is one. Only after Escape could not cancel the
+        handoff does it raise KeyboardInterrupt: the person wants to leave.
+        """
+        deadline = time.monotonic() + limit_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            if self._signals is not None:
+                poll.register(self._terminal.source, select.POLLIN)
+                poll.register(self._signals.fd, select.POLLIN)
+            begun = self._keys is not None and bool(self._keys.held)
+            ready = {number for number, _ in poll.poll(1000 * (min(left_s, _KEY_S) if begun else left_s))}
+            if self._signals is not None and self._signals.fd in ready:
+                self._heed(self._signals.take())
+            if self._signals is not None and self._terminal.source in ready:
+                self._read()
+            elif begun and self._keys is not None:
+                self._keep(self._keys.release())
+            if fd in ready:
+                return
+
+    def settle(self) -> str:
+        """The terminal is the person's again; return what they typed and nobody was given, as a line."""
+        if self.is_held:
+            self._take_unread()
+        self._leave()
+        held = self._held.take() if self._held is not None else b""
+        return describe_undelivered(held) if held else ""
+
+    def _take_unread(self) -> None:
+        """Hold what nobody read yet; nothing can be held back any more."""
+        keys = self._open_keys()
+        while select.select([self._terminal.source], [], [], 0)[0]:
+            rest: bytes | None = self._read_source()
+            if not rest:
+                break
+            while rest:
+                passed, rest = keys.feed(rest, sift=True)
+                self._add(passed)
+        self._keys = None
+
+    def _read_source(self) -> bytes:
+        """Return what was typed; empty where the terminal is gone."""
+        try:
+            return os.read(self._terminal.source, _READ_BYTES)
+        except OSError:
+            return b""
+
+    def _can_hold(self) -> bool:
+        return self._terminal.is_tty and os.isatty(self._terminal.target)
+
+    def _enter(self, take: "Callable[[], object]") -> None:
+        signals = Signals()
+        signals.__enter__()
+        try:
+            take()
+        except BaseException:
+            signals.__exit__()
+            raise
+        self._signals = signals
+
+    def _leave(self) -> None:
+        if self._signals is None:
+            return
+        if self._texts:
+            self._terminal.write(self._erase())
+            self._texts = []
+        self._terminal.__exit__()
+        signals, self._signals = self._signals, None
+        signals.__exit__()
+
+    def _size(self) -> tuple[int, int]:
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        return rows, cols
+
+    def _paint(self) -> bytes:
+        from agent_relay.client.attach._overlay import render_line
+        from agent_relay.terminal.bar_row import render_bar
+
+        rows, cols = self._size()
+        above = render_line(self._message, rows - 1, cols) if self._message and rows > 1 else b""
+        return above + b"\x1b[?7l" + render_bar(self._texts, rows, cols)
+
+    def _erase(self) -> bytes:
+        """Return what clears the bar and the message above it, the cursor left where they began."""
+        from agent_relay.client.attach._overlay import split_line
+
+        rows, cols = self._size()
+        above = len(split_line(self._message, rows - 1, cols)) if self._message and rows > 1 else 0
+        self._message = ""
+        return b"\x1b[0m" + b"".join(b"\x1b[%d;1H\x1b[2K" % row for row in range(rows, rows - above - 1, -1))
+
+    def _heed(self, seen: set[int]) -> None:
+        if signal.SIGTSTP in seen:
+            self._terminal.leave()
+            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
+            os.kill(os.getpid(), signal.SIGSTOP)
+            self._terminal.enter()
+            self._terminal.write(_HELD_MODES)
+        self._terminal.write(self._paint())
+
+    def _read(self) -> None:
+        data = self._read_source()
+        if not data:
+            raise SystemExit(128 + signal.SIGHUP)
+        keys = self._open_keys()
+        rest: bytes | None = data
+        while rest:
+            is_paste = keys.in_paste
+            # What the terminal still answers the agent that is gone, nobody asked any more.
+            passed, rest = keys.feed(rest, sift=True)
+            is_paste = is_paste or keys.in_paste
+            if self._was_refused and _INTERRUPT in passed and not (is_paste or b"\x1b[200~" in passed):
+                raise KeyboardInterrupt
+            self._keep(passed, is_paste=is_paste)
+            if rest is not None:
+                # There is no agent, and so no prompt.
+                self._terminal.write(_BELL)
+
+    def _keep(self, typed: bytes, *, is_paste: bool = False) -> None:
+        from agent_relay.terminal.held_keys import is_escape
+
+        if is_escape(typed) and not is_paste:
+            self._show_message(self._ask_to_hold_back())
+        elif not self._add(typed):
+            self._terminal.write(_BELL)
+
+    def _open_keys(self) -> "KeyScanner":
+        if self._keys is None:
+            from agent_relay.terminal.keystrokes import KeyScanner, TypedLine
+
+            self._keys = KeyScanner(self._relay_key, TypedLine())
+            self._keys.in_paste = self._held is not None and self._held.is_within
+        return self._keys
+
+    def _add(self, typed: bytes) -> bool:
+        """Hold what was typed; return whether there was room."""
+        if not typed:
+            return True
+        if self._held is None:
+            from agent_relay.terminal.held_keys import HeldKeys
+
+            self._held = HeldKeys()
+        return self._held.add(typed)
+
+    def _ask_below_agent(self) -> str:
+        """Return what to show above the bar, where it stays until there is another agent."""
+        self._message = self._ask_to_hold_back()
+        return self._message
+
+    def _ask_to_hold_back(self) -> str:
+        self._was_refused = False
+        try:
+            return self._hold_back()
+        except RelayError as error:
+            self._was_refused = True
+            return error.sentence
+
+    def _show_message(self, message: str) -> None:
+        self._message = f"{message} (Ctrl-C leaves)" if self._was_refused else message
+        self._terminal.write(self._paint())
+
+
+def describe_undelivered(data: bytes) -> str:
+    """Return a line that tells a person what they typed and no agent was given; empty where it is no text."""
+    from agent_relay.domain.text.plain import clean_text
+    from agent_relay.terminal.bar_row import fit
+
+    text = " ".join(clean_text(data.decode("utf-8", "replace").replace("\r", "\n")).split())
+    if not text:
+        return ""
+    count = f"{len(text)} typed characters were" if len(text) > 1 else "1 typed character was"
+    return f"{count} not delivered: {fit([text], _UNDELIVERED_COLUMNS)}"

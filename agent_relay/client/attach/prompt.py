@@ -1,0 +1,195 @@
+"""The one-line prompt behind the relay key, at the bottom of whatever the agent shows."""
+
+import time
+
+from agent_relay.client.attach._overlay import LABEL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_relay.client.attach.prompt_input import PromptInput, Read
+    from agent_relay.client.attach.tty import UserTerminal
+
+# Keys must arrive plain while the prompt is open, and pastes between marks, since a line end within one is no
+# Enter; the repaint afterwards brings back what the agent had set.
+_PLAIN = (
+    b"\x18\x1b[?2026l\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?1000l\x1b[?1002l\x1b[?1003l"
+    b"\x1b[?1004l\x1b[?2004h\x1b[4l\x1b[0 q\x1b[?25h"
+)
+DETACH = "/detach"
+_HELP = "/use AGENT  /handoff  /log  /status  /help  /detach   Esc leaves"
+_LONGEST = 4096
+_ESCAPE, _ENTER, _INTERRUPT, _KILL, _WORD = b"\x1b", b"\r\n", b"\x03", b"\x15", b"\x17"
+_ERASE = b"\x08\x7f"
+_BELL = b"\x07"
+_SPACE = 0x20
+
+
+_TICK_S = 0.1
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+
+
+class PendingAnswer:
+    """Something that takes a while behind a line: `label` says what."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def poll(self) -> "Sequence[str] | None":
+        """The lines to show once it is over, `None` before. Raises RelayError where it cannot be done."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """It should be over soon; harmless when it is."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Nobody waits for it any more, because the agent or its terminal is gone."""
+        self.cancel()
+
+
+class PromptExit:
+    """What the prompt ended in: the relay key again (`key`), or nothing to do."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, *, key: bool) -> None:
+        self.key = key
+
+
+class LinePrompt:
+    """Asks for one line.
+
+    `left` is what was typed and is the agent's: whatever came behind the line, beside the key that ends a
+    notice, or from the terminal itself. Nothing else typed vanishes: it is in the line, or the bell rings.
+    """
+
+    __slots__ = ("_input", "_key", "_line", "_terminal", "left")
+
+    def __init__(self, terminal: "UserTerminal", read: "Read", relay_key: int) -> None:
+        self._terminal = terminal
+        self._input = _open_input(read)
+        self._key = bytes((relay_key,))
+        self._line = b""
+        self.left = b""
+
+    def ask(self, typed: bytes) -> "str | PromptExit":
+        """The line, stripped and not empty, or how it was left. `typed` came right after the relay key."""
+        self._terminal.write(_PLAIN)
+        self._input.push(typed)
+        done: str | PromptExit | None = None
+        while done is None:
+            if self._input.is_empty:
+                self._draw()
+            pasted = self._input.in_paste
+            unit = self._input.take()
+            if unit is None:
+                return PromptExit(key=False)
+            if pasted or self._input.in_paste:
+                self._paste(unit)
+            else:
+                done = self._type(unit)
+        if done == DETACH:
+            # What comes next on this terminal begins on a row of its own.
+            self._terminal.write(b"\r\x1b[2K")
+        else:
+            self._draw()
+        self.left += self._input.take_rest()
+        return done
+
+    def _type(self, unit: bytes) -> "str | PromptExit | None":
+        if unit.startswith(_ESCAPE):
+            # A lone Escape leaves; arrows and mouse are nothing here.
+            if _is_answer(unit):
+                self.left += unit
+            return PromptExit(key=False) if unit == _ESCAPE else None
+        if unit in (self._key, _INTERRUPT):
+            return PromptExit(key=unit == self._key and not self._line)
+        if unit in _ENTER:
+            line = self._line.decode("utf-8", "replace").strip()
+            return line or PromptExit(key=False)
+        self._edit(unit)
+        return None
+
+    def _paste(self, piece: bytes) -> None:
+        """A paste is text of the line, in one line."""
+        if piece == _ESCAPE or not piece.startswith(_ESCAPE):
+            self._add(bytes(max(sign, _SPACE) for sign in piece))
+
+    def _edit(self, unit: bytes) -> None:
+        if unit in _ERASE:
+            self._line = self._line.decode("utf-8", "replace")[:-1].encode()
+        elif unit == _KILL:
+            self._line = b""
+        elif unit == _WORD:
+            self._line = self._line.rstrip().rpartition(b" ")[0]
+        elif unit >= b" ":
+            self._add(unit)
+
+    def _add(self, text: bytes) -> None:
+        if len(self._line) + len(text) > _LONGEST:
+            self._terminal.write(_BELL)
+        self._line = (self._line + text)[:_LONGEST]
+
+    def _draw(self) -> None:
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        line = self._line.decode("utf-8", "ignore")
+        room = max(1, cols - len(LABEL) - 2)
+        shown = line[-room:]
+        hint = f"\x1b[2m{_HELP[:room]}\x1b[0m\x1b[{rows};{len(LABEL) + 2}H" if not line else ""
+        self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}{hint}".encode())
+
+    def wait(
+        self, found: "Sequence[str] | PendingAnswer", is_wanted: "Callable[[], bool]"
+    ) -> "Sequence[str]":
+        """The lines that come of `found`, a spinner turning meanwhile; none where the terminal `is_wanted`.
+
+        Escape and Ctrl-C cancel it; whatever else is typed is the agent's.
+        """
+        if not isinstance(found, PendingAnswer):
+            return found
+        began, is_cancelled = time.monotonic(), False
+        try:
+            while (lines := found.poll()) is None:
+                if is_wanted():
+                    found.leave()
+                    return ()
+                self._draw_waiting("cancelling" if is_cancelled else found.label, time.monotonic() - began)
+                typed = self._input.take_within(_TICK_S)
+                if typed.endswith((_ESCAPE, _INTERRUPT)):
+                    typed = typed[:-1]
+                    is_cancelled = True
+                    found.cancel()
+                self.left += typed
+        except BaseException:
+            found.leave()
+            raise
+        return lines
+
+    def _draw_waiting(self, label: str, past_s: float) -> None:
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        sign = _SPINNER[int(past_s / _TICK_S) % len(_SPINNER)]
+        shown = f"{sign} {label} {past_s:.0f} s   Esc cancels"[: max(1, cols - len(LABEL) - 2)]
+        self._terminal.write(f"\x1b[{rows};1H\x1b[0m\x1b[2K\x1b[7m{LABEL}\x1b[0m {shown}".encode())
+
+    def show(self, lines: "Sequence[str]") -> None:
+        """Show what came of the line until a key is pressed, page by page where it is long."""
+        from agent_relay.client.attach.pager import show
+
+        self.left += show(self._terminal, self._input, lines)
+
+
+def _open_input(read: "Read") -> "PromptInput":
+    # Imported when the relay key was pressed: what it costs is not to be paid by every attaching client.
+    from agent_relay.client.attach.prompt_input import PromptInput
+
+    return PromptInput(read)
+
+
+def _is_answer(unit: bytes) -> bool:
+    from agent_relay.terminal.query_answers import is_answer
+
+    return is_answer(unit)

@@ -1,0 +1,291 @@
+"""The screen a person sees while every agent rests, with one key for each choice."""
+
+import os
+import select
+import signal
+import time
+from datetime import UTC, datetime
+
+from agent_relay.client.attach._rest_text import RestStatus, fit, list_lines
+from agent_relay.client.attach._signals import Signals
+from agent_relay.client.attach.prompt_input import ESCAPE, PromptInput
+from agent_relay.client.attach.session_loop import CONTINUE, LEFT, SHOW_SCREEN
+from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from agent_relay.client.attach.session_loop import Asking, SessionPlace
+
+    class Daemon(Asking, Protocol):
+        """What is used of a connection to the daemon."""
+
+        def fileno(self) -> int:
+            """The descriptor to watch for notices."""
+
+        def take_notices(self) -> list[dict[str, object]]:
+            """The notices that are here."""
+
+
+IGNORE_KEYS_S = 0.7
+"""Who is typing to an agent when this comes must not choose by that: keys count once none came this long."""
+_LOOK_S = 30.0
+"""How often the daemon is asked without a reason: a ledger may be changed from another terminal."""
+_AGAIN_S = 1.0
+_ANSWER_S = 30.0
+_SPLIT_S = 0.1
+"""How long the rest of an escape sequence may take; Escape alone is a key."""
+# The screen is put aside, keys arrive plain, and pastes between marks: none of their letters is a key.
+_ENTER = b"\x1b[?1049h\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?7h\x1b[=0;1u\x1b[>4m\x1b[?2004h\x1b[?25l\x1b[2J"
+_BELL = b"\x07"
+_RETURN = frozenset((b"\r", b"\n"))
+_LEAVE = frozenset((b"l", b"q", b"\x03"))
+
+
+def show_rest(
+    place: "SessionPlace", *, reconnect: "Callable[[], Daemon]", agree_always: "Callable[[], None]"
+) -> tuple[str, str]:
+    """Show the resting screen; return how it ended and a line to print.
+
+    It ended with `LEFT`, `SHOW_SCREEN` for the agent's own, or `CONTINUE` where the rest is over.
+
+    `agree_always` writes into the user's configuration that work goes on by itself at every reset. The
+    terminal is restored on every way out. Raises SystemExit with 128 + number on SIGTERM, SIGHUP, SIGINT and
+    SIGQUIT, or when the terminal is gone.
+    """
+    with Signals() as signals, UserTerminal(over=True) as terminal:
+        screen = _RestScreen(place, terminal, signals, reconnect, agree_always)
+        try:
+            return screen.run(), screen.parting
+        finally:
+            screen.close()
+
+
+class _RestScreen:
+    def __init__(
+        self,
+        place: "SessionPlace",
+        terminal: UserTerminal,
+        signals: Signals,
+        reconnect: "Callable[[], Daemon]",
+        agree_always: "Callable[[], None]",
+    ) -> None:
+        self._session = place.session
+        self._leg = place.leg
+        self._terminal = terminal
+        self._signals = signals
+        self._reconnect = reconnect
+        self._agree_always = agree_always
+        self._daemon: Daemon | None = None
+        self._rest = RestStatus({}, has_leg=bool(place.leg))
+        self._input = PromptInput(_read_nothing)
+        self._chooses = False
+        self._notice = ""
+        self._painted: tuple[object, ...] = ()
+        self._ignore_keys_until = time.monotonic() + IGNORE_KEYS_S
+        self._ask_at = 0.0
+        self._how = ""
+
+    @property
+    def parting(self) -> str:
+        """What is still to be known by who left."""
+        plan = f" {self._rest.plan}" if self._rest.plan else ""
+        return f"Detached; the session is resting.{plan} To return: agent-relay attach {self._session}"
+
+    def run(self) -> str:
+        self._terminal.write(_ENTER)
+        while not self._how:
+            if time.monotonic() >= self._ask_at:
+                self._ask()
+            if not self._how:
+                self._paint()
+                self._wait()
+        return self._how
+
+    def close(self) -> None:
+        if self._daemon is not None:
+            self._daemon.close()
+
+    def _ask(self) -> None:
+        """What the daemon says now; while it cannot be asked, what it said last stays."""
+        self._ask_at = time.monotonic() + _LOOK_S
+        try:
+            if self._daemon is None:
+                self._daemon = self._reconnect()
+                self._daemon.subscribe()
+            answer = self._daemon.request("where", session=self._session, limit_s=_ANSWER_S)
+        except DaemonUnreachableError:
+            self._miss()
+        except WrongUseError:
+            # It is not at work any more: what became of it, its journal says.
+            self._how = CONTINUE
+        except RelayError as error:
+            self._notice, self._ask_at = error.sentence, time.monotonic() + _AGAIN_S
+        else:
+            leg = answer.get("leg")
+            found = leg if isinstance(leg, str) else ""
+            if not isinstance(answer.get("rest"), dict) or (found and found != self._leg):
+                self._how = CONTINUE
+            self._rest = RestStatus(answer, has_leg=bool(found))
+
+    def _miss(self) -> None:
+        """The daemon is gone: another one is looked for, or started, a moment later."""
+        if self._daemon is not None:
+            self._daemon.close()
+        self._daemon = None
+        self._ask_at = time.monotonic() + _AGAIN_S
+
+    def _request(self, op: str, **fields: object) -> bool:
+        """Whether the daemon did it; otherwise why not is shown."""
+        self._notice = ""
+        try:
+            if self._daemon is None:
+                self._daemon = self._reconnect()
+                self._daemon.subscribe()
+            self._daemon.request(op, session=self._session, limit_s=_ANSWER_S, **fields)
+        except DaemonUnreachableError as error:
+            self._miss()
+            self._notice = f"{error.sentence}; press the key again"
+            return False
+        except RelayError as error:
+            self._notice = f"{error.sentence}. {error.hint}" if error.hint else error.sentence
+            return False
+        self._ask_at = 0.0
+        return True
+
+    def _paint(self) -> None:
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        lines = list_lines(self._rest, datetime.now(UTC), chooses=self._chooses, notice=self._notice)
+        shown = fit(lines, rows, cols)
+        painted = (rows, cols, shown)
+        if painted == self._painted:
+            return
+        clear = "\x1b[2J" if not self._painted or self._painted[:2] != (rows, cols) else ""
+        known = self._painted[2] if self._painted else []
+        if not clear and isinstance(known, list) and len(known) != len(shown):
+            clear = "\x1b[2J"
+        self._painted = painted
+        first = rows + 1 - len(shown)
+        body = "".join(f"\x1b[{first + at};1H\x1b[0m\x1b[2K{row}" for at, row in enumerate(shown))
+        self._terminal.write((clear + body).encode("utf-8", "replace"))
+
+    def _wait(self) -> None:
+        """Wait for a key, a notice, a Unix signal, or the next second of the countdown."""
+        poll = select.poll()
+        poll.register(self._terminal.source, select.POLLIN)
+        poll.register(self._signals.fd, select.POLLIN)
+        if self._daemon is not None:
+            poll.register(self._daemon.fileno(), select.POLLIN)
+        for fd, _ in poll.poll(self._count_pause_s() * 1000):
+            if fd == self._terminal.source:
+                self._hear_keys()
+            elif fd == self._signals.fd:
+                self._heed(self._signals.take())
+            else:
+                self._hear_notices()
+
+    def _count_pause_s(self) -> float:
+        """How long nothing changes by itself: up to the next whole second before the reset."""
+        until_asked_s = max(0.0, self._ask_at - time.monotonic())
+        if self._rest.until is None or self._rest.back:
+            return until_asked_s
+        left_s = (self._rest.until - datetime.now(UTC)).total_seconds()
+        if left_s <= 0:
+            return min(until_asked_s, _AGAIN_S)
+        return min(until_asked_s, left_s % 1 + 0.01)
+
+    def _hear_notices(self) -> None:
+        try:
+            if self._daemon is not None:
+                self._daemon.take_notices()
+            self._ask_at = 0.0
+        except DaemonUnreachableError:
+            self._miss()
+
+    def _heed(self, seen: set[int]) -> None:
+        if signal.SIGTSTP in seen:
+            self._terminal.leave()
+            # SIGSTOP, not SIGTSTP: that one is handled here and cannot stop us.
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if seen & {signal.SIGTSTP, signal.SIGCONT}:
+            self._terminal.enter()
+            self._terminal.write(_ENTER)
+            self._painted = ()
+
+    def _hear_keys(self) -> None:
+        """A key that came alone is one; many at once are a paste, or were meant for the agent."""
+        data = _read(self._terminal.source)
+        if data == ESCAPE and select.select([self._terminal.source], [], [], _SPLIT_S)[0]:
+            data += _read(self._terminal.source)
+        now = time.monotonic()
+        self._input.push(data)
+        units = []
+        while (unit := self._input.take()) is not None:
+            units.append(unit)
+        if now < self._ignore_keys_until:
+            self._ignore_keys_until = now + IGNORE_KEYS_S
+        elif len(units) == 1 and len(units[0]) == 1 and not self._input.in_paste:
+            return self._obey(units[0].lower())
+        if any(len(unit) == 1 for unit in units):
+            self._terminal.write(_BELL)
+        return None
+
+    def _obey(self, key: bytes) -> None:
+        rest, self._notice = self._rest, ""
+        if self._chooses:
+            self._choose(key)
+        elif key in _LEAVE:
+            self._how = LEFT
+        elif key in _RETURN and rest.back:
+            self._how = CONTINUE if self._request("rest.go") else ""
+        elif key == b"w" and (rest.agreed or rest.can_agree):
+            self._request("rest.agree", agreed=not rest.agreed)
+        elif key == b"a" and rest.can_agree:
+            self._agree_for_ever()
+        elif key == b"n" and rest.others:
+            self._chooses = True
+        elif key in (b"v", ESCAPE) and rest.has_leg:
+            self._how = SHOW_SCREEN
+        else:
+            self._terminal.write(_BELL)
+
+    def _choose(self, key: bytes) -> None:
+        """The agent whose number was pressed takes over although it rests; Escape goes back."""
+        others = self._rest.others
+        at = int(key) - 1 if key.isdigit() else -1
+        if 0 <= at < len(others):
+            self._chooses = False
+            self._how = CONTINUE if self._request("use", agent=others[at][0], yes=True) else ""
+        elif key in (ESCAPE, b"\x03", b"n"):
+            self._chooses = False
+        else:
+            self._terminal.write(_BELL)
+
+    def _agree_for_ever(self) -> None:
+        try:
+            self._agree_always()
+        except RelayError as error:
+            self._notice = f"{error.sentence}. {error.hint}" if error.hint else error.sentence
+            return
+        if self._request("rest.agree", agreed=True):
+            self._notice = "Saved resume_at_reset = true in config.toml: work will continue at every reset."
+
+
+def _read_nothing(*, wait: bool, limit_s: float = 0.0) -> bytes | None:
+    """Keys are pushed as they come: there are never more to be waited for."""
+    del wait, limit_s
+    return None
+
+
+def _read(source: int) -> bytes:
+    """What was typed. Raises SystemExit where the terminal is gone."""
+    try:
+        data = os.read(source, 4096)
+    except OSError:
+        data = b""
+    if not data:
+        raise SystemExit(128 + signal.SIGHUP)
+    return data

@@ -1,0 +1,305 @@
+"""Keeps a person's terminal on a session while its agents come and go."""
+
+import time
+
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.domain.text.commands import continue_command
+from agent_relay.store.session_summaries import read_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Protocol
+
+    class Asking(Protocol):
+        """What is used of a connection to the daemon."""
+
+        def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
+            """The answer to one operation."""
+
+        def subscribe(self) -> None:
+            """Notices come from now on."""
+
+        def notices(self, *, limit_s: float | None = ...) -> Iterator[dict[str, object]]:
+            """Notices as they come, until `limit_s` passes without one."""
+
+        def fileno(self) -> int:
+            """What is ready when there are notices."""
+
+        def close(self) -> None:
+            """The connection is given up."""
+
+    class Held(Protocol):
+        """The person's terminal while no agent has it."""
+
+        @property
+        def is_held(self) -> bool:
+            """Whether it shows the bar, and nothing may be printed on it."""
+
+        def show(self, texts: list[str]) -> None:
+            """It shows this bar and holds keys, or with none is the person's again."""
+
+        def wait(self, fd: int, limit_s: float) -> None:
+            """Returns when the descriptor is ready, or later; KeyboardInterrupt where the person leaves."""
+
+        def settle(self) -> str:
+            """It is the person's again; what they typed and nobody was given, as a line, or nothing."""
+
+    class End(Protocol):
+        """How it ended: `why` is ended, detached, resting or lost; `status` is the agent's, -1 unknown."""
+
+        why: str
+        status: int
+
+    Attach = Callable[["SessionPlace"], End]
+    ShowRest = Callable[["SessionPlace"], tuple[str, str]]
+
+NEXT_LIMIT_S = 900.0
+"""How long the next agent may take; a trust question of its own may have to be answered first."""
+PATIENCE_S = 3.0
+"""After this long without an agent a line says what is being waited for."""
+STUCK_S = 15.0
+"""How long a limited session without an agent may take to find one."""
+FAILURES = 3
+"""How often a leg the daemon believes in may refuse to be attached."""
+NO_AGENT_STATUS = 3
+LEFT, SHOW_SCREEN, CONTINUE = "left", "show-screen", "continue"
+"""What came of showing a person that every agent rests: they left, want the agent's screen, or it is over."""
+_BY_A_PERSON = frozenset({130, 143})
+"""How an agent leaves whose person, or whose terminal's end, had it leave."""
+
+
+class SessionPlace:
+    """Where a session is now, as the daemon's `open` and `where` say it."""
+
+    __slots__ = (
+        "agent",
+        "bar",
+        "folder",
+        "is_refused",
+        "leg",
+        "message",
+        "owed",
+        "rests",
+        "session",
+        "socket",
+        "state",
+        "status",
+        "trouble",
+    )
+
+    def __init__(self, answer: "dict[str, object]") -> None:
+        self.session = _text(answer, "session")
+        self.state = _text(answer, "state")
+        self.agent = _text(answer, "agent")
+        self.leg = _text(answer, "leg")
+        self.socket = _text(answer, "socket")
+        self.message = _text(answer, "message")
+        self.trouble = _text(answer, "trouble")
+        self.folder = _text(answer, "folder")
+        self.owed = _text(answer, "owed")
+        self.rests = self.state == "resting" and isinstance(answer.get("rest"), dict)
+        bar = answer.get("bar")
+        self.bar = [text for text in bar if isinstance(text, str)] if isinstance(bar, list) else []
+        self.is_refused = bool(answer.get("refused"))
+        status = answer.get("status")
+        self.status = status if isinstance(status, int) else -1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no agent will come by itself."""
+        return self.state in {"ended", "gone"} or (not self.leg and self.state == "resting")
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a limit stands and nobody takes over: over, unless a next try is about to begin."""
+        return not self.leg and self.state == "limited"
+
+
+class SessionLoop:
+    """One terminal on one session.
+
+    `attach` shows a leg until it ends, `say` prints a line to the person, `reconnect` finds or starts a
+    daemon where the one behind `connection` went away. Where the terminal is `held` between two agents, it
+    shows the bar, and what that says is not printed. `rest` shows a person that every agent rests and says
+    what came of it, with a line to print; without it such a session is over for this terminal.
+    """
+
+    def __init__(
+        self,
+        connection: "Asking",
+        *,
+        reconnect: "Callable[[], Asking]",
+        attach: "Attach",
+        say: "Callable[[str], None]",
+        held: "Held | None" = None,
+        rest: "ShowRest | None" = None,
+    ) -> None:
+        self._connection = connection
+        self._reconnect = reconnect
+        self._attach = attach
+        self._say = say
+        self._held = held
+        self._rest = rest
+        self._said = ""
+        self._folder = ""
+
+    def run(self, answer: "dict[str, object]") -> int:
+        """The exit status once the person detached (0) or no agent will come: the last agent's, or 3.
+
+        `answer` is what the daemon said to `open` or `where`. Raises RelayError where the next agent
+        does not come in time or the daemon cannot be started again, KeyboardInterrupt where the person would
+        not wait.
+        """
+        try:
+            return self._run(answer)
+        except (RelayError, KeyboardInterrupt):
+            self._give_back()
+            raise
+
+    def _give_back(self) -> None:
+        """The terminal is the person's, who learns what was typed and reached nobody."""
+        if self._held is not None and (line := self._held.settle()):
+            self._say(line)
+
+    def _run(self, answer: "dict[str, object]") -> int:
+        place = SessionPlace(answer)
+        self._folder = place.folder
+        # What happened before this terminal came is told by `status`; here only what it lives through.
+        self._said = place.message if place.leg else ""
+        seen, status, failures, lost = "", -1, 0, False
+        looked: str | None = None
+        while True:
+            if not place.leg or place.leg == seen:
+                place = self._wait(place, seen, again=lost)
+            self._tell(place)
+            if self._rest is not None and place.rests and place.leg != looked:
+                how, line = self._rest(place)
+                if how == LEFT:
+                    self._say(line)
+                    self._give_back()
+                    return NO_AGENT_STATUS
+                looked = place.leg if how == SHOW_SCREEN else None
+                seen, place = "", self._ask_again(place.session)
+                continue
+            if place.is_over or place.is_stuck:
+                return self._settle(place, status)
+            # A daemon should not have to keep what nobody reads while an agent is on the screen.
+            self._connection.close()
+            try:
+                end = self._attach(place)
+            except RelayError:
+                failures += 1
+                if failures > FAILURES:
+                    raise
+                seen, lost = place.leg, True
+                continue
+            if end.why == "detached":
+                self._say(
+                    f"Detached; {place.agent} keeps working. To return: agent-relay attach {place.session}"
+                )
+                self._give_back()
+                return 0
+            seen, status, lost = place.leg, end.status, end.why == "lost"
+            if end.why == "resting":
+                seen, looked, place = "", None, self._ask_again(place.session)
+
+    def _wait(self, place: SessionPlace, seen: str, *, again: bool) -> SessionPlace:
+        """The session once another leg than `seen` can be attached, or none will come.
+
+        With `again`, the leg `seen` counts too once the daemon had time to notice that it is gone.
+        """
+        began = time.monotonic()
+        session, waited_s, spoken = place.session, 0.0, False
+        self._follow()
+        while waited_s < NEXT_LIMIT_S:
+            try:
+                place = self._ask(session)
+                if place.is_over or (place.leg and place.leg != seen):
+                    return place
+                if self._held is not None:
+                    self._held.show(place.bar)
+                self._wait_for_notice()
+            except DaemonUnreachableError:
+                self._follow()
+            waited_s = time.monotonic() - began
+            if (place.is_stuck and waited_s > STUCK_S) or (again and place.leg and waited_s > PATIENCE_S):
+                return place
+            if not spoken and waited_s > PATIENCE_S and not self._is_held():
+                self._say(f"Waiting: the session is {place.state} ({place.trouble or place.agent}) …")
+                spoken = True
+        raise RelayError(
+            f"session {session} has had no agent for {NEXT_LIMIT_S:.0f} s", hint="See: agent-relay status"
+        )
+
+    def _ask_again(self, session: str) -> SessionPlace:
+        """Where the session is, asked of whichever daemon there is by now."""
+        self._follow()
+        return self._ask(session)
+
+    def _wait_for_notice(self) -> None:
+        """Wait until something has changed, at most for a while."""
+        if not self._is_held() or self._held is None:
+            for _ in self._connection.notices(limit_s=PATIENCE_S):
+                return
+            return
+        for _ in self._connection.notices(limit_s=0.0):
+            return
+        self._held.wait(self._connection.fileno(), PATIENCE_S)
+
+    def _is_held(self) -> bool:
+        return self._held is not None and self._held.is_held
+
+    def _ask(self, session: str) -> SessionPlace:
+        """Where the session is; from its journal where a new daemon does not have it at work any more."""
+        try:
+            return SessionPlace(self._connection.request("where", session=session))
+        except WrongUseError:
+            root = self._folder.partition("/.agent-relay/sessions/")[0]
+            return SessionPlace(read_session(root, session))
+
+    def _follow(self) -> None:
+        """A fresh connection that is told of changes. Raises DaemonUnreachableError where none can be had."""
+        self._connection.close()
+        self._connection = self._reconnect()
+        self._connection.subscribe()
+
+    def _tell(self, place: SessionPlace) -> None:
+        if self._rest is not None and place.rests:
+            # What was typed is for whoever goes on after the rest.
+            if self._held is not None:
+                self._held.show([])
+        elif place.is_over or place.is_stuck:
+            self._give_back()
+        elif self._is_held():
+            # The bar said it.
+            self._said = place.message
+        if place.message and place.message != self._said:
+            self._said = place.message
+            self._say(place.message)
+
+    def _settle(self, place: SessionPlace, status: int) -> int:
+        if place.state in {"resting", "limited"}:
+            return NO_AGENT_STATUS
+        known = status if status >= 0 else place.status
+        if not place.message:
+            self._say_end(place, known)
+        # Who could not be signed in to, or did not get its packet, has not done its task, however it left.
+        is_done = not place.is_refused and not place.owed
+        return known if known > 0 or (known == 0 and is_done) else 1
+
+    def _say_end(self, place: SessionPlace, status: int) -> None:
+        """What its daemon would have said of a bad end, where only the journal tells of the session."""
+        if place.owed:
+            go_on = continue_command(place.owed, place.session)
+            self._say(
+                f"→ The session ended before {place.owed} worked on its packet. Give it the packet: {go_on}"
+            )
+        elif status > 0 and status not in _BY_A_PERSON:
+            go_on = continue_command(place.agent, place.session)
+            self._say(f"→ {place.agent} ended with status {status}. Go on: {go_on}")
+
+
+def _text(answer: "dict[str, object]", key: str) -> str:
+    found = answer.get(key)
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,195 @@
+"""The user's terminal while an agent has it: raw first, as it was in the end, whatever happens.
+
+It can be lent to another program (an editor) while the agent's screen is covered.
+"""
+
+import fcntl
+import os
+import select
+import signal
+import struct
+import termios
+
+from agent_relay.terminal.holder.restore import GIVE_BACK, REMEMBER, RESTORE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Self
+
+
+# A terminal that takes nothing for this long will not be restored by waiting longer.
+_STALLED_MS = 1000
+_PIECE_BYTES = 512
+
+
+class UserTerminal:
+    """Standard input and output of this process; use as a context manager around everything that may raise.
+
+    With `over` what stands on the screen is not scrolled away: something is shown over it.
+    `is_tty` is whether keys come from a terminal, `is_single` whether input and output are one and the same.
+    """
+
+    __slots__ = ("_entered", "_over", "_saved", "is_single", "is_tty", "source", "target")
+
+    def __init__(self, source: int = 0, target: int = 1, *, over: bool = False) -> None:
+        self.source = source
+        self.target = target
+        self.is_tty = os.isatty(source)
+        self.is_single = (
+            self.is_tty and os.isatty(target) and os.fstat(source).st_rdev == os.fstat(target).st_rdev
+        )
+        self._saved: list[int | list[bytes | int]] | None = None
+        self._entered = False
+        self._over = over
+
+    def __enter__(self) -> "Self":
+        if self.is_tty:
+            self._saved = termios.tcgetattr(self.source)
+            try:
+                self._take()
+            except BaseException:
+                # A Unix signal in the middle: who never got in is not asked to leave.
+                self.__exit__()
+                raise
+        return self
+
+    def _take(self) -> None:
+        self.enter()
+        if os.isatty(self.target):
+            # What the person had on the screen moves into the scrollback instead of being painted over.
+            rows, cols, _, _ = self.size() or (24, 80, 0, 0)
+            away = b"\x1b[%d;%dH" % (rows, cols) + b"\n" * rows + b"\x1b[H"
+            self.write(REMEMBER if self._over else REMEMBER + away)
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+        if self._saved is not None and os.isatty(self.target):
+            self.write(GIVE_BACK)
+
+    def hold(self) -> None:
+        """Take the terminal as it stands: nothing moves but to make a free row at the bottom."""
+        if not self.is_tty:
+            return
+        self._saved = termios.tcgetattr(self.source)
+        try:
+            self.enter()
+            rows, _, _, _ = self.size() or (24, 80, 0, 0)
+            self.write(REMEMBER + b"\x1b[%d;1H\n" % rows)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def enter(self) -> None:
+        """Keys arrive one by one and unchanged; nothing is echoed."""
+        if self._saved is None:
+            return
+        modes = termios.tcgetattr(self.source)
+        modes[0] &= ~(
+            termios.BRKINT | termios.ICRNL | termios.INPCK | termios.ISTRIP | termios.IXON | termios.IGNBRK
+            | termios.PARMRK | termios.INLCR | termios.IGNCR
+        )  # fmt: skip
+        modes[1] &= ~termios.OPOST
+        modes[2] = (modes[2] & ~(termios.CSIZE | termios.PARENB)) | termios.CS8
+        modes[3] &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.IEXTEN | termios.ISIG)
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+        # Before it is so: who is interrupted in between has something to give back.
+        self._entered = True
+        termios.tcsetattr(self.source, termios.TCSANOW, modes)
+
+    def leave(self) -> None:
+        """Every mode an agent can have set is off, the line discipline is as it was. Harmless twice."""
+        if not self._entered or self._saved is None:
+            return
+        self._entered = False
+        self.write(RESTORE)
+        try:
+            # Late answers of the terminal to an agent's questions must not become words at a prompt.
+            termios.tcflush(self.source, termios.TCIFLUSH)
+            termios.tcsetattr(self.source, termios.TCSANOW, self._saved)
+        except termios.error:
+            return
+
+    def line_modes(self) -> list[object] | None:
+        """The line discipline as it was, for JSON: control characters as numbers; `None` without a tty."""
+        if self._saved is None:
+            return None
+        signs = [part for part in self._saved if isinstance(part, list)]
+        numbers = [sign[0] if isinstance(sign, bytes) else sign for part in signs for sign in part]
+        return [*self._saved[:6], numbers]
+
+    def size(self) -> tuple[int, int, int, int] | None:
+        """Rows, columns, and pixels of width and height; `None` where there is no terminal that knows."""
+        for fd in (self.target, self.source):
+            try:
+                rows, cols, width_px, height_px = struct.unpack(
+                    "HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8)
+                )
+            except OSError:
+                continue
+            if rows and cols:
+                return rows, cols, width_px, height_px
+        return None
+
+    def write(self, data: bytes) -> bool:
+        """Whether all of it was written; a terminal that is gone or stalled is not waited for."""
+        fd = self.target if os.isatty(self.target) else self.source
+        poll = select.poll()
+        poll.register(fd, select.POLLOUT)
+        while data:
+            ready = poll.poll(_STALLED_MS)
+            if not ready or ready[0][1] & (select.POLLHUP | select.POLLERR | select.POLLNVAL):
+                return False
+            try:
+                data = data[os.write(fd, data[:_PIECE_BYTES]) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                return False
+        return True
+
+
+def read_modes() -> list[object]:
+    """Return the line discipline of standard input, as `LentTerminal` takes it; empty without a terminal."""
+    try:
+        return termios.tcgetattr(0)
+    except termios.error:
+        return []
+
+
+class LentTerminal:
+    """Within, a program that is started has the terminal with `modes`, those it had before the agent's.
+
+    Ctrl-C is that program's. Ctrl-Z stops it and this process together, so that the shell which started this
+    one has the terminal until `fg`. Raises nothing: where the terminal is gone, its next reader learns that.
+    """
+
+    def __init__(self, modes: list[object]) -> None:
+        self._modes = modes
+
+    def __enter__(self) -> None:
+        self._agents = read_modes()
+        keys = (signal.SIGINT, signal.SIGQUIT)
+        self._before = {number: signal.signal(number, _leave_to_program) for number in keys}
+        self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        UserTerminal().write(RESTORE)
+        _set(self._modes)
+
+    def __exit__(self, *_: object) -> None:
+        _set(self._agents)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+def _leave_to_program(number: int, frame: "FrameType | None") -> None:
+    """Do nothing. A handler, because what is ignored here would be ignored by the program, too."""
+    del number, frame
+
+
+def _set(modes: list[object]) -> None:
+    if not modes or not os.isatty(0):
+        return
+    try:
+        termios.tcsetattr(0, termios.TCSAFLUSH, modes)  # type: ignore[arg-type]  # as `tcgetattr` gave them
+    except termios.error:
+        return

@@ -1,0 +1,124 @@
+"""Keep a daemon at work behind an attached terminal: where one dies, start the next."""
+
+import importlib
+import os
+import signal
+import threading
+import time
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.connection import Connection, DaemonStoppingError
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_relay.system.disk.folders import Folders
+
+FIRST_S = 0.2
+"""How soon after its end a daemon is replaced; doubled each time the next one does not last."""
+LATER_S = 1.0
+"""The first moment belongs to the agent's screen."""
+LONGEST_S = 20.0
+"""How rarely it is tried at last, and how long a daemon must have lived for its end to be the first again.
+
+Terminals wait up to three times as long, lest they try all at once. Without a daemon nobody sees a limit.
+"""
+
+
+def watch_daemon(
+    folders: "Folders",
+    greet: "Callable[[Connection], None]" = lambda _: None,
+    *,
+    later: "Sequence[str]" = (),
+) -> None:
+    """Until this process ends, a daemon that died is replaced; one that was stopped in order is only missed.
+
+    `greet` is called with a connection to each daemon that is found or started, before anything else is.
+    `later` are modules the terminal may need at any time, and not at once: they are loaded when its screen
+    has been painted, because an upgrade may take their files away.
+
+    Without a daemon nobody would see the agent's limit. A thread of its own waits on a connection, which
+    costs nothing while the daemon lives, and starting the next one holds up neither keys nor output.
+    """
+    # Unix signals belong to the thread that has the terminal: a thread inherits the mask it is started under.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        # Not `_thread`: whichever thread loads `threading` first is its main thread, which an exit waits for.
+        threading.Thread(target=_watch, args=(folders, greet, later), daemon=True).start()
+    except RuntimeError:
+        return  # no more threads for this user: the terminal works as well without
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _watch(folders: "Folders", greet: "Callable[[Connection], None]", later: "Sequence[str]") -> None:
+    def meet(connection: Connection) -> Connection:
+        greet(connection)
+        return connection
+
+    try:
+        time.sleep(LATER_S)
+        for name in later:
+            importlib.import_module(name)
+    except (ImportError, SyntaxError):
+        pass  # gone already: whoever needs them says so
+    try:
+        keep_running(
+            lambda: meet(connect_or_start(folders, unless_stopped=True)),
+            lambda: meet(Connection.open(folders)),
+        )
+    except Exception as error:  # noqa: BLE001 - the thread's root; its words would stand in the agent's screen
+        try:
+            from datetime import UTC, datetime
+
+            from agent_relay import __version__
+            from agent_relay.system.crash_reports import write_crash
+        except ImportError:
+            return
+
+        at = datetime.now(UTC)
+        write_crash(folders.crashes, error, at=at, version=__version__, doing="watching the daemon")
+
+
+def keep_running(
+    start: "Callable[[], Connection]",
+    find: "Callable[[], Connection]",
+    *,
+    pause: "Callable[[float], None]" = time.sleep,
+) -> None:
+    """Never returns: `start` after a daemon's death, `find` the next one after an orderly end.
+
+    Who stops the daemon on purpose must not have it back at once; the one they start is watched again.
+    """
+    connect, delay_s = start, FIRST_S
+    while True:
+        began = time.monotonic()
+        try:
+            connection = connect()
+            if connect is find:
+                # How long one was missed says nothing about how long the next one lasts.
+                delay_s = FIRST_S
+            is_stopped = _is_stopped(connection)
+        except DaemonStoppingError:
+            is_stopped = True
+        except (RelayError, OSError):
+            is_stopped = connect is find  # it could not be started or spoken to, which may pass
+        connect = find if is_stopped else start
+        if time.monotonic() - began >= LONGEST_S:
+            delay_s = FIRST_S
+        # Terminals do not all start a daemon at once: the first one's is found by the others.
+        pause(delay_s * (1 + os.getpid() % 32 / 16))
+        delay_s = min(2 * delay_s, LONGEST_S)
+
+
+def _is_stopped(connection: Connection) -> bool:
+    """Once the daemon ended: whether it said so, which one that was killed cannot."""
+    with connection:
+        try:
+            for _ in connection.notices():
+                continue
+        except DaemonUnreachableError:
+            return False
+    return True

@@ -1,0 +1,240 @@
+"""Follows headless turns to their end: shows what came, outlives a daemon, ends a turn when told to."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from agent_relay.client.connection import NobodyListensError
+from agent_relay.client.environment import bring_environment
+from agent_relay.client.signal_trap import SIGNALS, Interrupted, SignalTrap
+from agent_relay.domain.errors import DaemonUnreachableError, RelayError, WrongUseError
+from agent_relay.system.clock import SystemClock, create_ulid
+
+_FOLLOW_LIMIT_S = 60.0
+"""Above how long the daemon puts an answer off."""
+_BEGIN_LIMIT_S = 120.0
+_STOP_LIMIT_S = 30.0
+"""How long an agent may take to end before the command leaves it to the daemon."""
+_AGAIN_S = 0.5
+_FAILURES = 5
+
+Event = Mapping[str, object]
+
+
+class DaemonConnection(Protocol):
+    """What is used of a connection to the daemon."""
+
+    def request(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
+        """The answer to one operation."""
+        ...
+
+    def close(self) -> None:
+        """The connection is given up."""
+        ...
+
+
+class TurnFollower:
+    """One turn and its follower. `connect` finds or starts a daemon, `show` prints one event.
+
+    `heeds` are the Unix signals that end the turn; who follows from another than the main thread can heed
+    none.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], DaemonConnection],
+        show: Callable[[Event], None],
+        *,
+        heeds: Sequence[int] = SIGNALS,
+    ) -> None:
+        self._connect = connect
+        self._show = show
+        self._signals = SignalTrap(heeds)
+        self._connection: DaemonConnection | None = None
+        self._deadline = 0.0
+        self._brings: Callable[[DaemonConnection], None] | None = None
+
+    @property
+    def ended_by(self) -> int:
+        """The Unix signal that ended the turn; 0 for none."""
+        return self._signals.number
+
+    def run(self, wish: Mapping[str, object]) -> Event:
+        """The last event, shown as all the others. Raises RelayError where the turn cannot be begun.
+
+        SIGINT, SIGTERM and SIGHUP end the agent politely and are waited for; a second one is not. A reader
+        that goes away ends it too.
+        """
+        named = _name(wish)
+        environ = _read_environ(wish)
+        with self._heeding():
+            for _ in range(_FAILURES):
+                begun = self._begin("run.begin", named)
+                session = str(begun["session"])
+                with self._stopping(session), self._bringing(session, environ):
+                    last = self._follow(session, begun["told"])
+                if not last.get("never_began") or self.ended_by:
+                    break
+            self._show_unbegun(last)
+            return last
+
+    def run_chat(self, wish: Mapping[str, object]) -> Event:
+        """The last event of a chat: its turns are followed one after the other. As `run` else."""
+        with self._heeding():
+            answer = self._begin("chat.begin", _name(wish))
+            session = str(answer["session"])
+            # Only a new chat's first words are told on: those said later stand in the journal.
+            task = "" if wish.get("session") else wish["task"]
+            fields = {"cwd": wish["cwd"], "env": wish["env"], "task": task, "session": session}
+            with self._stopping(session), self._bringing(session, _read_environ(wish)):
+                while True:
+                    last: Event = {}
+                    for last in _list_events(answer):
+                        self._show(last)
+                    if answer.get("over") is True:
+                        return last
+                    self._follow(session, answer["told"])
+                    answer = self._ask_again(
+                        "chat.next", _BEGIN_LIMIT_S, **fields, after=answer["turn"], stop=bool(self.ended_by)
+                    )
+
+    def rejoin(self, session: str, told: Mapping[str, object]) -> Event:
+        """The last event of a turn that was begun before, shown from the place `told` on."""
+        with self._heeding(), self._stopping(session), self._bringing(session, None):
+            last = self._follow(session, told)
+            self._show_unbegun(last)
+            return last
+
+    @contextlib.contextmanager
+    def _heeding(self) -> Iterator[None]:
+        """Unix signals end the turn; the connection is given up at the end."""
+        try:
+            with self._signals:
+                yield
+        finally:
+            self._close()
+
+    @contextlib.contextmanager
+    def _stopping(self, session: str) -> Iterator[None]:
+        """The turn is ended where nobody reads any more, or the disk that was to take its words is full."""
+        try:
+            yield
+        except OSError:
+            self._stop(session)
+            raise
+
+    @contextlib.contextmanager
+    def _bringing(self, session: str, environ: Mapping[str, str] | None) -> Iterator[None]:
+        """A daemon met meanwhile is given the environment: the one before and the agent's holder had it."""
+        self._brings = partial(bring_environment, session=session, environ=environ)
+        try:
+            yield
+        finally:
+            self._brings = None
+
+    def _begin(self, op: str, wish: Mapping[str, object]) -> dict[str, object]:
+        """The answer to a wish, by its id: so the next daemon knows whether it began under one that died."""
+        return self._ask_again(op, _BEGIN_LIMIT_S, NobodyListensError, **wish)
+
+    def _show_unbegun(self, last: Event) -> None:
+        """A turn that no agent was asked is told of where it is not asked again."""
+        if last.get("never_began"):
+            self._show(last)
+
+    def _follow(self, session: str, told: object) -> Event:
+        is_stopped = False
+        while True:
+            if self.ended_by and not is_stopped:
+                is_stopped = True
+                self._stop(session)
+            try:
+                answer = self._wait(session, told)
+            except Interrupted:
+                continue
+            told = answer["told"]
+            last: Event = {}
+            for last in _list_events(answer):
+                if not last.get("never_began"):
+                    self._show(last)
+            if answer.get("over") is True:
+                self._forget(session)
+                return last
+            if is_stopped and time.monotonic() > self._deadline:
+                raise RelayError(
+                    "the agent has not ended yet; the daemon goes on ending it",
+                    hint=f"See: agent-relay status; session {session}",
+                )
+
+    def _wait(self, session: str, told: object) -> dict[str, object]:
+        """What came since `told`. Raises Told where a Unix signal comes while it is waited for."""
+        try:
+            with self._signals.breaking():
+                return self._ask_again("run.follow", _FOLLOW_LIMIT_S, session=session, told=told)
+        except Interrupted:
+            self._close()
+            raise
+
+    def _ask_again(
+        self,
+        op: str,
+        limit_s: float,
+        lost: type[DaemonUnreachableError] = DaemonUnreachableError,
+        /,
+        **fields: object,
+    ) -> dict[str, object]:
+        """The answer to what may be asked twice, of the next daemon where one dies."""
+        for left in reversed(range(_FAILURES)):
+            try:
+                return self._ask(op, limit_s, **fields)
+            except lost:
+                self._close()
+                if not left:
+                    raise
+            time.sleep(_AGAIN_S)
+        raise AssertionError("unreachable")
+
+    def _stop(self, session: str) -> None:
+        self._deadline = time.monotonic() + _STOP_LIMIT_S
+        try:
+            self._ask("session.stop", _STOP_LIMIT_S, session=session)
+        except WrongUseError:
+            # It ended meanwhile, and is not at work any more.
+            return
+
+    def _forget(self, session: str) -> None:
+        try:
+            self._ask("run.forget", _STOP_LIMIT_S, session=session)
+        except RelayError:
+            # The daemon forgets by itself after an hour.
+            return
+
+    def _ask(self, op: str, limit_s: float, **fields: object) -> dict[str, object]:
+        if self._connection is None:
+            self._connection = self._connect()
+            if self._brings is not None:
+                self._brings(self._connection)
+        return self._connection.request(op, limit_s=limit_s, **fields)
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _name(wish: Mapping[str, object]) -> dict[str, object]:
+    """The wish with an id, its own or a new one: asked again by it, it is answered with the turn there is."""
+    return {"message": create_ulid(SystemClock()), **wish}
+
+
+def _read_environ(wish: Mapping[str, object]) -> Mapping[str, str] | None:
+    found = wish.get("env")
+    return found if isinstance(found, dict) else None
+
+
+def _list_events(answer: Mapping[str, object]) -> Iterator[Event]:
+    found = answer.get("events")
+    for event in found if isinstance(found, list) else ():
+        if isinstance(event, dict):
+            yield event

@@ -1,0 +1,160 @@
+"""The application the daemon serves: every session and race at work, and the operations on them.
+
+Operations that only a run, a chat, a race or `watch` needs are loaded when one of them is first asked for:
+they are a third of the modules, and a person waits for the daemon's start.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from agent_relay.agents.catalog import AdapterCatalog, read_catalog
+from agent_relay.daemon._preload import load_rest
+from agent_relay.domain.protocol.requests import Handler, NoticeSender, Peer, Request
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.operations.handoffs import build_narrate_handlers
+from agent_relay.engine.operations.sessions import build_handlers
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.sources.live.record_dispatch import RecordDispatcher
+from agent_relay.system.clock import Clock, LocalZone
+from agent_relay.system.config.config_file import ReloadingConfig
+from agent_relay.system.disk.folders import Folders
+from agent_relay.system.disk.removal import sweep_unfinished
+from agent_relay.system.limited_process import end_server
+from agent_relay.system.machine_identity import read_boot_moment, read_owner
+from agent_relay.terminal.holder_start import end_spare
+from agent_relay.terminal.leg_folder import sweep_unmade
+
+if TYPE_CHECKING:
+    from agent_relay.race.registry import RaceRegistry
+
+_log = logging.getLogger(__name__)
+
+
+def build_late_handlers(
+    names: tuple[str, ...], build: Callable[[], Mapping[str, Handler]]
+) -> Mapping[str, Handler]:
+    """Return handlers of the operations `names`, which `build` imports and makes at the first request."""
+    built: dict[str, Handler] = {}
+
+    async def handle(request: Request, peer: Peer) -> Mapping[str, object]:
+        if not built:
+            built.update(build())
+        return await built[request.op](request, peer)
+
+    return dict.fromkeys(names, handle)
+
+
+_RACE = ("race.begin", "race.resume", "race.stop", "race.apply", "race.clean", "race.show")
+
+
+class Application:
+    """Sessions of one user. Made in the event loop, which it never leaves."""
+
+    def __init__(self, ground: Services) -> None:
+        self._ground = ground
+        self._loading: asyncio.Task[None] | None = None
+        self._narrating = NarrativeWriter(ground)
+        self._sessions = SessionLifecycle(ground, self._narrating)
+        self._racing: RaceRegistry | None = None
+
+    async def start(self) -> None:
+        """What an earlier daemon left is taken up: living legs adopted, interrupted handoffs resumed."""
+        folders = self._ground.folders
+        for folder in (folders.state, folders.sessions, folders.crashes):
+            await asyncio.to_thread(sweep_unfinished, folder)
+        await asyncio.to_thread(sweep_unmade, folders)
+        await self._sessions.start()
+        if await asyncio.to_thread(_has_races, folders):
+            await self._get_racing().start()
+        self._loading = asyncio.create_task(load_rest())
+
+    async def stop(self) -> None:
+        """Everything is let go of; agents and their holders run on."""
+        if self._loading is not None:
+            self._loading.cancel()
+        await self._narrating.close()
+        if self._racing is not None:
+            await self._racing.close()
+        await self._sessions.stop()
+        await self._ground.evidence.close()
+        self._ground.messengers.close()
+        await asyncio.to_thread(end_server)
+        await asyncio.to_thread(end_spare)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """The operations by name; what a start need not wait for is loaded when it is asked for."""
+        return {
+            **build_handlers(self._sessions),
+            **build_narrate_handlers(self._sessions, self._narrating),
+            **build_late_handlers(("run.begin", "run.follow", "run.forget"), self._build_run),
+            **build_late_handlers(("chat.begin", "chat.next"), self._build_chat),
+            **build_late_handlers(("watch.follow",), self._build_watch),
+            **build_late_handlers(_RACE, self._build_race),
+        }
+
+    def _build_run(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.operations.headless_turns import build_run_handlers
+
+        return build_run_handlers(self._sessions, self._ground)
+
+    def _build_chat(self) -> Mapping[str, Handler]:
+        from agent_relay.engine.operations.chats import build_chat_handlers
+
+        return build_chat_handlers(self._sessions, self._ground)
+
+    def _build_watch(self) -> Mapping[str, Handler]:
+        from agent_relay.daemon._live_feed import build_watch_handlers
+
+        return build_watch_handlers(self._sessions)
+
+    def _build_race(self) -> Mapping[str, Handler]:
+        from agent_relay.race.operations import build_race_handlers
+
+        return build_race_handlers(self._get_racing())
+
+    def _get_racing(self) -> "RaceRegistry":
+        from agent_relay.race.registry import RaceRegistry
+        from agent_relay.race.runner import SessionRunners
+
+        if self._racing is None:
+            self._racing = RaceRegistry(self._ground, SessionRunners(self._sessions, self._ground))
+        return self._racing
+
+
+def _has_races(folders: Folders) -> bool:
+    """Whether there may be a race to be taken up."""
+    return os.path.isdir(folders.races)
+
+
+def open_app(folders: Folders, clock: Clock, teller: NoticeSender) -> Application:
+    """The application on this user's folders. Raises ConfigurationError for a file that cannot be meant."""
+    ground = Services(
+        folders=folders,
+        clock=clock,
+        teller=teller,
+        catalog=_read_catalog(folders),
+        followed_config=ReloadingConfig(folders.config),
+        zone=LocalZone(),
+        evidence=RecordDispatcher(_report, clock),
+        report=_report,
+        owner=read_owner(folders.runtime),
+        booted_at=read_boot_moment(),
+    )
+    return Application(ground)
+
+
+def _read_catalog(folders: Folders) -> AdapterCatalog:
+    """Return what can be used; the log names what is left out, for those who see no start."""
+    catalog = read_catalog(folders)
+    for one in catalog.broken:
+        _log.warning("adapter-left-out agent=%s", one.name)
+    return catalog
+
+
+def _report(error: BaseException) -> None:
+    """The daemon's handler for errors nobody caught writes the crash report."""
+    asyncio.get_running_loop().call_exception_handler({"message": "session", "exception": error})

@@ -1,0 +1,109 @@
+"""The live feed of sessions at work for `watch`: screens, and what only the daemon knows."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+
+from agent_relay.domain.protocol.live_session import LiveSession, build_context, cut_screen, render_live
+from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol.watch_output import WindowUsed
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.change_notifier import wait_for
+from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+
+_LISTEN_S = 20.0
+"""How long an answer with nothing in it is put off."""
+_ENOUGH = 384 << 10
+"""Characters of one answer; with one more session it stays below a line's limit."""
+
+
+class LiveFeed:
+    """Keeps nothing for whoever looks on: every question says up to which beat its asker was told."""
+
+    def __init__(self, sessions: SessionLifecycle) -> None:
+        self._sessions = sessions
+
+    async def follow(
+        self, root: str, session: str, seen: int, *, is_patient: bool
+    ) -> tuple[list[dict[str, object]], int]:
+        """The sessions at work that changed since the beat `seen`, and the newest beat among them.
+
+        Of one working tree or one session where those are named. Where nothing changed, the answer waits
+        for that a while, if its asker is patient.
+        """
+        rooms = self._sessions.rooms
+        deadline = asyncio.get_running_loop().time() + _LISTEN_S
+        while True:
+            beat = rooms.pulse.listen()
+            changed = [
+                room
+                for room in sorted(rooms, key=lambda room: room.pulse.number)
+                if room.pulse.number > seen
+                and root in {"", room.session.root}
+                and session in {"", room.session.id}
+            ]
+            left_s = deadline - asyncio.get_running_loop().time()
+            if changed or left_s <= 0 or not is_patient:
+                return _tell(changed, seen)
+            await wait_for(beat, left_s)
+
+
+def _tell(rooms: list[ActiveSession], seen: int) -> tuple[list[dict[str, object]], int]:
+    told: list[dict[str, object]] = []
+    size = 0
+    for room in rooms:
+        live = render_live(build_live(room))
+        told.append(live)
+        seen = room.pulse.number
+        size += len(json.dumps(live))
+        if size >= _ENOUGH:
+            break
+    return told, seen
+
+
+def build_live(room: ActiveSession) -> LiveSession:
+    """The room's session as its daemon knows it."""
+    session = room.session
+    leg = session.living_leg
+    live = room.stage.find_live(leg.id) if leg is not None else None
+    if leg is None or live is None:
+        return LiveSession(session.id, session.number, trouble=room.trouble)
+    watch = live.watch
+    title, rows = cut_screen(watch.screen) if watch.screen is not None else ("", ())
+    reading = watch.reading
+    windows = tuple(
+        WindowUsed(
+            name=one.window.name,
+            minutes=one.minutes,
+            used_percent=one.used,
+            resets_at=one.resets_at.isoformat(),
+        )
+        for one in watch.windows
+    )
+    return LiveSession(
+        session=session.id,
+        number=session.number,
+        leg=leg.id,
+        title=title,
+        rows=rows,
+        trouble=room.trouble,
+        model=reading.model if reading is not None else "",
+        context=build_context(reading.used, reading.room) if reading is not None else None,
+        windows=windows,
+    )
+
+
+def build_watch_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+    """The operations by name."""
+    onlooking = LiveFeed(sessions)
+
+    async def follow(request: Request, _peer: Peer) -> Mapping[str, object]:
+        told, seen = await onlooking.follow(
+            request.text("root", ""),
+            request.text("session", ""),
+            request.number("seen", 0),
+            is_patient=request.flag("wait"),
+        )
+        return {"sessions": told, "seen": seen}
+
+    return {"watch.follow": follow}

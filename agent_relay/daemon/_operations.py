@@ -1,0 +1,66 @@
+"""The operations the daemon answers about itself; the application's stand beside them."""
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from agent_relay import __version__
+from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.protocol.wire import OP_DAEMON_LOGS, OP_DAEMON_STATUS, OP_DAEMON_STOP, OP_PING
+from agent_relay.system.disk.folders import Folders
+from agent_relay.terminal.holder_check import HolderCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """What the daemon knows of itself. `count_*` are asked at the time of the answer."""
+
+    folders: Folders
+    started_at: datetime
+    count_connections: Callable[[], int]
+    count_subscribers: Callable[[], int]
+    stop: Callable[[], None]
+
+
+def build_handlers(daemon: Daemon, app: Mapping[str, Handler]) -> dict[str, Handler]:
+    """Every operation by name. Raises ValueError where the application's would hide the daemon's own."""
+    holders = HolderCheck()
+
+    async def ping(_request: Request, _peer: Peer) -> Mapping[str, object]:
+        return {}
+
+    async def status(_request: Request, _peer: Peer) -> Mapping[str, object]:
+        trouble = await asyncio.to_thread(holders.find_fault)
+        return {
+            **({"trouble": trouble} if trouble else {}),
+            "pid": os.getpid(),
+            "daemon": __version__,
+            "python": platform.python_version(),
+            "started_at": daemon.started_at.isoformat(),
+            "connections": daemon.count_connections(),
+            "subscribers": daemon.count_subscribers(),
+            "socket": daemon.folders.daemon_socket,
+            "log": daemon.folders.daemon_log,
+            "crashes": daemon.folders.crashes,
+        }
+
+    async def stop(_request: Request, _peer: Peer) -> Mapping[str, object]:
+        daemon.stop()
+        return {"pid": os.getpid()}
+
+    async def logs(_request: Request, _peer: Peer) -> Mapping[str, object]:
+        return {"log": daemon.folders.daemon_log}
+
+    own: dict[str, Handler] = {
+        OP_PING: ping,
+        OP_DAEMON_STATUS: status,
+        OP_DAEMON_STOP: stop,
+        OP_DAEMON_LOGS: logs,
+    }
+    twice = sorted(own.keys() & app.keys())
+    if twice:
+        raise ValueError(f"two handlers for {', '.join(twice)}")
+    return own | dict(app)

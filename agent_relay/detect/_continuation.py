@@ -1,0 +1,110 @@
+"""Tell whether an agent will go on by itself at its limit's reset, by its screen and its records."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from datetime import datetime, timedelta, tzinfo
+
+from agent_relay.detect._conversation import LegConversation
+from agent_relay.detect._limit_rules import LimitFinding
+from agent_relay.detect._resets import find_reset
+from agent_relay.detect._screen_notices import Notice
+from agent_relay.domain.documents.record_matching import compile_pattern, find_text, is_meant, squeeze
+from agent_relay.domain.documents.rules import ContinueRule, Feed, Rules
+from agent_relay.domain.signal import Record, Source
+
+# Its words are cut to the minute.
+_SAME_RESET = timedelta(minutes=2)
+# A screen is painted a moment after the record of the same event.
+_REPAINT = timedelta(seconds=2)
+
+
+class Continuation:
+    """What one leg's agent last said of going on by itself.
+
+    `at` is the reset it waits for, to go on by itself then; `None` where it does not wait. `went_on_at` is
+    when it last went on.
+    """
+
+    def __init__(self, rules: Rules, zone: tzinfo) -> None:
+        self.at: datetime | None = None
+        self.went_on_at: datetime | None = None
+        self._rules = rules.continues.rules
+        self._feeds = tuple(feed for feed in rules.feeds if feed.source is not Source.SCREEN)
+        self._zone = zone
+        self._limit: datetime | None = None
+        self._is_recorded = False
+        self._heard_at: datetime | None = None
+
+    def note_limit(self, finding: LimitFinding) -> None:
+        """The agent met a limit whose exact reset is known: it waits for that one."""
+        if finding.exact and finding.resets_at is not None:
+            self._limit = finding.resets_at
+            if self.at is not None:
+                self.at = self._find_exact(self.at)
+
+    def hear(self, record: Record, means: AbstractSet[str], at: datetime) -> None:
+        """A record newer than the leg; `means` is what it says of who spoke."""
+        if not self._rules or (self._heard_at is not None and at < self._heard_at):
+            return
+        if "continuation" in means:
+            self.went_on_at = at
+        if means & {"answer", "continuation"}:
+            self._settle(None, at)
+        for feed in self._feeds:
+            found = self._read(feed, record)
+            if found is None:
+                continue
+            rule, said = found
+            self._settle(self._find_moment(rule, said, at) if rule.means == "waits" else None, at)
+            self._is_recorded = True
+
+    def look(
+        self, notices: Sequence[Notice], said: LegConversation, *, is_prompt_shown: bool, now: datetime
+    ) -> None:
+        """A settled screen: what stands where only the agent writes, in words that nobody said."""
+        if not self._rules or self._is_stale(now):
+            return
+        for notice in notices:
+            rule = self._find_rule(notice.feed, notice.text)
+            if rule is not None and rule.means == "waits" and not said.contains(notice.text):
+                if self.at is None:
+                    self._is_recorded = False
+                self.at = self._find_moment(rule, notice.text, now)
+                return
+        # Its records say when a wait that they told of is over.
+        if is_prompt_shown and self.at is not None and not self._is_recorded:
+            self.at = None
+
+    def _is_stale(self, now: datetime) -> bool:
+        """Return whether a record said just now that the wait is over, which the screen may not show yet."""
+        return self.at is None and self._heard_at is not None and now - self._heard_at < _REPAINT
+
+    def _settle(self, waits_for: datetime | None, heard_at: datetime) -> None:
+        """Believe a record; an older one that is read later changes nothing then."""
+        self.at, self._heard_at = waits_for, heard_at
+
+    def _read(self, feed: Feed, record: Record) -> tuple[ContinueRule, str] | None:
+        if feed.source is not record.source or not is_meant(feed.where, record.data):
+            return None
+        text = find_text(record.data, feed.text)
+        rule = self._find_rule(feed.name, text) if text is not None else None
+        return (rule, text) if rule is not None and text is not None else None
+
+    def _find_rule(self, feed: str, text: str) -> ContinueRule | None:
+        words = squeeze(text)
+        found = (rule for rule in self._rules if feed in rule.feeds)
+        return next((rule for rule in found if compile_pattern(rule.pattern).search(words)), None)
+
+    def _find_moment(self, rule: ContinueRule, text: str, at: datetime) -> datetime:
+        """The reset the words name; where they name none, the one known, else now."""
+        match = compile_pattern(rule.pattern).search(squeeze(text))
+        for amount in rule.reset:
+            value = match.groupdict().get(amount.group) if match is not None else None
+            reset = find_reset(value, amount.forms, at=at, zone=self._zone) if value else None
+            if reset is not None:
+                return self._find_exact(reset)
+        return self.at or self._limit or at
+
+    def _find_exact(self, reset: datetime) -> datetime:
+        exact = self._limit
+        return exact if exact is not None and abs(exact - reset) <= _SAME_RESET else reset

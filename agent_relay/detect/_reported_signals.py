@@ -1,0 +1,121 @@
+"""Remember the signals a leg reported, so that one limit is one signal and a better one replaces it."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from agent_relay.detect._limit_rules import LimitFinding
+from agent_relay.domain.signal import Kind, Signal
+
+# Countdowns on a screen move the reset they imply by their own rounding, at most an hour's minutes.
+_SAME_MOMENT = timedelta(minutes=10)
+# Agents have two or three windows at a time.
+_MOST_WARNINGS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    signal: Signal
+    exact: bool
+    window: str
+
+
+class ReportedSignals:
+    """The newest signal of each limit, by kind, scope and model, and the newest warnings."""
+
+    def __init__(self) -> None:
+        self._told: dict[tuple[str, str, str], _Told] = {}
+        self._warnings: deque[Signal] = deque(maxlen=_MOST_WARNINGS)
+
+    def admit(self, signal: Signal, *, exact: bool, window: str = "") -> tuple[Signal, ...]:
+        """The signal, unless it adds nothing to what was said about its limit.
+
+        It adds something when it decides and the earlier one did not, when it brings a reset where
+        there was none or an exact one where it was rounded, or when its reset is another one.
+        """
+        if signal.kind is Kind.NEAR_LIMIT:
+            return self._admit_warning(signal)
+        key = _key(signal)
+        before = self._find_decided(signal) or self._told.get(key)
+        if before is not None:
+            if before.signal.decides and not signal.decides:
+                return ()
+            if not _adds(before, signal, exact=exact):
+                return ()
+        self._told[key] = _Told(signal, exact, window)
+        return (signal,)
+
+    def _admit_warning(self, signal: Signal) -> tuple[Signal, ...]:
+        """The warning, unless one at least as sure was of the same window: their resets tell windows apart.
+
+        That the agent answers does not end it.
+        """
+        for known in self._warnings:
+            is_as_sure = known.decides or not signal.decides
+            if is_as_sure and known.model == signal.model and _covers(known, signal):
+                return ()
+        self._warnings.append(signal)
+        return (signal,)
+
+    def _find_decided(self, signal: Signal) -> _Told | None:
+        """A deciding signal of the same kind and scope that this one may be another sight of.
+
+        Sources name a model differently or not at all, and a screen's words never outweigh a decision.
+        """
+        for told in self._told.values():
+            same = (_family(told.signal.kind), told.signal.scope) == (_family(signal.kind), signal.scope)
+            models = {signal.model, told.signal.model}
+            if same and told.signal.decides and (len(models) == 1 or "" in models or not signal.decides):
+                return told
+        return None
+
+    def coarse(self) -> Iterator[tuple[Signal, str]]:
+        """Deciding signals whose reset a usage window could still make exact, with the window's name."""
+        for told in tuple(self._told.values()):
+            if told.signal.decides and told.window and not told.exact:
+                yield told.signal, told.window
+
+    def has_told(self, finding: LimitFinding) -> bool:
+        """Whether a signal of this kind and scope was said, about whichever model."""
+        wanted = (_family(finding.kind), finding.scope)
+        return any((_family(told.signal.kind), told.signal.scope) == wanted for told in self._told.values())
+
+    def close(self) -> None:
+        """The agent answered: what was said is over, and the same limit may decide once more.
+
+        Retries are forgotten; the rest is kept as undecided, so that old words still on the screen
+        are not reported again.
+        """
+        self._told = {
+            key: replace(told, signal=replace(told.signal, decides=False))
+            for key, told in self._told.items()
+            if told.signal.kind is not Kind.RETRY
+        }
+
+
+def _adds(before: _Told, signal: Signal, *, exact: bool) -> bool:
+    if signal.decides and not before.signal.decides:
+        return True
+    old, new = before.signal.resets_at, signal.resets_at
+    if new is None:
+        return False
+    if old is None:
+        return True
+    if exact and not before.exact:
+        return old != new
+    return abs(old - new) > _SAME_MOMENT
+
+
+def _covers(known: Signal, signal: Signal) -> bool:
+    if signal.resets_at is None or known.resets_at is None:
+        return signal.resets_at is None
+    return abs(known.resets_at - signal.resets_at) <= _SAME_MOMENT
+
+
+def _key(signal: Signal) -> tuple[str, str, str]:
+    return (_family(signal.kind), signal.scope, signal.model)
+
+
+def _family(kind: Kind) -> str:
+    return Kind.LIMIT if kind is Kind.SILENT_LIMIT else kind

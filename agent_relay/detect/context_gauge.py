@@ -1,0 +1,124 @@
+"""Read how full a leg's context is from the agent's own records, by its adapter's rules."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from agent_relay.domain.context import Reading
+from agent_relay.domain.documents.record_matching import compile_pattern, find_value, is_meant, open_envelope
+from agent_relay.domain.documents.rules import ContextRule, ContextRules, ModelWindows
+from agent_relay.domain.signal import DATED, Record
+from agent_relay.domain.values.elapsed import ClockJump, start_at
+
+_MOST_TOKENS = 1_000_000_000
+_MOST_MODELS = 20_000
+_MOST_TALKS = 1_000
+
+
+class ContextGauge:
+    """The newest reading of one leg. `started_at` (aware) is the leg's start: older records are history."""
+
+    def __init__(self, rules: ContextRules, *, started_at: datetime) -> None:
+        self._rules = rules
+        self._newest = start_at(started_at)
+        self._window = 0
+        self._model = ""
+        self._rooms: dict[str, int] = {}
+        self._sides: set[object] = set()
+
+    def shift(self, jump: ClockJump) -> None:
+        """The wall clock jumped: where it was set back, what is told from now on is news all the same."""
+        self._newest = self._newest.after(jump)
+
+    def hear(self, record: Record, *, now: datetime) -> Reading | None:
+        """What the record says of the context, if it says more than is known; `now` dates what is heard live.
+
+        Sources tell the same at different speeds: what is older than the newest reading says nothing new.
+        """
+        # One moment to come, by a clock that was set back or a forged record, must not outdate all others.
+        at = min(record.at, now) if record.at else None if record.source in DATED else now
+        if at is None or at < self._newest.at:
+            return None
+        record = open_envelope(record)
+        self._note_others(record)
+        for rule in self._rules.readings:
+            if rule.source is record.source and is_meant(rule.where, record.data):
+                used = self._find_used(rule, record.data)
+                if used is not None:
+                    self._newest = start_at(at)
+                    return Reading(used, self._find_room(rule, record.data), at, self._model)
+        return None
+
+    def _note_others(self, record: Record) -> None:
+        """What the record says of models' windows, and of conversations that are not the user's."""
+        for models in self._rules.models:
+            if models.source is record.source and is_meant(models.where, record.data):
+                self._rooms |= _read_rooms(models, record.data)
+        for side in self._rules.sides:
+            if side.source is record.source and is_meant(side.where, record.data):
+                talk = find_value(record.data, side.talk)
+                if isinstance(talk, str) and len(self._sides) < _MOST_TALKS:
+                    self._sides.add(talk)
+
+    def _find_used(self, rule: ContextRule, data: object) -> int | None:
+        """The tokens the user's own conversation holds; `None` where the record does not say."""
+        talk = find_value(data, rule.talk) if rule.talk else None
+        if isinstance(talk, str) and talk in self._sides:
+            return None
+        counts = [count for path in rule.used if (count := _read_count(find_value(data, path))) is not None]
+        return sum(counts) if counts else None
+
+    def _find_room(self, rule: ContextRule, data: object) -> int:
+        """The room of the record's own model; a record that names none speaks of the one before it."""
+        model = _join_name(rule.model, data)
+        if model and model != self._model:
+            self._model, self._window = model, 0
+        window = _read_count(find_value(data, rule.window)) if rule.window else None
+        if window:
+            self._window = window
+        known = self._window or self._rooms.get(self._model, 0) or self._find_known()
+        return max(0, int(known * self._rules.usable_percent / 100) - self._rules.reserve_tokens)
+
+    def _find_known(self) -> int:
+        return next(
+            (one.window for one in self._rules.known if compile_pattern(one.pattern).search(self._model)), 0
+        )
+
+
+def _read_rooms(models: ModelWindows, data: object) -> dict[str, int]:
+    """What each listed model has left for its conversation, by its name."""
+    rooms: dict[str, int] = {}
+    for entry in _iter_at(data, models.models.split("/")):
+        name, window = _join_name(models.name, entry), _read_count(find_value(entry, models.window))
+        if name and window and len(rooms) < _MOST_MODELS:
+            reserve = _read_count(find_value(entry, models.reserve)) if models.reserve else None
+            rooms[name] = max(1, window - min(reserve or 0, models.most_reserve))
+    return rooms
+
+
+def _iter_at(data: object, steps: Sequence[str]) -> Iterator[object]:
+    """Everything the path leads to; `*` steps into every value of an object or list."""
+    if not steps:
+        yield data
+        return
+    first, rest = steps[0], steps[1:]
+    if first != "*":
+        yield from _iter_at(find_value(data, first), rest)
+    elif isinstance(data, dict):
+        for value in data.values():
+            yield from _iter_at(value, rest)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _iter_at(value, rest)
+
+
+def _join_name(paths: Sequence[str], data: object) -> str:
+    """The parts of a name joined by `/`; empty where one is missing."""
+    parts = [find_value(data, path) for path in paths]
+    words = [part for part in parts if isinstance(part, str) and part]
+    return "/".join(words) if len(words) == len(parts) else ""
+
+
+def _read_count(value: object) -> int | None:
+    """A count of tokens that can be meant; `None` for anything else."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and isinstance(value, int) and 0 <= value <= _MOST_TOKENS else None

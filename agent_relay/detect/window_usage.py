@@ -1,0 +1,67 @@
+"""Parse and render how much of each agent's usage windows is used: as JSON values, and for people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from agent_relay.domain.text.limit_names import name_window
+from agent_relay.domain.values.moments import parse_moment, render_moment
+
+_MOST_AGENTS = 64
+_MOST_WINDOWS = 16
+_NO_PERCENTAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUsage:
+    """What an agent last said of one usage window; `minutes` is how long that is, 0 where nobody knows."""
+
+    name: str
+    minutes: int
+    used_percent: float
+    resets_at: datetime
+
+
+def render_windows(windows: Mapping[str, Sequence[WindowUsage]]) -> dict[str, object]:
+    """Windows by agent as JSON values."""
+    return {
+        agent: [[one.name, one.minutes, one.used_percent, one.resets_at.isoformat()] for one in found]
+        for agent, found in windows.items()
+    }
+
+
+def parse_windows(value: object) -> dict[str, tuple[WindowUsage, ...]]:
+    """The same from JSON values; what is not that is passed over: a status line is no place to fail at."""
+    if not isinstance(value, dict):
+        return {}
+    found = {
+        agent: tuple(one for one in map(_parse, rows[:_MOST_WINDOWS]) if one is not None)
+        for agent, rows in list(value.items())[:_MOST_AGENTS]
+        if isinstance(agent, str) and isinstance(rows, list)
+    }
+    return {agent: windows for agent, windows in found.items() if windows}
+
+
+def list_current_windows(windows: Sequence[WindowUsage], now: datetime) -> list[WindowUsage]:
+    """Those that have not begun anew since, the shortest first: of the others nothing is known."""
+    return sorted((one for one in windows if one.resets_at > now), key=lambda one: (one.minutes, one.name))
+
+
+def render_window(window: WindowUsage, now: datetime, zone: tzinfo | None, *, is_long: bool) -> str:
+    """`5 h 42 %`, with its reset where `is_long`; without a `zone` the machine's own is meant."""
+    reset = f" (resets {render_moment(window.resets_at, now, zone)})" if is_long else ""
+    return f"{name_window(window.name, window.minutes)} {round(window.used_percent)} %{reset}"
+
+
+def _parse(value: object) -> WindowUsage | None:
+    match value:
+        case [str(name), int(minutes), int() | float() as used, str(resets_at)]:
+            moment = parse_moment(resets_at)
+            return WindowUsage(name, minutes, used, moment) if moment is not None and _is_sane(used) else None
+        case _:
+            return None
+
+
+def _is_sane(used: float) -> bool:
+    """Whether that can be a percentage; a provider may count somewhat above a hundred."""
+    return 0 <= used < _NO_PERCENTAGE

@@ -1,0 +1,240 @@
+"""Resume packet, version 1: the document that lets a successor continue. Absent means unknown."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from agent_relay.domain.documents.document import Document
+from agent_relay.domain.signal import Scope
+
+SCHEMA: Literal["agent-relay/resume-packet"] = "agent-relay/resume-packet"
+VERSION = 1
+
+
+class Reason(StrEnum):
+    """Why the session changed hands."""
+
+    RATE_LIMIT = "rate_limit"
+    MANUAL = "manual"
+    CONTEXT = "context"
+    COMMAND = "command"
+    FAILURE = "failure"
+
+
+class Provenance(Document):
+    """Where an extracted entry was quoted from. `turn` counts the user's prompts from 1."""
+
+    agent: str
+    transcript: str = ""
+    turn: int | None = None
+    at: datetime | None = None
+
+
+class Quote(Document):
+    """Words quoted verbatim."""
+
+    text: str
+    source: Provenance | None = None
+
+
+class Decision(Document):
+    """Something settled, so that the successor does not relitigate it."""
+
+    id: str
+    summary: str
+    why: str = ""
+    source: Provenance | None = None
+
+
+class Attempt(Document):
+    """Something that was tried, and what came of it."""
+
+    summary: str
+    outcome: str = ""
+    source: Provenance | None = None
+
+
+class Blocker(Document):
+    """What stands in the way, with where its evidence can be read."""
+
+    id: str
+    summary: str
+    evidence: str = ""
+    source: Provenance | None = None
+
+
+class PlanStep(Document):
+    """One step of the agent's own plan or todo list."""
+
+    text: str
+    status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
+    source: Provenance | None = None
+
+
+class TouchedFile(Document):
+    r"""A file of the work.
+
+    `path` is relative to the git root (or the session's folder), undecodable bytes written `\xNN`.
+    Counts are lines; `None` where unknown.
+    """
+
+    path: str
+    status: Literal["created", "modified", "deleted", "renamed", "read", "untracked"]
+    added: int | None = None
+    removed: int | None = None
+    previous_path: str | None = None
+    source: Provenance | None = None
+
+
+class ValidationRun(Document):
+    """One command that checked the work.
+
+    `exit_code` is the check's own, as the agent's transcript has it: `None` where a pipe or a later
+    command hides it. `verdict` is what it came to, judged by the status, else by the output.
+    """
+
+    kind: Literal["tests", "lint", "typecheck"]
+    command: str
+    exit_code: int | None = None
+    verdict: Literal["passed", "failed"] | None = None
+    at: datetime | None = None
+    output_tail: str = ""
+    source: Provenance | None = None
+
+
+class ValidationState(Document):
+    """The state after the last run of each kind."""
+
+    tests: Literal["passed", "failed"] | None = None
+    lint: Literal["passed", "failed"] | None = None
+    typecheck: Literal["passed", "failed"] | None = None
+
+
+class TurnExcerpt(Document):
+    """One side of an exchange, quoted."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    source: Provenance | None = None
+
+
+class Background(Document):
+    """Work the predecessor left running: a subagent or a shell."""
+
+    kind: Literal["subagent", "shell"]
+    text: str
+    source: Provenance | None = None
+
+
+class GitState(Document):
+    """The tree at the checkpoint. `fingerprint` is SHA-256 over HEAD, the index and the diff.
+
+    `dirty` is `None` where nobody knows.
+    """
+
+    root: str
+    branch: str | None = None
+    head: str | None = None
+    dirty: bool | None = None
+    fingerprint: str = ""
+    note: str = ""
+
+
+class LimitFacts(Document):
+    """The limit that made the handoff necessary."""
+
+    scope: Scope
+    resets_at: datetime | None = None
+    evidence: str = ""
+
+
+class LineageEntry(Document):
+    """One earlier leg of this session."""
+
+    agent: str
+    leg_id: str = ""
+    native_id: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    reason: str = ""
+    packet_id: str = ""
+
+
+class Redaction(Document):
+    """How many secrets of one kind were removed, or spared by the user's allow-list."""
+
+    kind: str
+    count: int
+
+
+class Usage(Document):
+    """Tokens the predecessor's leg used, as its transcript says."""
+
+    input: int | None = None
+    cached: int | None = None
+    cache_write: int | None = None
+    output: int | None = None
+    reasoning: int | None = None
+
+
+class Cut(Document):
+    """What did not fit the budget, and where it can be read."""
+
+    section: str
+    omitted: int
+    path: str = ""
+
+
+class ResumePacket(Document):
+    """One packet. Readers of version n read every version <= n; unknown fields survive.
+
+    `resumes` is the transcript of the conversation the target goes on in: it knows what was said there.
+    `unread` is why the predecessor's own transcript could not be read, so that nothing of it is in here.
+    `not_understood` is how much of it nobody here understands; `last_lines` are the end of that as it stands,
+    `last_screen` what the predecessor showed last where its transcript has no word of this leg.
+    """
+
+    schema_: Literal["agent-relay/resume-packet"] = Field(default=SCHEMA, alias="schema")
+    version: int = Field(default=VERSION, ge=1)
+    packet_id: str
+    session_id: str
+    sequence: int = Field(ge=1)
+    created_at: datetime
+    previous_agent: str
+    target_agent: str
+    resumes: str | None = None
+    unread: str | None = None
+    not_understood: str | None = None
+    budget: str | None = None
+    checkpoint_reason: Reason
+    turn_count: int | None = None
+    task: str | None = None
+    task_source: Provenance | None = None
+    focus: str | None = None
+    constraints: tuple[Quote, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    remarks: tuple[Quote, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    plan: tuple[PlanStep, ...] = ()
+    touched_files: tuple[TouchedFile, ...] = ()
+    validation_state: ValidationState = ValidationState()
+    validation_runs: tuple[ValidationRun, ...] = ()
+    unprocessed_prompt: Quote | None = None
+    next_task: str | None = None
+    recent_turns: tuple[TurnExcerpt, ...] = ()
+    background: tuple[Background, ...] = ()
+    git: GitState | None = None
+    limit: LimitFacts | None = None
+    usage: Usage | None = None
+    lineage: tuple[LineageEntry, ...] = ()
+    narrative: str | None = None
+    last_lines: str | None = None
+    last_screen: str | None = None
+    expectations: dict[str, object] | None = None
+    rollback: dict[str, object] | None = None
+    redactions: tuple[Redaction, ...] = ()
+    spared: tuple[Redaction, ...] = ()
+    cuts: tuple[Cut, ...] = ()

@@ -1,0 +1,338 @@
+"""The lines of a session's journal: `Event`, the union of all, and those about the session and its legs.
+
+Here too: the task's delivery, what a leg was asked before the agent's own record says it, the session's
+move to another place, and what may go on by itself when a limit is over.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, get_args
+
+from agent_relay.domain.events.handoff import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+    PredecessorStopped,
+)
+from agent_relay.domain.events.turn import ChatBegun, SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.events.usage import (
+    BudgetApplied,
+    BudgetNoted,
+    ContextCompacting,
+    ContextNoted,
+    ContextSpared,
+    DraftBegun,
+)
+from agent_relay.domain.values.ids import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDelivered:
+    """The session's task reached its first leg."""
+
+    name: ClassVar[str] = "task.delivered"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMoved:
+    """The repository was renamed or moved, and the session's folder with it."""
+
+    name: ClassVar[str] = "session.moved"
+    root: str
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSeen:
+    """The leg's agent took a prompt of the user's, by its own signals, at `asked_at` (ISO 8601).
+
+    Of a long `text` the end is missing: `left_out` characters. `native_id` is the conversation it was asked
+    in, empty where nobody knows it.
+    """
+
+    name: ClassVar[str] = "prompt.seen"
+    leg: str
+    text: str
+    asked_at: str
+    native_id: str = ""
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeAgreed:
+    """While everybody rested, a person said that work may go on by itself then, once; or took that back."""
+
+    name: ClassVar[str] = "resume.agreed"
+    agreed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LegContinues:
+    """The leg's agent said that it goes on by itself `at` (ISO 8601); with an empty one it says so no more.
+
+    `allowed` is whether that is left to it; otherwise its own timer is cancelled.
+    """
+
+    name: ClassVar[str] = "leg.continues"
+    leg: str
+    at: str = ""
+    allowed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCreated:
+    """A session began in `cwd`; `root` is the folder that holds its `.agent-relay`."""
+
+    name: ClassVar[str] = "session.created"
+    session: str
+    root: str
+    cwd: str
+    roster: tuple[str, ...] = ()
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LegStarting:
+    """A leg is about to be spawned; `generation` (from 1) is the session's lease, `model` relay's choice.
+
+    A `headless` one works on one turn without a screen. The last five say whose it is, as `Owner` has them;
+    empty in journals older than them.
+    """
+
+    name: ClassVar[str] = "leg.starting"
+    leg: str
+    agent: str
+    generation: int
+    native_id: str = ""
+    handoff: str = ""
+    packet: str = ""
+    resumes: bool = False
+    model: str = ""
+    headless: bool = False
+    host: str = ""
+    machine: str = ""
+    boot: str = ""
+    pid_namespace: str = ""
+    runtime: str = ""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose the leg is."""
+        return Owner(self.host, self.machine, self.boot, self.pid_namespace, self.runtime)
+
+
+@dataclass(frozen=True, slots=True)
+class LegStarted:
+    """The leg's process lives. `child_born` is its start time in clock ticks, from /proc."""
+
+    name: ClassVar[str] = "leg.started"
+    leg: str
+    holder_pid: int
+    child_pid: int
+    child_born: int
+
+
+@dataclass(frozen=True, slots=True)
+class LegNamed:
+    """The agent's own session id and transcript became known."""
+
+    name: ClassVar[str] = "leg.named"
+    leg: str
+    native_id: str = ""
+    transcript: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LegReady:
+    """The leg waits for a prompt."""
+
+    name: ClassVar[str] = "leg.ready"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegBusy:
+    """The leg works on a turn."""
+
+    name: ClassVar[str] = "leg.busy"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegAsking:
+    """The leg waits for an approval or an answer; nothing may be typed into it."""
+
+    name: ClassVar[str] = "leg.asking"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegPrompted:
+    """The leg took its first prompt, by its own records: a short turn is over before its screen is read."""
+
+    name: ClassVar[str] = "leg.prompted"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegAnswered:
+    """The leg's agent answers again after it had been refused: it was signed in, or its key replaced."""
+
+    name: ClassVar[str] = "leg.answered"
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClockWasSetBack:
+    """The wall clock was set back while the leg lived: what it wrote after is newer than `since` (ISO)."""
+
+    name: ClassVar[str] = "clock.set-back"
+    leg: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSeen:
+    """A detector's finding; `until` is ISO 8601 or empty."""
+
+    name: ClassVar[str] = "signal.seen"
+    leg: str
+    agent: str
+    kind: str
+    scope: str
+    source: str
+    text: str
+    decides: bool
+    until: str = ""
+    rule: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LegEnded:
+    """The leg is over: `how` is exited, stopped, lost or unstarted; `status` as a shell has it, or -1."""
+
+    name: ClassVar[str] = "leg.ended"
+    leg: str
+    how: str
+    status: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRested:
+    """Nobody is available; `until` is the earliest reset (ISO 8601) or empty."""
+
+    name: ClassVar[str] = "session.rested"
+    why: str
+    until: str = ""
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWoke:
+    """A rest is over and the session's leg still lives; with `offers` its agent waits to be told to go on."""
+
+    name: ClassVar[str] = "session.woke"
+    why: str = ""
+    offers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnOffered:
+    """A preferred agent's window has reset: offered back once, or back `by_itself` at the turn's end."""
+
+    name: ClassVar[str] = "return.offered"
+    agent: str
+    by_itself: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStopping:
+    """The user asked for the end."""
+
+    name: ClassVar[str] = "session.stopping"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """No leg runs; the session can be continued by a new one."""
+
+    name: ClassVar[str] = "session.ended"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A line of a newer version: carried, not lost."""
+
+    name: str
+    data: Mapping[str, object]
+
+
+Body = (
+    SessionCreated
+    | LegStarting
+    | LegStarted
+    | LegNamed
+    | LegReady
+    | LegBusy
+    | LegAsking
+    | LegPrompted
+    | PromptSeen
+    | LegAnswered
+    | ClockWasSetBack
+    | SignalSeen
+    | HandoffBegun
+    | PredecessorStopped
+    | PacketPublished
+    | PacketSaved
+    | PacketDelivered
+    | TaskDelivered
+    | SessionMoved
+    | HandoffConfirmed
+    | HandoffFailed
+    | HandoffCancelled
+    | HandoffRetried
+    | HandoffClosed
+    | LegEnded
+    | SessionRested
+    | SessionWoke
+    | ReturnOffered
+    | ResumeAgreed
+    | LegContinues
+    | ContextNoted
+    | ContextCompacting
+    | ContextSpared
+    | DraftBegun
+    | BudgetNoted
+    | BudgetApplied
+    | SessionStopping
+    | SessionEnded
+    | ChatBegun
+    | TurnBegun
+    | TurnEnded
+    | SessionWaits
+    | Unknown
+)
+
+KNOWN = tuple(kind for kind in get_args(Body) if kind is not Unknown)
+"""Every event this version knows; `Unknown` stands for the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One journal line. `number` counts from 1; `generation` is the lease under which it was written."""
+
+    number: int
+    at: datetime
+    generation: int
+    body: Body

@@ -1,0 +1,71 @@
+"""Names of limits and usage windows for people: by what a limit covers, and by how long a window is."""
+
+_HIT = {
+    "model": "the limit of its model",
+    "account": "its usage limit",
+    "billing": "its credit limit",
+    "budget": "its budget",
+}
+_REST = {
+    "model": "model limit",
+    "account": "usage limit",
+    "billing": "credit limit",
+    "budget": "budget",
+}
+_HOUR = 60
+_DAY = 24 * _HOUR
+_WEEK = 7 * _DAY
+_LONGEST_NAME = 40
+_MOST_WORDS = 3
+_STOPS = ".,:;!?)'"
+
+
+def name_limit(scope: str, model: str = "", text: str = "") -> str:
+    """Return how a sentence names a limit: in its agent's words where `text` has them, else by its scope.
+
+    `claude hit its session limit`, `the limit of MODEL`.
+    """
+    if named := _find_named(text):
+        return f"its {named}"
+    return f"the limit of {model}" if scope == "model" and model else _HIT.get(scope, "a limit")
+
+
+def _find_named(text: str) -> str:
+    """Return the name in `your session limit`, of up to three words before `limit`; empty for none."""
+    for rest in text.split("your ")[1:]:
+        words = rest.split(" ", _MOST_WORDS + 1)[: _MOST_WORDS + 1]
+        last = next((at for at, word in enumerate(words) if word.rstrip(_STOPS) == "limit"), 0)
+        if last and all(_is_name(word) for word in words[:last]):
+            return " ".join([*words[:last], "limit"])
+    return ""
+
+
+def _is_name(word: str) -> bool:
+    return len(word) <= _LONGEST_NAME and word.replace("-", "").replace(".", "").replace("_", "").isalnum()
+
+
+def name_rest(scope: str, model: str = "") -> str:
+    """Return why an agent rests, for brackets and tables: `usage limit`, or `limit of MODEL`."""
+    return f"limit of {model}" if scope == "model" and model else _REST.get(scope, "limit")
+
+
+def name_window(name: str, minutes: int) -> str:
+    """Return what people call a usage window: `5 h`, `week`; with 0 `minutes` its `name`."""
+    if minutes <= 0:
+        return name[:_LONGEST_NAME].replace("_", " ")
+    if minutes == _WEEK:
+        return "week"
+    if minutes % _DAY == 0:
+        return f"{minutes // _DAY} d" if minutes > _DAY else "day"
+    return f"{minutes // _HOUR} h" if minutes % _HOUR == 0 else f"{minutes} min"
+
+
+def describe_window(name: str, minutes: int) -> str:
+    """Return the same for the middle of a sentence: `5-hour window`, `weekly window`."""
+    if minutes <= 0:
+        return f"{name_window(name, 0)} window"
+    if minutes == _WEEK:
+        return "weekly window"
+    if minutes % _DAY == 0:
+        return f"{minutes // _DAY}-day window" if minutes > _DAY else "daily window"
+    return f"{minutes // _HOUR}-hour window" if minutes % _HOUR == 0 else f"{minutes}-minute window"

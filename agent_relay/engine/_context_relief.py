@@ -1,0 +1,120 @@
+"""Relieves an agent whose context is full: a draft ahead of time, a quiet moment, its own compaction."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session
+from agent_relay.domain.usage_effects import CompactSkipped, LegQuiet
+from agent_relay.engine.delivery.text_delivery import type_line
+from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.packet.narrative import NarrativeOutcome
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+_WAIT_S = 900.0
+"""How long a quiet moment is waited for; the end of the next turn asks again."""
+_KEYS_S = 5.0
+"""How long no key was pressed before nobody counts as typing."""
+_SETTLE_S = 1.0
+"""How long a turn may have begun before its screen shows it."""
+_FIRST_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 10.0
+
+
+class ContextRelief:
+    """What is done about the contexts of one session's legs, and the drafts it has written ahead."""
+
+    def __init__(self, narrating: NarrativeWriter, live: Mapping[str, LiveLeg]) -> None:
+        self._narrating = narrating
+        self._live = live
+        self._waiting: set[str] = set()
+        self._drafts: dict[str, asyncio.Event] = {}
+
+    async def draft(self, session: Session, leg_id: str, luggage: LaunchEnvironment) -> None:
+        """The agent was asked for a handoff document; where it wrote none, handoffs do without."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._drafts:
+            return
+        over = self._drafts[leg_id] = asyncio.Event()
+        try:
+            if await _end_turn(live.watch):
+                told = await self._narrating.draft(session, luggage)
+                level = logging.INFO if told.kind is NarrativeOutcome.WRITTEN else logging.WARNING
+                _log.log(level, "draft session=%s outcome=%s", session.id, told.kind.value)
+        except RelayError as error:
+            _log.info("no-draft session=%s why=%s", session.id, type(error).__name__)
+        finally:
+            del self._drafts[leg_id]
+            over.set()
+
+    async def await_quiet(self, leg_id: str) -> LegQuiet | None:
+        """That the leg waits for a prompt which nobody types; `None` where that does not come to pass."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._waiting:
+            return None
+        self._waiting.add(leg_id)
+        try:
+            async with asyncio.timeout(_WAIT_S):
+                if (draft := self._drafts.get(leg_id)) is not None:
+                    await draft.wait()
+                return LegQuiet(leg_id) if await _be_quiet(live.watch) else None
+        except (TimeoutError, RelayError):
+            _log.info("never-quiet leg=%s", leg_id)
+            return None
+        finally:
+            self._waiting.discard(leg_id)
+
+    async def compact(self, leg_id: str) -> CompactSkipped | None:
+        """The agent was told to compact, unless somebody began to type meanwhile. Raises RelayError."""
+        live = self._live.get(leg_id)
+        if live is None:
+            return None
+        deliver = live.adapter.deliver
+        if not deliver.compact:
+            raise RelayError(f"{live.leg.agent} has no command that makes its conversation shorter")
+        try:
+            await type_line(live.watch, deliver, deliver.compact)
+        except HolderError as error:
+            if error.why != "typed":
+                raise
+            return CompactSkipped(leg_id)
+        return None
+
+    def see(self, session: Session) -> None:
+        """A draft that would come too late is given up."""
+        if session.handoff is not None or session.living_leg is None:
+            self._narrating.drop_draft(session.id)
+
+
+async def _end_turn(watch: LegMonitor) -> bool:
+    """Whether the agent waits for a prompt: its records may be ahead of its screen."""
+    await asyncio.sleep(_SETTLE_S)
+    await watch.settle_evidence()
+    is_over = await watch.wait_until(lambda: watch.gone.is_set() or watch.state == "ready", limit_s=_WAIT_S)
+    return is_over and not watch.gone.is_set()
+
+
+async def _be_quiet(watch: LegMonitor) -> bool:
+    """Whether nobody types and the agent waits for a prompt, sooner or later; not where it is over.
+
+    Work and questions are waited out: where records are ahead of the screen, nothing else would ask again.
+    """
+    pause_s = _FIRST_PAUSE_S
+    while not watch.gone.is_set():
+        await watch.settle_evidence()
+        if watch.state in ("busy", "asking"):
+            await watch.wait_until(lambda: watch.gone.is_set() or watch.state == "ready", limit_s=_WAIT_S)
+            pause_s = _FIRST_PAUSE_S
+            continue
+        status = await watch.holder.request("status")
+        age_s = status.get("key_age_s")
+        is_typing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)
+        if watch.state == "ready" and watch.input != "typed" and not is_typing:
+            return True
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+    return False

@@ -1,0 +1,397 @@
+"""Performs one session's effects: legs started and stopped, packets published and delivered."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.effects import (
+    CancelContinue,
+    DeliverPacket,
+    DeliverTask,
+    Effect,
+    Input,
+    LegGone,
+    NoteRest,
+    PublishPacket,
+    ResetPassed,
+    Restarted,
+    ShowMessage,
+    Spawned,
+    SpawnLeg,
+    StopLeg,
+    WakeAt,
+)
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.session import Body
+from agent_relay.domain.session import Handoff, Leg, Session, Terms
+from agent_relay.domain.state import State
+from agent_relay.domain.usage_effects import AwaitQuiet, Compact, Draft
+from agent_relay.engine._context_relief import ContextRelief
+from agent_relay.engine._timers import AgentTimers, sleep_until
+from agent_relay.engine._tree_claims import TreeClaims
+from agent_relay.engine.delivery.bar_sender import BarSender
+from agent_relay.engine.delivery.session_deliveries import SessionDeliveries
+from agent_relay.engine.legs.headless import was_begun
+from agent_relay.engine.legs.holder_retention import find_launch_environment
+from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg, find_known, start_leg
+from agent_relay.engine.legs.rest_ledger import RestWriter
+from agent_relay.engine.legs.shutdown import can_use_pids, dismiss_holder, end_lost_leg, stop_leg
+from agent_relay.engine.legs.supervisor import LegSupervisor
+from agent_relay.engine.legs.terminal_messages import show_message
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.publishing.limited_work import ProgramPrestart
+from agent_relay.engine.publishing.packet_publisher import PacketPublisher, publish
+from agent_relay.engine.publishing.redaction import redact_event
+from agent_relay.engine.services import Services
+from agent_relay.engine.threads import DedicatedThread
+from agent_relay.redact.known_secrets import collect_known
+from agent_relay.session.handoff.status_bar import HandoffBar
+from agent_relay.session.outcome import DecisionContext
+from agent_relay.session.views.messages import session_folder
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.failures import find_passing
+from agent_relay.system.limited_process import LimitedProcess
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
+    from agent_relay.engine._host import Host
+
+_UPGRADE_S = 8.0
+"""How long files of ours may be on their way back: package managers remove before they write."""
+_UPGRADE_LOOK_S = 0.25
+_BROUGHT_S = 4.0
+"""How long a terminal that was attached may take to find the next daemon and bring its environment."""
+
+
+class EffectRunner:
+    """Performs one session's effects. `luggage` is what the user's last terminal brought."""
+
+    def __init__(
+        self, ground: Services, narrating: NarrativeWriter, trees: TreeClaims, stirred: Callable[[], None]
+    ) -> None:
+        self._ground = ground
+        self._trees = trees
+        self._host: Host | None = None
+        self._stirred = stirred
+        self._following = LegSupervisor(ground, lambda: self._luggage.environ, self._stir, self._has_bar)
+        self._bar = BarSender(ground, self._following.live, lambda: self.host.session)
+        # The daemon's own environment is the last resort: it is another terminal's, and has no keys.
+        self._luggage = LaunchEnvironment(dict(os.environ))
+        self._brought = asyncio.Event()
+        # What no disk is asked for is known at once: words may be journalled before anything is decided.
+        self._brought_secrets = collect_known(os.environ.items(), from_file=False)
+        self._secrets: tuple[LaunchEnvironment | None, frozenset[str]] = (None, frozenset())
+        self._task = ""
+        self._troubles: dict[str, str] = {}
+        self._rests = RestWriter(ground, self._troubles)
+        self._starting = asyncio.Lock()
+        # What is decided waits for this session's own folders only.
+        self._deciding = DedicatedThread("deciding")
+        building = LimitedProcess()
+        self._packets = PacketPublisher(partial(publish, ground, building), end=building.end)
+        self._handing = SessionDeliveries(ground, self._following.live, self._bar)
+        self._relief = ContextRelief(narrating, self._following.live)
+        self._ahead = ProgramPrestart()
+        self._agent_timers = AgentTimers(ground.clock, self._following.live)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps an effect from being performed; empty for nothing."""
+        waits = self._following.trouble or self._handing.trouble
+        return waits or next(iter(self._troubles.values()), "")
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment of the user's last terminal."""
+        return self._luggage.environ
+
+    @property
+    def host(self) -> "Host":
+        """The host whose effects these are."""
+        if self._host is None:
+            raise AssertionError("a stage is used before its host is known")
+        return self._host
+
+    @host.setter
+    def host(self, host: "Host") -> None:
+        self._host = host
+
+    @property
+    def bar(self) -> HandoffBar:
+        """What the bottom line of the session's terminals should say now."""
+        return self._bar.bar
+
+    def take(self, luggage: LaunchEnvironment, task: str = "") -> None:
+        """Start legs with this environment, size, arguments and model from now on; `task` is as typed."""
+        self._luggage = luggage
+        self._brought_secrets = collect_known(luggage.environ.items(), from_file=False)
+        self._task = task or self._task
+        self._brought.set()
+
+    def offer(self, luggage: LaunchEnvironment) -> bool:
+        """Whether what a terminal brings is taken: where nobody else has what the session began with."""
+        is_wanted = not self._brought.is_set()
+        if is_wanted:
+            self.take(luggage)
+        return is_wanted
+
+    async def await_luggage(self) -> None:
+        """Somebody brought the user's environment, or nobody who could is there, as after a reboot."""
+        leg = self.host.session.leg
+        if leg is None or self.host.session.state is State.STOPPING or not can_use_pids(self._ground, leg):
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_BROUGHT_S):
+                await self._brought.wait()
+
+    def get_luggage(self, leg: str) -> LaunchEnvironment:
+        """What the living leg was started with, or what the next one would be."""
+        live = self._following.live.get(leg)
+        return live.luggage if live is not None else self._luggage
+
+    def find_live(self, leg: str) -> LiveLeg | None:
+        """The leg while it is under watch."""
+        return self._following.live.get(leg)
+
+    async def redact(self, body: Body) -> Body:
+        """`body` as it may stand in a journal. Raises RelayError where that cannot be found out."""
+        return await redact_event(body, known=self._secrets[1] | self._brought_secrets)
+
+    async def build_world(self, session: Session) -> DecisionContext:
+        """Return what the machine may know now."""
+        ground, luggage = self._ground, self._luggage
+        availability = await self._deciding.run(ground.read_availability, luggage.environ)
+        fault = await self._find_fault() if session.living_leg is not None else ""
+        if self._secrets[0] is not luggage:
+            known = await self._deciding.run(gather_secrets, session.root, luggage.environ, cwd=session.cwd)
+            self._secrets = (luggage, known)
+        spoilt = await self._deciding.run(self._find_spoilt, session) if session.may_owe_packet else {}
+        world = DecisionContext(
+            ground.clock.now(),
+            {
+                name: replace(state, fault=fault) if fault else state
+                for name, state in availability.items()
+                if name in {*session.roster, *ground.adapters}
+            },
+            ground.create_id(),
+            ground.create_id(),
+            ground.fresh_native_ids(luggage.agent, luggage.args),
+            resume_at_reset=ground.config.resume_at_reset is True,
+            agent_may_continue=ground.config.resume_at_reset is not False,
+            quiet=ground.config.build_quiet_hours(),
+            return_mode=ground.config.return_,
+            zone=ground.zone,
+            fallback_models=ground.config.find_fallbacks(luggage.agent, luggage.model),
+            context=ground.config.context.build_wishes(),
+            draft_near_limit=ground.config.handoff.draft_near_limit,
+            spoilt=spoilt,
+            owner=ground.owner,
+        )
+        return self._rests.include(world)
+
+    def _find_spoilt(self, session: Session) -> dict[str, str]:
+        """By agent, why the packet that waits for it cannot be used."""
+        from agent_relay.engine.publishing.waiting_packets import find_spoilt
+
+        return find_spoilt(session, self._build_renderer)
+
+    def _build_renderer(self, agent: str) -> "Callable[[ResumePacket], str]":
+        """What renders packets for `agent`. Raises RelayError."""
+        from agent_relay.agents.packet_template import build_renderer
+
+        return build_renderer(self._ground.get_adapter(agent), session_folder(self.host.session))
+
+    async def _find_fault(self) -> str:
+        """Why no successor could be started; an installation that is just being replaced is waited for, once.
+
+        Where nobody lives who would be stopped for one, its start is tried and fails instead.
+        """
+        fault = await self._deciding.run(self._ground.holders.find_fault)
+        left_s = 0.0 if "installation" in self._troubles else _UPGRADE_S
+        while fault:
+            self._troubles["installation"] = fault
+            if left_s <= 0:
+                return fault
+            await asyncio.sleep(_UPGRADE_LOOK_S)
+            left_s -= _UPGRADE_LOOK_S
+            fault = await self._deciding.run(self._ground.holders.find_fault)
+        self._troubles.pop("installation", None)
+        return ""
+
+    async def perform(self, effect: Effect) -> Input | None:  # noqa: C901, PLR0911 - one arm an effect
+        """What came of the effect, `None` where its outcome is told elsewhere."""
+        match effect:
+            case SpawnLeg(leg):
+                return await self._spawn(self._get_leg(leg))
+            case StopLeg(leg):
+                return await self._stop(leg)
+            case PublishPacket(handoff):
+                return await self._publish(handoff)
+            case DeliverPacket(handoff, leg):
+                return await self._deliver(handoff, leg)
+            case DeliverTask(leg):
+                task = self._task or self.host.session.task
+                return await self._try("task", self._handing.deliver_task(task, leg))
+            case NoteRest():
+                await self._rests.write(effect)
+                return None
+            case ShowMessage(leg):
+                await show_message(self._following.live.get(leg), self.host.session, self._ground.zone)
+                return None
+            case WakeAt(at):
+                await sleep_until(self._ground.clock, at)
+                return ResetPassed()
+            case Draft(leg):
+                await self._relief.draft(self.host.session, leg, self.get_luggage(leg))
+                return None
+            case AwaitQuiet(leg):
+                return await self._relief.await_quiet(leg)
+            case CancelContinue(leg, at):
+                return await self._try("timer", self._agent_timers.cancel(leg, at))
+            case Compact(leg):
+                return await self._try("compact", self._relief.compact(leg))
+
+    async def adopt(self, session: Session) -> Restarted:
+        """Whether the newest leg's holder lives; then it is under watch as soon as it answers.
+
+        The next leg gets what that one took along, or the newest one whose holder was kept.
+        """
+        # What its agent was asked meanwhile is journalled before anything is decided.
+        found_here = await self._deciding.run(gather_secrets, session.root, {}, cwd=session.cwd)
+        self._secrets = (None, found_here)
+        leg, began = session.living_leg, True
+        if leg is not None:
+            known = find_known(self.host.events, leg.id)
+            if await self._following.adopt(leg, self.host, known, self._take_over):
+                self._ahead.prepare()
+                return Restarted(leg_lives=True)
+            began = await asyncio.to_thread(was_begun, self._ground, leg)
+        if (found := await find_launch_environment(self._ground, session)) is not None:
+            self.take(found)
+        return Restarted(leg_lives=False, leg_began=began)
+
+    def see(self, session: Session) -> None:
+        """The session has changed; nothing is kept for one that has ended."""
+        self._relief.see(session)
+        self._bar.update()
+        if session.state is State.ENDED:
+            self._following.release(session)
+
+    async def save_packet(self, agent: str, focus: str, environ: Mapping[str, str], terms: Terms) -> str:
+        """A packet of the session's present state for `agent` is published, and no handoff begun.
+
+        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        """
+        session = self.host.session
+        leg = session.leg
+        if leg is None:
+            raise RelayError("no agent has worked in this session yet")
+        now, packet_id = self._ground.clock.now(), self._ground.create_id()
+        occasion = Handoff(packet_id, leg.id, leg.agent, agent, "manual", now, focus=focus, terms=terms)
+        return await self._packets.save(self.host, occasion, environ)
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether an agent that is gone, or a holder of no more use, is still being seen off."""
+        return self._following.is_collecting(self.host.session)
+
+    async def close(self) -> None:
+        """Nothing is watched any more; legs run on."""
+        self._ahead.close()
+        await self._bar.close()
+        await self._following.close()
+        self._deciding.close()
+
+    def _stir(self) -> None:
+        """A leg said or showed something; one whose holder was not there before may lack its bar."""
+        self._stirred()
+        self._bar.update()
+
+    def _has_bar(self, leg_id: str) -> bool:
+        return bool(self._bar.bar.texts) and self._bar.can_show(leg_id)
+
+    def _take_over(self, live: LiveLeg) -> None:
+        self.take(live.luggage, live.luggage.task)
+
+    def _get_leg(self, leg_id: str) -> Leg:
+        return next(leg for leg in self.host.session.legs if leg.id == leg_id)
+
+    def _get_handoff(self, handoff_id: str) -> Handoff | None:
+        handoff = self.host.session.handoff
+        return handoff if handoff is not None and handoff.id == handoff_id else None
+
+    async def _spawn(self, leg: Leg) -> Input | None:
+        if not await self._following.await_adoption(leg.id):
+            return None
+        async with self._starting:
+            live = self._following.live.get(leg.id)
+            if live is None:
+                try:
+                    session = self.host.session
+                    prompt = self._task or (session.turn.prompt if session.turn is not None else "")
+                    luggage = replace(self._luggage, task=self._task)
+                    async with self._trees.enter(session.root):
+                        live = await start_leg(
+                            self._ground, session, leg, luggage, prompt=prompt, bar=self.bar
+                        )
+                except RelayError as error:
+                    if find_passing(error):
+                        raise
+                    return LegGone(leg.id, "unstarted", why=error.sentence)
+                self._following.follow(live, self.host)
+                self._ahead.prepare()
+        self._troubles.pop("stop", None)
+        self._troubles.pop("task", None)
+        return Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born)
+
+    async def _stop(self, leg_id: str) -> Input | None:
+        """The leg's end is told by its watch; by this where there is none."""
+        async with self._starting:
+            live = self._following.live.get(leg_id)
+        leg = self._get_leg(leg_id)
+        if live is None:
+            await self._following.end_by_force(leg)
+            await end_lost_leg(self._ground, leg)
+            return LegGone(leg_id, "stopped")
+        # Keys pressed from now on are for the successor.
+        await self._bar.show()
+        if self.host.session.state is State.STOPPING:
+            # No leg follows that would need what it carries.
+            await dismiss_holder(live.watch)
+        elif not leg.headless:
+            await live.watch.wait_for_prompt()
+        try:
+            await stop_leg(live.watch, live.adapter.quit)
+        except RelayError as error:
+            self._troubles["stop"] = error.sentence
+            pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
+            await self._following.end_by_force(pids)
+        return None
+
+    async def _publish(self, handoff_id: str) -> Input | None:
+        handoff = self._get_handoff(handoff_id)
+        if handoff is None:
+            return None
+        return await self._packets.publish(self.host, handoff, self._luggage.environ)
+
+    async def _deliver(self, handoff_id: str, leg_id: str) -> Input | None:
+        handoff = self._get_handoff(handoff_id)
+        if handoff is None:
+            return None
+        return await self._handing.deliver_packet(self.host.session, handoff, leg_id)
+
+    async def _try(self, what: str, work: Awaitable[Input | None]) -> Input | None:
+        """What `work` comes back with; `None` where it cannot be done, and why is what `trouble` says."""
+        try:
+            happened = await work
+        except RelayError as error:
+            if find_passing(error):
+                raise
+            self._troubles[what] = error.sentence
+            return None
+        self._troubles.pop(what, None)
+        return happened

@@ -1,0 +1,353 @@
+"""The host of one session: takes inputs in turn, journals what follows, starts the effects."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+
+from agent_relay.domain.effects import Effect, Input, StopAsked
+from agent_relay.domain.errors import RelayError, StaleOwnerError
+from agent_relay.domain.events.handoff import (
+    HandoffBegun,
+    HandoffConfirmed,
+    PacketPublished,
+    PredecessorStopped,
+)
+from agent_relay.domain.events.session import (
+    Body,
+    Event,
+    LegEnded,
+    LegStarting,
+    SessionCreated,
+    SessionEnded,
+    SessionRested,
+    SignalSeen,
+)
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.engine.threads import DedicatedThread
+from agent_relay.session.fold import fold_event, fold_events
+from agent_relay.session.machine import step
+from agent_relay.session.outcome import DecisionContext, Outcome, build_failure, is_wanted, must_be_done
+from agent_relay.store.recreating_journal import JournalWriter
+from agent_relay.system.clock import Clock
+from agent_relay.system.failures import find_passing, find_shortage
+from agent_relay.system.processes import pause_at
+
+_log = logging.getLogger(__name__)
+
+_DURABLE = (
+    SessionCreated,
+    LegStarting,
+    HandoffBegun,
+    PredecessorStopped,
+    PacketPublished,
+    HandoffConfirmed,
+    LegEnded,
+    SessionRested,
+    SessionEnded,
+)
+_RETRY_S = 0.5
+"""How long a host waits before it tries again what a full disk refused: nothing tells when there is room."""
+_SHARES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""How the waits between two tries of an effect grow, as shares of `_RETRY_S`: half a minute in all."""
+_LOOK_S = 1.0
+"""How long who looks waits for a disk that has taken a line and does not say so."""
+_OUR_MISTAKE = "agent-relay made a mistake; a crash report was written"
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    happened: Input | Outcome
+    answer: "asyncio.Future[Session] | None" = None
+    ready: "Callable[[], Awaitable[None]] | None" = None
+
+
+Perform = Callable[[Effect], Awaitable[Input | None]]
+
+
+class Host:
+    """One session at work. Everything that happens to it goes through `tell` or `ask`, one at a time.
+
+    What was decided is journalled to its last line before anything else is looked at: while the disk
+    refuses, the session waits, `trouble` says for what, and whoever asks is told at once.
+    """
+
+    def __init__(
+        self,
+        journal: JournalWriter,
+        clock: Clock,
+        *,
+        build_world: Callable[[Session], Awaitable[DecisionContext]],
+        perform: Perform,
+        redact: Callable[[Body], Awaitable[Body]],
+        changed: Callable[[Session], None],
+        report: Callable[[BaseException], None],
+        retry_s: float = _RETRY_S,
+    ) -> None:
+        session = fold_events(journal.events)
+        if session is None:
+            raise RelayError(f"{journal.path} does not begin with a session")
+        self.session = session
+        self.trouble = ""
+        self._journal = journal
+        self._clock = clock
+        self._build_world = build_world
+        self._perform = perform
+        self._redact = redact
+        self._changed = changed
+        self._report = report
+        self._retry_s = retry_s
+        self._queue: asyncio.Queue[_Item] = asyncio.Queue()
+        self._line = asyncio.Lock()
+        # A session's lines wait for its own disk only, whatever the daemon's other threads hang in.
+        self._thread = DedicatedThread("journal")
+        self._effects: set[asyncio.Task[None]] = set()
+        self._pump: asyncio.Task[None] | None = None
+        self._refusal: RelayError | None = None
+        self._is_working = False
+        self._asked_again = asyncio.Event()
+        self._tried_again = asyncio.Event()
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What the journal holds."""
+        return self._journal.events
+
+    @property
+    def refusal(self) -> str:
+        """Why nothing can be journalled now; empty while it can."""
+        return self._refusal.sentence if self._refusal is not None else ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether everything told so far was worked on; effects may still be performed."""
+        return self._queue.empty() and not self._is_working
+
+    async def look(self) -> Session:
+        """The session with all that its journal shows by now.
+
+        Others read a line as soon as it is on disk: nobody may be told less here than they know from there.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S), self._line:
+                pass
+        return self.session
+
+    def start(self) -> None:
+        """From now on what is told is worked on."""
+        self._pump = asyncio.create_task(self._run(), name=f"host {self.session.id}")
+
+    async def close(self) -> None:
+        """Nothing runs any more; the journal is given up. Agents and holders are left as they are."""
+        tasks = [*self._effects, *([self._pump] if self._pump else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._refusal = RelayError(f"session {self.session.id} is not at work any more")
+        self._refuse_waiting(self._refusal)
+        self._thread.close()
+        self._journal.close()
+
+    def tell(self, happened: Input | Outcome, *, ready: Callable[[], Awaitable[None]] | None = None) -> None:
+        """`happened` will be worked on in turn; an outcome is journalled as it is.
+
+        What it takes to decide is waited for by `ready`, and all that is told or asked later with it.
+        """
+        self._queue.put_nowait(_Item(happened, ready=ready))
+
+    async def check(self, happened: Input) -> None:
+        """Raise what asking for `happened` would raise as things stand; nothing changes."""
+        step(self.session, happened, await self._build_world(self.session))
+
+    async def ask(self, happened: Input | Outcome) -> Session:
+        """The session after `happened` was journalled, its effects begun.
+
+        Where the disk refused before, it is tried again first: there may be room by now. Raises RelayError
+        where it cannot be: then nothing has changed, or the disk refused in the middle and the rest follows
+        as soon as it can.
+        """
+        if self._refusal is not None:
+            await self._try_again()
+        if self._refusal is not None:
+            raise self._refusal
+        answer: asyncio.Future[Session] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(_Item(happened, answer))
+        return await answer
+
+    async def _run(self) -> None:
+        while True:
+            item = await self._queue.get()
+            self._is_working = True
+            try:
+                if item.ready is not None:
+                    await item.ready()
+                await self._work(item)
+            except RelayError as error:
+                if item.answer is None:
+                    self.trouble = error.sentence
+                    _log.warning("refused session=%s why=%s", self.session.id, type(error).__name__)
+                _answer(item, error)
+            except Exception as error:  # noqa: BLE001 - the root of the session's task: the next happening must still be heard
+                self.trouble = _OUR_MISTAKE
+                self._report(error)
+                _answer(item, error)
+            else:
+                _answer(item, self.session)
+            self._is_working, self._refusal = False, None
+            self._end_try()
+
+    async def _try_again(self) -> None:
+        """Try once more what the disk refused, or wait for a disk that hangs."""
+        tried = self._tried_again
+        self._asked_again.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S):
+                await tried.wait()
+
+    async def _await_retry(self) -> None:
+        """Wait until what was refused is to be tried again: somebody asks, or a while has passed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._retry_s):
+                await self._asked_again.wait()
+        self._asked_again.clear()
+
+    def _end_try(self) -> None:
+        tried, self._tried_again = self._tried_again, asyncio.Event()
+        tried.set()
+
+    async def _work(self, item: _Item) -> None:
+        happened = item.happened
+        if isinstance(happened, Outcome):
+            outcome = happened
+        else:
+            outcome = step(self.session, happened, await self._see_world(item, happened))
+        for index, body in enumerate(outcome.bodies):
+            await self._write_at_last(body, item, is_first=index == 0)
+        if outcome.bodies:
+            self.trouble = ""
+            self._changed(self.session)
+        for effect in outcome.effects:
+            task = asyncio.create_task(self._do(effect), name=f"{type(effect).__name__} {self.session.id}")
+            self._effects.add(task)
+            task.add_done_callback(self._effects.discard)
+
+    async def _see_world(self, item: _Item, happened: Input) -> DecisionContext:
+        """Return what the machine may know now, however long that takes; an end needs to know nothing.
+
+        What was told must not be lost because something could not be read. Raises what went wrong where
+        somebody asked, and waits for it.
+        """
+        while True:
+            try:
+                return await self._build_world(self.session)
+            except Exception as error:
+                if isinstance(happened, StopAsked) or self.session.state is State.STOPPING:
+                    return DecisionContext(self._clock.now(), {}, "", "")
+                why = self._tell_trouble(error, is_new=self._refusal is None)
+                if item.answer is not None:
+                    raise RelayError(why) from error
+                self._refusal = RelayError(why)
+                self._refuse_waiting(self._refusal)
+                self._end_try()
+            await self._await_retry()
+
+    async def _write_at_last(self, body: Body, item: _Item, *, is_first: bool) -> None:
+        """`body` is journalled, however long the disk takes to let us.
+
+        Deciding anew after half of an outcome would decide from a state no outcome ends in. Raises
+        RelayError where the first line of something asked for is refused, StaleOwnerError at any.
+        """
+        while True:
+            try:
+                return await self._write(body)
+            except StaleOwnerError:
+                raise
+            except RelayError as error:
+                if is_first and item.answer is not None:
+                    raise
+                _answer(item, error)
+                self._refuse_waiting(error)
+                if self._refusal is None:
+                    self._refusal, self.trouble = error, error.sentence
+                    _log.warning("disk-refuses session=%s line=%s", self.session.id, body.name)
+                    self._changed(self.session)
+                self._end_try()
+            await self._await_retry()
+
+    def _refuse_waiting(self, error: RelayError) -> None:
+        """Who asks and would wait for the disk knows why instead; what was told stays, in its order."""
+        waiting = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+        for item in waiting:
+            if item.answer is None:
+                self._queue.put_nowait(item)
+            _answer(item, error)
+
+    async def _write(self, told: Body) -> None:
+        body = await self._redact(told)
+        generation = body.generation if isinstance(body, LegStarting) else self.session.generation
+        durable = isinstance(body, _DURABLE) or (isinstance(body, SignalSeen) and body.decides)
+        at = self._clock.now()
+        # Folded before it is written: an impossible event must be loud here, not on every later start.
+        folded = fold_event(self.session, Event(self.session.number + 1, at, generation, body))
+        pause_at(f"before {body.name}")
+        async with self._line:
+            await self._thread.run(self._journal.append, body, at=at, generation=generation, durable=durable)
+            pause_at(f"after {body.name}")
+            if folded is not None:
+                self.session = folded
+
+    async def _do(self, effect: Effect) -> None:
+        happened: Input | None = None
+        why, is_reported = "", False
+        for wait_s in self._list_waits(effect):
+            try:
+                pause_at(f"before {type(effect).__name__}")
+                happened = await self._perform(effect)
+                pause_at(f"after {type(effect).__name__}")
+            except Exception as error:  # noqa: BLE001 - the root of an effect's task: whoever waits for its outcome must hear of one
+                why = self._tell_trouble(error, is_new=not is_reported)
+                is_reported = is_reported or why == _OUR_MISTAKE
+                if wait_s and (must_be_done(effect) or find_passing(error)):
+                    await asyncio.sleep(wait_s)
+                    if is_wanted(self.session, effect):
+                        continue
+                    return
+                happened = build_failure(effect, why)
+            else:
+                self.trouble = "" if self.trouble == why else self.trouble
+            break
+        if happened is not None:
+            self.tell(happened)
+
+    def _list_waits(self, effect: Effect) -> Iterator[float]:
+        """Return the seconds to wait before `effect` is tried again; 0 where it is given up."""
+        waits = [self._retry_s * share for share in _SHARES]
+        return chain(waits, repeat(waits[-1]) if must_be_done(effect) else (0.0,))
+
+    def _tell_trouble(self, error: BaseException, *, is_new: bool) -> str:
+        """Why something cannot be done now, as `trouble` says from now on; a mistake of ours is reported."""
+        if isinstance(error, RelayError):
+            why = error.sentence
+        elif lacking := find_shortage(error):
+            why = f"this machine is short of something agent-relay needs: {lacking}"
+        else:
+            why = _OUR_MISTAKE
+            if is_new:
+                self._report(error)
+        if why != self.trouble:
+            self.trouble = why
+            _log.warning("not-done session=%s why=%s", self.session.id, type(error).__name__)
+            self._changed(self.session)
+        return why
+
+
+def _answer(item: _Item, answer: Session | Exception) -> None:
+    if item.answer is None or item.answer.done():
+        return
+    if isinstance(answer, Exception):
+        item.answer.set_exception(answer)
+    else:
+        item.answer.set_result(answer)

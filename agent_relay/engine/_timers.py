@@ -1,0 +1,96 @@
+"""Timers: sleep until a moment of the wall clock, and cancel an agent's own timer.
+
+An agent's timer is cancelled only while its screen is known to show one and nobody types.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.engine.legs.live_leg import LiveLeg
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.system.clock import Clock
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+
+
+_LONGEST_SLEEP_S = 30.0
+
+
+async def sleep_until(clock: Clock, at: datetime) -> None:
+    """It is `at` by the wall clock, which a sleeping machine does not stop and a person may set."""
+    while (left_s := (at - clock.now()).total_seconds()) > 0:  # noqa: ASYNC110 - nothing tells when a clock was set
+        await asyncio.sleep(min(left_s, _LONGEST_SLEEP_S))
+
+
+_KEYS_S = 5.0
+"""How long no key was pressed before nobody counts as typing."""
+_SHOWN_S = 3.0
+"""How long an agent may take to show that it gave its timer up."""
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 10.0
+
+
+class AgentTimers:
+    """The timers of one session's agents that are to be cancelled."""
+
+    def __init__(self, clock: Clock, live: Mapping[str, LiveLeg]) -> None:
+        self._clock = clock
+        self._live = live
+        self._under_way: set[str] = set()
+
+    async def cancel(self, leg_id: str, at: datetime) -> None:
+        """Cancel the agent's timer before `at`, unless someone is typing.
+
+        Its keys mean something else on any other screen: they are pressed only where the countdown was just
+        seen. Raises RelayError where its adapter has no such keys.
+        """
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return
+        keys = live.watch.cancel_keys
+        if not keys:
+            agent = live.leg.agent
+            raise RelayError(
+                f"{agent} will continue by itself and relay cannot cancel that;"
+                f" cancel it on {agent}'s own screen"
+            )
+        self._under_way.add(leg_id)
+        try:
+            await self._cancel(live.watch, keys, at)
+        finally:
+            self._under_way.discard(leg_id)
+
+    async def _cancel(self, watch: LegMonitor, keys: str, at: datetime) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not watch.gone.is_set() and self._clock.now() < at:
+            await watch.settle_evidence()
+            if watch.continues_at is None:
+                return
+            # The countdown stands under an empty line; the same key would interrupt a turn.
+            if watch.state == "ready" and not await _is_typing(watch) and await _press(watch, keys):
+                _log.info("timer-cancelled leg=%s", watch.leg.id)
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+async def _press(watch: LegMonitor, keys: str) -> bool:
+    """Whether the agent shows that it gave its timer up, or is gone, once the keys were pressed."""
+    try:
+        await watch.holder.type(keys.encode(), unless_typed=True)
+    except HolderError as error:
+        if error.why != "typed":
+            raise
+        return False
+    return await watch.wait_until(lambda: watch.gone.is_set() or watch.continues_at is None, limit_s=_SHOWN_S)
+
+
+async def _is_typing(watch: LegMonitor) -> bool:
+    status = await watch.holder.request("status")
+    age_s = status.get("key_age_s")
+    is_pressing = status.get("typed") != 0 or (isinstance(age_s, int | float) and age_s < _KEYS_S)
+    return is_pressing or watch.input == "typed"

@@ -1,0 +1,207 @@
+"""Reads a headless turn as it goes on: its journal's lines and its agents' streams, in order.
+
+Nothing is kept for whoever follows: they hold a cursor, and files are read on from there. So output of any
+size passes, and a daemon that was killed in between matters to nobody.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+
+from agent_relay.agents.launch_plan import STREAM_FILE
+from agent_relay.domain.documents.adapter import StreamRule, Totals
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.protocol.requests import Request
+from agent_relay.domain.protocol.run_output import LeftOut, RunEvent, Text
+from agent_relay.domain.session import Leg, Session
+from agent_relay.engine.services import Services
+from agent_relay.session.turns.output import OutputItem, read_record, subtract_totals
+from agent_relay.session.turns.report import report_agent_output, report_event
+from agent_relay.sources.record_fields import read_totals
+from agent_relay.system.disk.regular_files import open_stream
+from agent_relay.transcripts.stream_parser import MAX_RECORD_BYTES, parse_object
+
+_ENOUGH = 96 << 10
+"""Bytes of one answer, as it is sent; with one more piece it stays below a line's limit."""
+_PIECE = 32 << 10
+_FARTHEST = 1 << 62
+_TOO_LONG: Mapping[str, object] = {}
+_REST: Mapping[str, object] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCursor:
+    """Up to where somebody was told: the journal's line, and in a leg's stream the record and its events."""
+
+    number: int
+    leg: str = ""
+    offset: int = 0
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPart:
+    """What there is to tell from a place on, and the place after it."""
+
+    events: tuple[RunEvent, ...]
+    told: StreamCursor
+
+
+def read_stream_part(
+    ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+) -> StreamPart:
+    """What came since `told`, as much as fits an answer. Reads disk."""
+    found: list[RunEvent] = []
+    size = 0
+    for event, after in _walk(ground, session, journal, told, zone):
+        told = after
+        if event is not None:
+            found.append(event)
+            size += len(json.dumps(event.model_dump(mode="json")))
+        if size >= _ENOUGH:
+            break
+    return StreamPart(tuple(found), told)
+
+
+def read_words(ground: Services, leg: Leg) -> str:
+    """What the leg's agent said in its turn, message by message; empty where nothing of it is kept."""
+    words: list[str] = []
+    is_open = False
+    for event, _ in _read_stream(ground, None, leg, StreamCursor(0, leg.id)):
+        if isinstance(event, Text):
+            words.append(event.text if is_open or not words else f"\n\n{event.text}")
+            is_open = event.more
+        elif event is not None:
+            is_open = False
+    return "".join(words).strip()
+
+
+def _walk(
+    ground: Services, session: Session, journal: Sequence[Event], told: StreamCursor, zone: tzinfo
+) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
+    """The stream of the leg told of last comes first: it is never ahead of the lines that end the leg."""
+    legs = {leg.id: leg for leg in session.legs}
+    while True:
+        if told.leg in legs:
+            for event, after in _read_stream(ground, session, legs[told.leg], told):
+                told = after
+                yield event, told
+        following = journal[told.number : told.number + 1]
+        if not following:
+            return
+        line = following[0]
+        told = replace(told, number=told.number + 1)
+        begun = report_event(journal[: told.number], line, zone)
+        leg = getattr(line.body, "leg", "")
+        if line.body.name == "leg.starting" and leg in legs and legs[leg].headless:
+            told = StreamCursor(told.number, leg)
+        yield begun, told
+
+
+def _read_stream(
+    ground: Services, session: Session | None, leg: Leg, told: StreamCursor
+) -> Iterator[tuple[RunEvent | None, StreamCursor]]:
+    """What the leg said from `told` on. Without its session, what it used is not told."""
+    headless = ground.get_adapter(leg.agent).adapter.headless
+    says = headless.says if headless is not None else ()
+    path = f"{ground.folders.legs}/{leg.id}/{STREAM_FILE}"
+    for offset, end, record in _read_records(path, told.offset):
+        skip = told.events if offset == told.offset else 0
+        events = list(_report_record(says, record, session, leg))
+        for count, event in enumerate(events[skip:], start=skip + 1):
+            is_last = count == len(events)
+            place = (
+                replace(told, offset=end, events=0) if is_last else replace(told, offset=offset, events=count)
+            )
+            yield event, place
+        if not events:
+            yield None, replace(told, offset=end, events=0)
+
+
+def _report_record(
+    says: Sequence[StreamRule], record: Mapping[str, object], session: Session | None, leg: Leg
+) -> Iterator[RunEvent]:
+    if record is _TOO_LONG:
+        yield LeftOut(leg=leg.id, agent=leg.agent, longest=MAX_RECORD_BYTES)
+    if record is _TOO_LONG or record is _REST:
+        return
+    for told in read_record(says, record):
+        said = _count_own(told, session, leg)
+        if said is None:
+            continue
+        pieces = range(0, len(said.text) or 1, _PIECE)
+        for at in pieces:
+            rest = at + _PIECE < len(said.text)
+            part = replace(said, text=said.text[at : at + _PIECE], is_piece=said.is_piece or rest)
+            event = report_agent_output(part, leg)
+            if event is not None:
+                yield event
+
+
+def _count_own(said: OutputItem, session: Session | None, leg: Leg) -> OutputItem | None:
+    """What the leg's one turn used, where its agent tells what all turns of the conversation did.
+
+    `None` where that cannot be told apart: no figure is better than a wrong one.
+    """
+    if said.totals is None:
+        return said
+    earlier = _find_earlier(said.totals, session, leg) if session is not None else None
+    own = subtract_totals(said.tokens, earlier) if earlier is not None else None
+    return replace(said, tokens=own) if own is not None else None
+
+
+def _find_earlier(totals: Totals, session: Session, leg: Leg) -> Mapping[str, int] | None:
+    """What the leg's conversation had used before it; `None` where it goes on in one and nothing tells."""
+    names = {leg.native_id} - {""}
+    same = [one for one in session.legs if one.id == leg.id or one.native_id in names]
+    paths = dict.fromkeys(one.transcript for one in reversed(same) if one.transcript)
+    for path in paths:
+        found = read_totals(path, totals, before=leg.starting_at)
+        if found is not None:
+            return found
+    return None if leg.resumes else {}
+
+
+def _read_records(path: str, offset: int) -> Iterator[tuple[int, int, Mapping[str, object]]]:
+    """Every whole line from `offset` on that is an object, with where it begins and ends.
+
+    A line that is too long is `_TOO_LONG` where it begins, and `_REST` in all its later parts.
+    """
+    try:
+        file = open_stream(path, follow=False)
+    except (OSError, UntrustedDataError):
+        return
+    with file:
+        file.seek(max(0, offset - 1))
+        is_within = offset > 0 and file.read(1) != b"\n"
+        while line := file.readline(MAX_RECORD_BYTES):
+            is_whole = line.endswith(b"\n")
+            if not is_whole and not is_within and len(line) < MAX_RECORD_BYTES:
+                return
+            end = offset + len(line)
+            if is_within:
+                yield offset, end, _REST
+            elif not is_whole:
+                yield offset, end, _TOO_LONG
+            elif (record := parse_object(line)) is not None:
+                yield offset, end, record
+            offset, is_within = end, not is_whole
+
+
+def render_cursor(told: StreamCursor) -> dict[str, object]:
+    """The place as an answer carries it."""
+    return {"number": told.number, "leg": told.leg, "offset": told.offset, "events": told.events}
+
+
+def parse_cursor(request: Request) -> StreamCursor:
+    """The place a request carries. Raises WrongUseError where it is none."""
+    found = request.fields.get("told")
+    inner = Request(request.op, found if isinstance(found, dict) else {})
+    place = StreamCursor(
+        inner.number("number"), inner.text("leg", ""), inner.number("offset", 0), inner.number("events", 0)
+    )
+    if not all(0 <= at < _FARTHEST for at in (place.number, place.offset, place.events)):
+        raise WrongUseError(f"{request.op} was told of no such place")
+    return place

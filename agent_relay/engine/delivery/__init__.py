@@ -1,0 +1,4 @@
+"""Getting a packet or a task into a ready agent: pasted once, submitted once, never over a person's typing.
+
+Public names: SessionDeliveries, deliver_text, type_line, BarSender. Called by the effect runner.
+"""

@@ -1,0 +1,108 @@
+"""Gives a session's living legs what they are to work on, a packet or the task, once each."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from agent_relay.domain.effects import Delivered, DeliverFailed, Input, TaskGiven
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.engine.delivery.bar_sender import BarSender
+from agent_relay.engine.delivery.text_delivery import TurnInput, deliver_text, forget_text
+from agent_relay.engine.legs.live_leg import LiveLeg
+from agent_relay.engine.services import Services
+from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
+from agent_relay.system.failures import find_passing
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+
+
+class SessionDeliveries:
+    """The deliveries of one session. An agent that asked something meanwhile is ready a second time."""
+
+    def __init__(self, ground: Services, live: Mapping[str, LiveLeg], bar: BarSender) -> None:
+        self._ground = ground
+        self._live = live
+        self._bar = bar
+        self._under_way: dict[str, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """What a delivery under way waits for; empty for nothing."""
+        return next((why for why in self._under_way.values() if why), "")
+
+    async def deliver_packet(self, session: Session, handoff: Handoff, leg_id: str) -> Input | None:
+        """What came of giving the leg its packet; `None` where it is being given something already."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return None
+        deliver = live.adapter.deliver
+        self._under_way[leg_id] = ""
+        try:
+            packet = ""
+            if deliver.packet_by == "paste":
+                from agent_relay.engine.publishing.publish import read_packet_text
+
+                packet = await asyncio.to_thread(read_packet_text, self._ground, session, handoff)
+            text = TurnInput(handoff.id, packet, deliver.opening)
+            progress = _Progress(self._bar, live, partial(self._tell, live))
+            await deliver_text(live.watch, deliver, text, tell=progress.tell, announce=progress.announce)
+        except RelayError as error:
+            with contextlib.suppress(HolderError):
+                await forget_text(live.watch)
+            if find_passing(error):
+                raise
+            return DeliverFailed(handoff.id, leg_id, error.sentence)
+        finally:
+            self._under_way.pop(leg_id, None)
+        return Delivered(handoff.id, leg_id)
+
+    async def deliver_task(self, task: str, leg_id: str) -> Input | None:
+        """That the leg works on the task; `None` where it is being given something. Raises RelayError."""
+        live = self._live.get(leg_id)
+        if live is None or leg_id in self._under_way:
+            return None
+        self._under_way[leg_id] = ""
+        try:
+            # The holder of an earlier version knows of nothing: a leg that worked was given it then.
+            if not live.leg.was_busy or await live.watch.holder.read_note() is not None:
+                tell = partial(self._tell, live)
+                await deliver_text(live.watch, live.adapter.deliver, TurnInput("task", "", task), tell=tell)
+        finally:
+            self._under_way.pop(leg_id, None)
+        return TaskGiven(leg_id)
+
+    async def _tell(self, live: LiveLeg, why: str, *, is_shown: bool = False) -> None:
+        """What keeps the delivery waiting is what `trouble` says, and a line on every terminal of the leg.
+
+        With `is_shown` they have read it already.
+        """
+        self._under_way[live.leg.id] = why
+        _log.info("delivery-waits leg=%s state=%s input=%s", live.leg.id, live.watch.state, live.watch.input)
+        if is_shown:
+            return
+        with contextlib.suppress(HolderError):
+            await live.watch.holder.request("say", text=f"→ {why}")
+
+
+class _Progress:
+    """How far one packet has come, as the bar of its leg says it."""
+
+    def __init__(self, bar: BarSender, live: LiveLeg, tell: Callable[..., Awaitable[None]]) -> None:
+        self._bar = bar
+        self._leg = live.leg.id
+        self._tell = tell
+        self._stage = DeliveryStage.NONE
+
+    async def announce(self, stage: DeliveryStage) -> bool:
+        """Whether the keys of the leg's terminals wait now."""
+        self._stage = stage
+        return await self._bar.show(DeliveryProgress(self._leg, stage))
+
+    async def tell(self, why: str) -> None:
+        """People read what keeps the packet waiting."""
+        await self._bar.show(DeliveryProgress(self._leg, self._stage, why))
+        await self._tell(why, is_shown=self._bar.can_show(self._leg))

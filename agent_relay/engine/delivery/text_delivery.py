@@ -1,0 +1,253 @@
+"""Delivers text to a ready agent: pasted as one piece, submitted once, never over a person's typing."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_relay.domain.documents.adapter import Deliver
+from agent_relay.domain.errors import RelayError
+from agent_relay.engine.delivery._submission import Submission
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.legs.terminal_messages import (
+    Announce,
+    Tell,
+    announce_nothing,
+    describe_wait,
+    wait_with_reports,
+)
+from agent_relay.session.handoff.status_bar import DeliveryStage
+from agent_relay.system.processes import pause_at
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+_PASTE_BEGIN, _PASTE_END = b"\x1b[200~", b"\x1b[201~"
+_READY_S = 600.0
+"""How long a packet waits for the agent's prompt: a person may have to answer a trust question first."""
+_SHOWN_S = 5.0
+"""How long a paste may take to appear in the agent's input line; a return sent before it is swallowed:
+measured on two agents whose first prompt had just been painted."""
+_READ_S = 25.0
+"""How much longer an agent may take that shows neither the paste nor anything that took it along."""
+_TYPING_S = 0.5
+_PAINTED_S = 1.0
+_WORK_S = 10.0
+"""How long an agent may take to open the page on which it works."""
+_REFUSALS = 3
+_TOLD_REFUSALS = 20
+_PASTES = 3
+
+_Shown = Literal["shown", "asked", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnInput:
+    """What a leg is to be given as one turn; `name` tells it from whatever else it may be given.
+
+    `packet` (may be empty) is pasted with the adapter's escapes, `prompt` as it is.
+    """
+
+    name: str
+    packet: str
+    prompt: str
+
+
+async def deliver_text(
+    watch: LegMonitor, deliver: Deliver, text: TurnInput, *, tell: Tell, announce: Announce = announce_nothing
+) -> None:
+    """`text` was seen to be submitted, once; `tell` hears what keeps it waiting, `announce` what is done.
+
+    The holder knows how far a daemon that was killed had come with it: from there it goes on. Raises
+    RelayError where the agent never becomes ready, somebody keeps typing, or nothing tells that the agent
+    took it.
+    """
+    watch.own.expect(text.prompt, text.packet)
+    await watch.settle_evidence()
+    note = await watch.holder.read_note()
+    if not watch.own.is_heard:
+        await _Delivery(watch, deliver, text, tell, announce).run(note or "")
+        if deliver.opens_page:
+            await watch.wait_until(
+                lambda: watch.gone.is_set() or (watch.state == "busy" and watch.input != "typed"),
+                limit_s=_WORK_S,
+            )
+    watch.say_working()
+    if note != "":
+        # What was submitted before may have been worked on to its end.
+        await watch.settle_evidence()
+
+
+async def forget_text(watch: LegMonitor) -> None:
+    """What could not be delivered is begun anew by whoever tries again. Raises HolderError."""
+    await watch.holder.type(b"", note="")
+
+
+async def type_line(watch: LegMonitor, deliver: Deliver, line: str) -> None:
+    """`line` was typed and submitted as one of the agent's own commands; nothing, where somebody types.
+
+    Keys pressed meanwhile come after it. Raises HolderError where somebody is in the middle of a line, or
+    the holder is gone.
+    """
+    await watch.holder.type(line.encode(), unless_typed=True, goes_on=True)
+    await asyncio.sleep(deliver.submit_delay_ms / 1000)
+    await watch.holder.type(deliver.submit.encode())
+
+
+class _Delivery:
+    """One text on its way into one leg, from wherever a daemon before this one left it."""
+
+    def __init__(
+        self, watch: LegMonitor, deliver: Deliver, text: TurnInput, tell: Tell, announce: Announce
+    ) -> None:
+        packet = _escape(text.packet, deliver.packet_escapes)
+        self._data = "\n\n".join(part for part in (packet, text.prompt) if part).encode()
+        self._watch = watch
+        self._deliver = deliver
+        self._tell = tell
+        self._announce = announce
+        self._pasted, self._submitted = f"pasted {text.name}", f"submitted {text.name}"
+
+    async def run(self, note: str) -> None:
+        """The text was submitted; `note` is what the holder knows of it. Raises RelayError."""
+        watch, is_counted = self._watch, True
+        shown: _Shown = "shown" if note == self._submitted else "lost"
+        if note == self._pasted:
+            await self._announce(DeliveryStage.GIVING)
+            shown = await self._find_shown()
+        for _ in range(_PASTES):
+            if shown != "lost":
+                break
+            is_counted = await self._paste()
+            shown = await self._find_shown()
+            if shown == "lost":
+                _log.warning("paste-again leg=%s", watch.leg.id)
+        await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
+        submission = Submission(
+            watch, self._deliver.submit, note=self._submitted, tell=self._tell, announce=self._announce
+        )
+        submission.is_counted = is_counted and shown != "asked"
+        submission.was_pressed = note == self._submitted
+        submission.paste_again = self._paste_again
+        await submission.run()
+
+    async def _paste_again(self) -> None:
+        """What was lost after its return stands in the line once more, as far as that can be seen."""
+        await self._paste()
+        await self._find_shown()
+        await asyncio.sleep(self._deliver.submit_delay_ms / 1000)
+
+    async def _paste(self) -> bool:
+        """The text was pasted for an agent that waited for a prompt, while nobody was typing one.
+
+        `False` where keys are counted as typed all the same, of which nothing is seen, or keys wait.
+        """
+        watch = self._watch
+        deadline, refusals = asyncio.get_running_loop().time() + _READY_S, 0
+        while (left_s := deadline - asyncio.get_running_loop().time()) > 0:
+            if not await self._wait_for_room(left_s):
+                break
+            is_held = await self._hold_keys()
+            if watch.gone.is_set():
+                raise RelayError(f"{watch.leg.agent} ended before it was given its packet")
+            if not self._has_room():
+                continue
+            try:
+                # A key that answered a question without a return is counted as typed for ever: after a while
+                # an input line that is seen to be empty is believed.
+                seen_empty = refusals >= _REFUSALS and watch.input == "empty"
+                data = _PASTE_BEGIN + self._data + _PASTE_END
+                is_counted = not (is_held or seen_empty)
+                await watch.holder.type(data, unless_typed=is_counted, note=self._pasted)
+            except HolderError as error:
+                if error.why != "typed":
+                    raise
+                refusals += 1
+                if refusals == _TOLD_REFUSALS:
+                    await self._tell(describe_wait(watch))
+                await asyncio.sleep(_TYPING_S)
+                await watch.settle_evidence()
+            else:
+                pause_at("after paste")
+                return is_counted
+        raise RelayError(f"{watch.leg.agent} was not ready for its packet within {_READY_S:.0f} s")
+
+    def _has_room(self) -> bool:
+        """Whether the agent waits for a prompt with nothing in its line, or is gone."""
+        watch = self._watch
+        return watch.gone.is_set() or (watch.state == "ready" and watch.input != "typed")
+
+    def _is_theirs(self) -> bool:
+        """Whether the agent waits for a prompt, and something stands in its line."""
+        watch = self._watch
+        return not watch.gone.is_set() and watch.state == "ready" and watch.input == "typed"
+
+    async def _wait_for_room(self, limit_s: float) -> bool:
+        """Whether the agent is worth a look within `limit_s` seconds; who typed there has their keys."""
+        watch = self._watch
+        if not await wait_with_reports(
+            watch, lambda: self._has_room() or self._is_theirs(), limit_s=limit_s, tell=self._tell
+        ):
+            return False
+        # A line is painted in pieces: only one that stays typed is somebody's.
+        if self._is_theirs() and not await watch.wait_until(
+            lambda: not self._is_theirs(), limit_s=_PAINTED_S
+        ):
+            await self._announce(DeliveryStage.WAITS_FOR_LINE)
+            await wait_with_reports(watch, lambda: not self._is_theirs(), limit_s=limit_s, tell=self._tell)
+            await self._announce(DeliveryStage.NONE)
+        return True
+
+    async def _hold_keys(self) -> bool:
+        """Whether keys wait now for the packet, and what was typed before was looked at."""
+        await _see_prompt(self._watch)
+        if not self._has_room() or not await self._announce(DeliveryStage.GIVING):
+            return False
+        # What was typed before keys had to wait may be on the screen only now.
+        await self._watch.settle_evidence()
+        return True
+
+    async def _find_shown(self) -> _Shown:
+        """What became of the paste, as far as that can be seen.
+
+        A question that came up over it takes it along, and so does an agent that starts itself again. An
+        agent that is slow has not read it yet: pasted again, it would stand there twice.
+        """
+        watch = self._watch
+
+        def is_shown() -> bool:
+            return watch.gone.is_set() or watch.own.is_heard or watch.input == "typed"
+
+        def is_lost() -> bool:
+            return not is_shown() and watch.input == "empty" and watch.state == "ready"
+
+        await watch.wait_until(lambda: is_shown() or watch.state == "asking", limit_s=_SHOWN_S)
+        is_asked = watch.state == "asking"
+        if is_asked or (watch.state != "ready" and not is_shown()):
+            await wait_with_reports(
+                watch, lambda: is_shown() or watch.state == "ready", limit_s=_READY_S, tell=self._tell
+            )
+            await watch.wait_until(is_shown, limit_s=_SHOWN_S)
+        if is_asked:
+            return "lost" if is_lost() else "asked"
+        if is_lost():
+            _log.info("paste-unseen leg=%s", watch.leg.id)
+            await wait_with_reports(
+                watch, lambda: is_shown() or watch.state != "ready", limit_s=_READ_S, tell=self._tell
+            )
+        return "lost" if is_lost() else "shown"
+
+
+async def _see_prompt(watch: LegMonitor) -> None:
+    """The prompt of a ready agent is painted: a window title says ready before it is, or a question is."""
+    if watch.input == "hidden" and watch.sees_input:
+        await watch.wait_until(
+            lambda: watch.gone.is_set() or watch.state != "ready" or watch.input != "hidden",
+            limit_s=_SHOWN_S,
+        )
+
+
+def _escape(packet: str, escapes: Mapping[str, str]) -> str:
+    for mark, escaped in escapes.items():
+        packet = packet.replace(mark, escaped)
+    return packet

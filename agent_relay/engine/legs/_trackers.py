@@ -1,0 +1,140 @@
+"""Trackers of one leg: what its agent is doing, how full its context is, and which signals were told.
+
+The state comes from the newest screen and from what the agent records of itself; the fullness from its
+records. A mark of the user's that is passed becomes an input.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from agent_relay.detect.context_gauge import ContextGauge
+from agent_relay.detect.screen_state import AgentState, InputState, believe_state, read_input, read_state
+from agent_relay.domain.context import Level, Reading
+from agent_relay.domain.screen import Screen
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Record, Signal, Source
+from agent_relay.domain.usage_effects import ContextFilled
+from agent_relay.domain.values.elapsed import ClockJump, start_at
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.session.limits.context import find_level
+
+_NEW_S = 10.0
+"""How long a leg that announces its state is not believed by its screen alone; measured: 0.4 s."""
+
+
+class KnownSignals:
+    """Tell new signals from those that were told; `known` are (rule, redacted text, until, decides)."""
+
+    def __init__(self, known: Iterable[tuple[str, str, str, bool]]) -> None:
+        self._known = set(known)
+
+    def list_new(self, signals: Iterable[Signal]) -> list[Signal]:
+        """Return those not told yet, their evidence redacted; they are known from now on."""
+        # Most legs begin without one, and the rules take long to load.
+        from agent_relay.redact.text import redact_text
+
+        found = []
+        for signal in signals:
+            until = signal.resets_at.isoformat() if signal.resets_at else ""
+            text = redact_text(signal.evidence.text).text
+            said = (signal.rule, text, until)
+            # What a screen showed first in the same words must not keep the record that decides from acting.
+            if (*said, True) not in self._known and (*said, signal.decides) not in self._known:
+                self._known.add((*said, signal.decides))
+                found.append(replace(signal, evidence=replace(signal.evidence, text=text)))
+        return found
+
+    def clear(self) -> None:
+        """Forget them all: what comes next is new, whatever it says."""
+        self._known.clear()
+
+
+class AgentStateTracker:
+    """`state` is the last one read, `input` what the line people type into holds, by the newest `screen`."""
+
+    def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
+        self.state: AgentState = "starting"
+        self.input: InputState = "hidden"
+        self.screen: Screen | None = None
+        self.moment = 0
+        """Counts how often the agent was said to work, whatever its screen showed."""
+        self._seen_at = 0
+        self._began = start_at(leg.starting_at)
+        self._rules = senses.rules
+        self._state_record: dict[str, object] | None = None
+        self._had_turns = leg.was_ready or leg.was_busy
+
+    def hear(self, record: Record) -> None:
+        """What the agent keeps of its own state in a file is the newest such record."""
+        if record.source is Source.STATE_FILE:
+            self._state_record = dict(record.data)
+
+    def shift(self, jump: ClockJump) -> None:
+        """The wall clock jumped: the leg is no newer for it."""
+        self._began = self._began.after(jump)
+
+    def see(self, screen: Screen, moment: int) -> bool:
+        """Whether `screen`, asked for at `moment`, shows something else than the one before."""
+        before, self.screen, self._seen_at = self.screen, screen, moment
+        return before is None or (before.rows, before.title) != (screen.rows, screen.title)
+
+    def say_working(self) -> bool:
+        """Whether the agent was not known to work; it is now, until a newer screen shows something else."""
+        if self.state == "busy":
+            return False
+        self.state = "busy"
+        self.moment += 1
+        return True
+
+    def get_doubted_s(self, now: datetime) -> float:
+        """How long the leg is still too new to be believed by its screen alone."""
+        return max(0.0, _NEW_S - self._began.get_elapsed(now).total_seconds())
+
+    def read(self, *, now: datetime, was_prompted: bool) -> AgentState | None:
+        """The state where it is known and another one than before.
+
+        `was_prompted` is whether the leg took a prompt. A screen that is older than the agent's work does not
+        say that it waits for some.
+        """
+        if self.screen is None:
+            return None
+        is_new = self.get_doubted_s(now) > 0
+        state = read_state(self._rules, self.screen, state_record=self._state_record, is_new=is_new)
+        state = believe_state(self._rules, state, had_turns=self._had_turns or was_prompted)
+        self._had_turns = self._had_turns or state == "ready"
+        self.input = read_input(self._rules, self.screen)
+        is_late = state == "ready" and self._seen_at < self.moment
+        if is_late or state in ("unknown", self.state):
+            return None
+        self.state = state
+        return state
+
+
+class ContextTracker:
+    """`reading` is what the agent last said."""
+
+    def __init__(self, leg: Leg, senses: MonitorConfig) -> None:
+        self.reading: Reading | None = None
+        self._leg = leg
+        self._wishes = senses.wishes
+        self._gauge = ContextGauge(senses.rules.context, started_at=leg.starting_at)
+        self._level = Level.UNKNOWN
+
+    def shift(self, jump: ClockJump) -> None:
+        """The wall clock jumped."""
+        self._gauge.shift(jump)
+
+    def hear(self, record: Record, *, now: datetime) -> ContextFilled | None:
+        """That the leg's context passed a mark, by a record; `None` where it did not, or none is wished."""
+        reading = self._gauge.hear(record, now=now)
+        if reading is None:
+            return None
+        self.reading = reading
+        if self._wishes.mode == "off":
+            return None
+        level = find_level(reading.used, reading.room, self._wishes)
+        if level is self._level:
+            return None
+        self._level = level
+        return ContextFilled(self._leg.id, reading.used, reading.room, reading.at, reading.model)

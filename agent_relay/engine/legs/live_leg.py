@@ -1,0 +1,342 @@
+"""A living leg as the daemon holds it: started or adopted, with its monitor and launch environment."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TypedDict
+
+from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.agents.launch import LegStart, build_values, prepare_launch
+from agent_relay.agents.rules import load_rules
+from agent_relay.agents.source_paths import LegPlace
+from agent_relay.domain.documents.adapter import Adapter
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.values.environment import LEG_VARIABLE
+from agent_relay.domain.values.ids import LegId
+from agent_relay.engine.legs._monitor_config import MonitorConfig
+from agent_relay.engine.legs.headless import load_for, prepare_streams
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.legs.native_owners import check_owners
+from agent_relay.engine.services import Services
+from agent_relay.engine.threads import finish
+from agent_relay.session.handoff.status_bar import NO_BAR, HandoffBar
+from agent_relay.store.session_journals import write_leg_owner
+from agent_relay.store.tree_owner import close_claim, hold_tree
+from agent_relay.system.disk.files import write_atomic
+from agent_relay.system.processes import end_session, get_age_s
+from agent_relay.terminal import leg_folder as legs
+from agent_relay.terminal.emulation.library import find_library
+from agent_relay.terminal.holder.spec import HolderSpec
+from agent_relay.terminal.holder_client import HolderConnection, StartedHolder, start_holder
+
+_log = logging.getLogger(__name__)
+_STARTING_HOLDER_S = 5.0
+
+
+class _ScreenFields(TypedDict, total=False):
+    """Those fields of a holder's spec that make what people see."""
+
+    rows: int
+    cols: int
+    library: str
+    bar: list[str]
+    holds_keys: bool
+    streams: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchEnvironment:
+    """What a terminal brought along, kept by the holder in memory so that it never touches the disk.
+
+    `environ` is the user's whole environment; `args` and `model` were given for `agent` alone; `values`
+    are what filled the leg's placeholders. `task` is what it is to work on, in the user's own words: the
+    journal has them without secrets. `more` is what another version put beside: it is given to later legs.
+    """
+
+    environ: Mapping[str, str] = field(repr=False)
+    agent: str = ""
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    model: str = ""
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    task: str = field(default="", repr=False)
+    more: Mapping[str, object] = field(default_factory=dict, repr=False)
+
+
+_FIELDS = {each.name for each in fields(LaunchEnvironment)} - {"more"}
+
+KnownSignals = frozenset[tuple[str, str, str, bool]]
+"""(rule, text, until, decides) of the signals a journal holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLeg:
+    """A leg whose holder lives."""
+
+    leg: Leg
+    adapter: Adapter
+    holder_pid: int
+    child_pid: int
+    child_born: int
+    luggage: LaunchEnvironment
+    watch: LegMonitor
+
+    async def reconnect(self, ground: Services) -> None:
+        """The watch has a new connection to the holder. Raises HolderError where none can be had."""
+        before = self.watch.holder
+        self.watch.holder = await HolderConnection.open(f"{ground.folders.legs}/{self.leg.id}")
+        await before.close()
+
+    async def close(self) -> None:
+        """The holder is let go of; it and its agent, if they live, run on."""
+        await self.watch.holder.close()
+
+
+async def start_leg(
+    ground: Services,
+    session: Session,
+    leg: Leg,
+    luggage: LaunchEnvironment,
+    *,
+    prompt: str = "",
+    bar: HandoffBar = NO_BAR,
+) -> LiveLeg:
+    """The leg runs: its holder was started, or found running from before a crash.
+
+    `prompt` is the user's, for a headless leg; another one is given it when it is ready. Its terminals
+    show `bar` from their first moment on.
+    Raises RelayError where it cannot be started; nothing of it is left then.
+    """
+    folder = f"{ground.folders.legs}/{leg.id}"
+    if await asyncio.to_thread(os.path.isdir, folder):
+        place = legs.LegFolder(LegId(leg.id), folder)
+        lock = await asyncio.to_thread(legs.try_lock, place)
+        if lock is None:
+            return await adopt_leg(ground, leg, frozenset())
+        os.close(lock)
+        await asyncio.to_thread(legs.remove_leg, place)
+    await check_owners(ground, session, luggage.environ, leg.agent)
+    return await _start(ground, session, leg, luggage, prompt=prompt, bar=bar)
+
+
+async def read_launch_environment(holder: HolderConnection) -> LaunchEnvironment:
+    """What the leg took along. Raises RelayError where the holder kept something else or is gone."""
+    return parse_launch_environment(await holder.luggage())
+
+
+async def _start(
+    ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, prompt: str, bar: HandoffBar
+) -> LiveLeg:
+    """The leg in a new folder. Raises RelayError; nothing of it is left then."""
+    made, lock = await asyncio.to_thread(legs.create_leg, ground.folders, LegId(leg.id))
+    started: StartedHolder | None = None
+    try:
+        loaded = await asyncio.to_thread(load_for, ground, leg, luggage.environ)
+        packet = await asyncio.to_thread(_write_files, ground, session, leg, made.folder)
+        start = _build_start(ground, session, leg, luggage, folder=made.folder, packet=packet)
+        values = build_values(loaded, leg, start)
+        prepare = partial(prepare_launch, loaded, leg, start, values=values, withheld=ground.withheld_keys())
+        plan = await asyncio.to_thread(prepare)
+        watch = await _build_watch(ground, leg, loaded, plan.env)
+        place = LegPlace(leg.id, leg.starting_at, values, plan.env)
+        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=True)
+        given = partial(prepare_streams, loaded.adapter, made.folder, packet=packet, prompt=prompt)
+        streams = await asyncio.to_thread(given) if leg.headless else []
+        spec = partial(
+            HolderSpec,
+            argv=list(plan.argv),
+            env={**plan.env, LEG_VARIABLE: leg.id},
+            cwd=session.cwd,
+            leg_folder=made.folder,
+            lock_fd=lock,
+            luggage=render_launch_environment(luggage, values),
+            again_status=loaded.adapter.launch.relaunch_status,
+            **_build_screen_fields(leg, luggage, bar, streams),
+        )
+        started = await finish(_start_holder, spec, session.root)
+        watch.holder = await HolderConnection.open(made.folder)
+    except asyncio.CancelledError:
+        # The daemon leaves: what was begun is whole, and the next one adopts it.
+        raise
+    except BaseException:
+        await ground.evidence.leave(leg.id)
+        await _undo(made, started)
+        raise
+    finally:
+        os.close(lock)
+    if started.emulator_error and not leg.headless:
+        _log.warning("no-emulator leg=%s", leg.id)
+    ground.evidence.update(leg.id, pid=str(started.child_pid))
+    pids = (started.holder_pid, started.child_pid, started.child_born)
+    return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _build_screen_fields(
+    leg: Leg, luggage: LaunchEnvironment, bar: HandoffBar, streams: list[str]
+) -> _ScreenFields:
+    """What a leg has to do with people: a screen with its size and bar, or files where there is none."""
+    if leg.headless:
+        return {"rows": luggage.rows, "cols": luggage.cols, "streams": streams}
+    return {
+        "rows": luggage.rows,
+        "cols": luggage.cols,
+        "library": find_library() or "",
+        "bar": list(bar.texts),
+        "holds_keys": bar.holds_keys,
+    }
+
+
+def _start_holder(spec: Callable[..., HolderSpec], root: str) -> StartedHolder:
+    """The holder of a new leg, which keeps others from the working tree `root` for as long as it lives."""
+    tree = hold_tree(root)
+    try:
+        return start_holder(spec(tree_fd=tree))
+    finally:
+        close_claim(tree)
+
+
+async def _undo(made: legs.LegFolder, started: StartedHolder | None) -> None:
+    """Nothing of a leg that could not be started is left."""
+    if started is not None:
+        await asyncio.to_thread(end_session, started.child_pid, started.child_born)
+    with contextlib.suppress(RelayError):
+        await asyncio.to_thread(legs.remove_leg, made)
+
+
+def _build_start(
+    ground: Services, session: Session, leg: Leg, luggage: LaunchEnvironment, *, folder: str, packet: str
+) -> LegStart:
+    """Arguments and model given on the command line are for the agent they were given for.
+
+    A model relay chose, because that one is limited, comes before both.
+    """
+    wishes = ground.config.get_agent(leg.agent)
+    mine = luggage.agent == leg.agent
+    return LegStart(
+        folder,
+        session.cwd,
+        luggage.environ,
+        packet=packet,
+        model=leg.model or (luggage.model if mine else "") or wishes.model,
+        args=(*wishes.args, *(luggage.args if mine else ())),
+        may_continue=ground.config.may_ever_continue,
+    )
+
+
+async def adopt_leg(ground: Services, leg: Leg, known: KnownSignals) -> LiveLeg:
+    """The leg of a living holder, under watch again. Raises RelayError where the holder does not answer."""
+    loaded = load_for(ground, leg)
+    holder = await HolderConnection.open(f"{ground.folders.legs}/{leg.id}")
+    try:
+        hello = await holder.request("hello")
+        pids = (_number(hello, "pid"), _number(hello, "child"), _number(hello, "born"))
+        leg = _redate(leg, ground.clock.now(), pids[2])
+        luggage = await read_launch_environment(holder)
+        env = dict(luggage.environ)
+        watch = await _build_watch(ground, leg, loaded, env, known)
+        place = LegPlace(leg.id, leg.starting_at, {**luggage.values, "pid": str(pids[1])}, env)
+        ground.evidence.follow(place, loaded.adapter.sources, watch.hear, is_new=False)
+    except BaseException:
+        await ground.evidence.leave(leg.id)
+        await holder.close()
+        raise
+    watch.holder = holder
+    return LiveLeg(leg, loaded.adapter, *pids, luggage, watch)
+
+
+def _redate(leg: Leg, now: datetime, child_born: int) -> Leg:
+    """The leg as the clock is set now: while no daemon looked, it may have been set back."""
+    since = now - timedelta(seconds=get_age_s(child_born))
+    return replace(leg, starting_at=min(leg.starting_at, since)) if child_born else leg
+
+
+async def _build_watch(
+    ground: Services,
+    leg: Leg,
+    loaded: LoadedAdapter,
+    env: Mapping[str, str],
+    known: KnownSignals = frozenset(),
+) -> LegMonitor:
+    sources = loaded.adapter.sources
+    # Between two headless turns nobody is there to be compacted, and within one nobody may be asked.
+    wishes = ground.config.context.build_wishes()
+    says = loaded.adapter.headless.says if leg.headless and loaded.adapter.headless is not None else ()
+    zone = ground.find_zone(env)
+    rules = await asyncio.to_thread(load_rules, loaded)
+    senses = MonitorConfig(rules, sources, zone, ground.config.patience_s, known, wishes, says)
+    return LegMonitor(leg, senses, clock=ground.clock, poke=partial(ground.evidence.poke, leg.id))
+
+
+def _write_files(ground: Services, session: Session, leg: Leg, folder: str) -> str:
+    """The leg's folder says whose it is, and holds its packet. Returns and raises as `_write_packet`."""
+    write_leg_owner(folder, session.id, root=session.root, cwd=session.cwd)
+    return _write_packet(ground, session, leg, folder)
+
+
+def _write_packet(ground: Services, session: Session, leg: Leg, folder: str) -> str:
+    """The path of what this leg is to read, as the user left it and checked against the tree now.
+
+    Empty where it starts from no packet. Raises RelayError where the packet cannot be trusted.
+    """
+    handoff = session.handoff
+    if handoff is None or handoff.id != leg.handoff or not handoff.text_path:
+        return ""
+    # A first leg has none.
+    from agent_relay.engine.publishing.publish import read_packet_text
+
+    path = f"{folder}/packet.md"
+    write_atomic(path, read_packet_text(ground, session, handoff).encode(), durable=False)
+    return path
+
+
+def find_known(events: Sequence[Event], leg_id: str) -> KnownSignals:
+    """What the journal holds of this leg's signals."""
+    return frozenset(
+        (event.body.rule, event.body.text, event.body.until, event.body.decides)
+        for event in events
+        if isinstance(event.body, SignalSeen) and event.body.leg == leg_id
+    )
+
+
+def _number(answer: Mapping[str, object], name: str) -> int:
+    value = answer.get(name)
+    if not isinstance(value, int):
+        raise RelayError(f"a holder's answer lacks {name}")
+    return value
+
+
+def render_launch_environment(luggage: LaunchEnvironment, values: Mapping[str, str]) -> str:
+    """The text a holder keeps of `luggage`, its leg's placeholders filled with `values`."""
+    known = {**asdict(luggage), "values": dict(values)}
+    del known["more"]
+    return json.dumps({**luggage.more, **known})
+
+
+def parse_launch_environment(text: str) -> LaunchEnvironment:
+    """The luggage a holder kept, of this version or another one, which may know more or less.
+
+    Raises RelayError where it is something else: without the user's environment nothing can be started.
+    """
+    try:
+        found = json.loads(text)
+        known = {name: found.pop(name) for name in _FIELDS & found.keys()}
+        luggage = LaunchEnvironment(**{**known, "args": tuple(known.get("args", ())), "more": found})
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        luggage = None
+    environ = luggage.environ if luggage is not None else None
+    if (
+        luggage is None
+        or not isinstance(environ, dict)
+        or not all(isinstance(one, str) for one in environ.values())
+    ):
+        raise RelayError("a holder's luggage is not ours")
+    return luggage

@@ -1,0 +1,397 @@
+"""Monitors one living leg: its screen when it settles, its structured evidence, its end."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from agent_relay.detect.detector import Detector
+from agent_relay.domain.documents.record_matching import is_meant, open_envelope
+from agent_relay.domain.effects import (
+    Answered,
+    ClockSetBack,
+    ContinueAnnounced,
+    Input,
+    LegGone,
+    PromptTaken,
+    SignalFound,
+    StateSeen,
+)
+from agent_relay.domain.session import Leg
+from agent_relay.domain.signal import Record, Signal, Source
+from agent_relay.domain.values.elapsed import start_at
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.engine._last_known import LastScreen
+from agent_relay.engine.legs._monitor_config import (
+    MonitorConfig,
+    ignore_change,
+    log_dropped,
+    log_dropped_name,
+    log_dropped_prompt,
+)
+from agent_relay.engine.legs._prompt_tracker import NewestPrompt, RelayPrompt, hear_record
+from agent_relay.engine.legs._trackers import AgentStateTracker, ContextTracker, KnownSignals
+from agent_relay.session.turns.output import TurnVerdict
+from agent_relay.sources.record_fields import find_names
+from agent_relay.system.clock import Clock, JumpingClock
+from agent_relay.terminal.holder_client import HolderConnection, HolderError
+
+if TYPE_CHECKING:
+    from agent_relay.detect.screen_state import AgentState, InputState
+    from agent_relay.detect.usage_windows import WindowReading as Window
+    from agent_relay.domain.context import Reading
+    from agent_relay.domain.events.session import PromptSeen
+    from agent_relay.domain.screen import Screen
+
+_log = logging.getLogger("agent_relay.engine.legs.monitor")
+
+_REPAINT_S = 0.5
+"""How long an agent that is known to work may take to show it; then its screen is looked at again."""
+_RECORD_S = 1.5
+"""How long a prompt's row is waited for; the slowest of the agents writes its rows ten times a second."""
+_RECORD_LOOK_S = 0.1
+_SHORTEST_TICK_S = 0.05
+_LONGEST_TICK_S = 30.0
+"""The loop's clock and the wall clock may go apart: it is asked anew this often."""
+
+
+class LegMonitor:
+    """Reads one leg and tells what it finds.
+
+    `gone` is set when the agent is; `prompted` is whether the leg took a prompt, `own` whether that was
+    relay's; `heard` counts records, `verdict` is how a headless turn goes, `seen` what was last shown.
+    `stirred` is called when records were heard or the screen changed, `asked` with each prompt of a record.
+    """
+
+    def __init__(
+        self, leg: Leg, senses: MonitorConfig, *, clock: Clock, poke: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.leg = leg
+        self.gone = asyncio.Event()
+        self.prompted = False
+        self.heard = 0
+        self.verdict = TurnVerdict(senses.says)
+        self.seen = LastScreen()
+        self.stirred: Callable[[], None] = ignore_change
+        self.tell: Callable[[Input], None] = log_dropped
+        self.names: dict[str, str] = {}
+        self.renamed: Callable[[str, dict[str, str]], None] = log_dropped_name
+        self.asked: Callable[[PromptSeen], None] = log_dropped_prompt
+        self._holder: HolderConnection | None = None
+        self._changed = asyncio.Condition()
+        self._senses = senses
+        self._clock = JumpingClock(clock)
+        self._began = start_at(clock.now())
+        self._poke = poke
+        self._known = KnownSignals(senses.known)
+        self._sight = AgentStateTracker(leg, senses)
+        self._again: asyncio.Task[None] | None = None
+        self._detector = Detector(
+            senses.rules,
+            agent=AgentName(leg.agent),
+            started_at=leg.starting_at,
+            zone=senses.zone,
+            patience_s=senses.patience_s,
+        )
+        self._fullness = ContextTracker(leg, senses)
+        told_by, sides = {spec.role for spec in senses.sources}, senses.rules.context.sides
+        has_rows = Source.TRANSCRIPT in told_by
+        self._prompt = NewestPrompt(leg, senses.rules.progress, sides, has_rows=has_rows)
+        self._prompt_signs = [
+            sign for sign in senses.rules.progress if sign.means == "prompt" and sign.source in told_by
+        ]
+        self.own = RelayPrompt(tells_words=any(sign.text for sign in self._prompt_signs))
+        self._ticker: asyncio.TimerHandle | None = None
+        self._told_continues: datetime | None = None
+
+    @property
+    def state(self) -> "AgentState":
+        """What the agent was last seen doing."""
+        return self._sight.state
+
+    @property
+    def input(self) -> "InputState":
+        """What the line people type into was last seen to hold."""
+        return self._sight.input
+
+    @property
+    def screen(self) -> "Screen | None":
+        """The screen read last."""
+        return self._sight.screen
+
+    @property
+    def reading(self) -> "Reading | None":
+        """What the agent last said of its context."""
+        return self._fullness.reading
+
+    @property
+    def sees_input(self) -> bool:
+        """Whether the line people type into can be told on this agent's screen."""
+        return self._senses.rules.input is not None
+
+    @property
+    def sees_prompt(self) -> bool:
+        """Whether it can be told that this agent waits for a prompt."""
+        return any(rule.state == "ready" for rule in self._senses.rules.states)
+
+    @property
+    def hears_prompts(self) -> bool:
+        """Whether this agent's records tell of the prompts it takes."""
+        return bool(self._prompt_signs)
+
+    @property
+    def hears_old_prompts(self) -> bool:
+        """Whether they tell of those it took while no daemon listened: an event stream does not."""
+        return any(sign.source is not Source.EVENT for sign in self._prompt_signs)
+
+    @property
+    def windows(self) -> "tuple[Window, ...]":
+        """What the agent last said of its usage windows."""
+        return self._detector.windows
+
+    @property
+    def cancel_keys(self) -> str:
+        """The keys that keep the agent from going on by itself; empty where it has none."""
+        return self._senses.rules.continues.cancel
+
+    @property
+    def continues_at(self) -> datetime | None:
+        """The reset after which the agent says that it will go on by itself."""
+        return self._detector.continues_at
+
+    @property
+    def continued_at(self) -> datetime | None:
+        """When the agent last went on by itself."""
+        return self._detector.continued_at
+
+    @property
+    def holder(self) -> HolderConnection:
+        """The connection to the leg's holder."""
+        if self._holder is None:
+            raise HolderError("the leg's holder is not connected yet")
+        return self._holder
+
+    @holder.setter
+    def holder(self, holder: HolderConnection) -> None:
+        self._holder = holder
+
+    async def run(self) -> LegGone | None:
+        """Follows the leg: how its agent ended, `None` where the connection to the holder did first.
+
+        Raises HolderError where the holder does not answer; then `run` may be called again.
+        """
+        status = await self.holder.watch()
+        ended = status.get("exit")
+        if isinstance(ended, dict):
+            return await self._collect(ended)
+        later = asyncio.create_task(self._read_later())
+        try:
+            await self._look()
+            return await self._follow()
+        finally:
+            later.cancel()
+
+    async def end(self) -> None:
+        """The agent is gone: nothing is expected of it any more."""
+        self.gone.set()
+        if self._ticker is not None:
+            self._ticker.cancel()
+        if self._again is not None:
+            self._again.cancel()
+        await self._wake()
+
+    async def hear(self, records: Sequence[Record]) -> None:
+        """What structured sources said is told."""
+        now = self._read_clock()
+        self.heard += len(records)
+        for record in records:
+            self._sight.hear(record)
+            if record.source is Source.STREAM:
+                self.verdict.hear(record.data)
+            hear_record(self.own, self._prompt_signs, record, since=self.leg.starting_at)
+            self._note_progress(record)
+            self._rename(record)
+            self._note_prompt(record, now)
+            self._say(self._detector.hear(record, now=now))
+            filled = self._fullness.hear(record, now=now)
+            if filled is not None:
+                self.tell(filled)
+        await self._read()
+        self.stirred()
+
+    def is_working(self) -> bool:
+        """Whether the leg took a prompt, by its screen or its records, or is over."""
+        return self.gone.is_set() or self.prompted or self.state == "busy"
+
+    def say_working(self) -> None:
+        """Tells that the leg works, where its screen does not show it: not any more, or not yet."""
+        if self._sight.say_working():
+            self.tell(StateSeen(self.leg.id, "busy"))
+            self._again = asyncio.create_task(self._look_again())
+
+    async def settle_evidence(self) -> None:
+        """Records written before now have been heard, and the screen was read after them."""
+        await self._poke()
+        await self._look()
+
+    async def wait_for_prompt(self) -> None:
+        """The agent's transcript holds what it was asked last, or what follows, as far as that is known.
+
+        A limit may be heard before an agent has written the prompt that met it: rows are written in batches,
+        and one that is ended before that may never write it. Waits for a second and a half at most.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + _RECORD_S
+        while not self._prompt.is_recorded() and not self.gone.is_set() and clock() < until:
+            await self._poke()
+            await self.wait_until(
+                lambda: self.gone.is_set() or self._prompt.is_recorded(), limit_s=_RECORD_LOOK_S
+            )
+
+    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> bool:
+        """Whether `is_so` became true within `limit_s` seconds; asked again after every look and record."""
+        try:
+            async with asyncio.timeout(limit_s), self._changed:
+                await self._changed.wait_for(is_so)
+        except TimeoutError:
+            return is_so()
+        return True
+
+    async def _follow(self) -> LegGone | None:
+        async for event in self.holder.events():
+            match event.get("event"):
+                case "settled":
+                    await self._look()
+                case "exit":
+                    return await self._collect(event)
+                case "fault":
+                    doing = str(event.get("doing")).replace(" ", "-")
+                    lost = event.get("screen_lost") is True
+                    _log.error("holder-fault leg=%s doing=%s screen_lost=%s", self.leg.id, doing, lost)
+                case _:
+                    pass
+        return None
+
+    async def _look(self) -> None:
+        """What the screen shows now is told."""
+        moment = self._sight.moment
+        try:
+            screen = await self.holder.screen()
+        except HolderError as error:
+            if error.why != "no-emulator":
+                raise
+            return
+        is_other = self._sight.see(screen, moment)
+        self.seen.see(screen.joined(), self.state)
+        await self._poke()
+        self._say(self._detector.look(screen, now=self._read_clock(), at_offset=0))
+        await self._read()
+        if is_other:
+            self.stirred()
+
+    async def _look_again(self) -> None:
+        """A turn that is over shows nothing new any more."""
+        await asyncio.sleep(_REPAINT_S)
+        with contextlib.suppress(HolderError):
+            await self._look()
+
+    async def _read(self) -> None:
+        state = self._sight.read(now=self._read_clock(), was_prompted=self.prompted)
+        if state is not None:
+            self.tell(StateSeen(self.leg.id, state))
+        if self.continues_at != self._told_continues:
+            self._told_continues = self.continues_at
+            self.tell(ContinueAnnounced(self.leg.id, self.continues_at))
+        await self._wake()
+
+    async def _read_later(self) -> None:
+        """A leg that turns out to announce nothing is believed by its screen."""
+        await asyncio.sleep(self._sight.get_doubted_s(self._read_clock()))
+        await self._read()
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _say(self, signals: Sequence[Signal]) -> None:
+        if signals:
+            for signal in self._known.list_new(signals):
+                self.tell(SignalFound(self.leg.id, signal))
+        self._plan_tick(self._read_clock())
+
+    def _plan_tick(self, now: datetime) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+            self._ticker = None
+        at = self._detector.wakes_at()
+        if at is not None and not self.gone.is_set():
+            delay_s = min(max(_SHORTEST_TICK_S, (at - now).total_seconds()), _LONGEST_TICK_S)
+            self._ticker = asyncio.get_running_loop().call_later(delay_s, self._tick)
+
+    def _tick(self) -> None:
+        self._ticker = None
+        self._say(self._detector.tick(now=self._read_clock()))
+
+    def _read_clock(self) -> datetime:
+        """The moment; what counts from earlier ones is moved first where the clock jumped since."""
+        now, jump = self._clock.read()
+        if jump is not None:
+            self._began = self._began.after(jump)
+            for one in (self._sight, self._detector, self._fullness, self._prompt):
+                one.shift(jump)
+            if jump.is_back:
+                self._note_set_back(jump.since)
+        return now
+
+    def _note_set_back(self, since: datetime) -> None:
+        """What the leg writes from now on is older than its start, by the times it writes."""
+        if since < self.leg.starting_at:
+            self.leg = replace(self.leg, starting_at=since)
+            self.tell(ClockSetBack(self.leg.id, since))
+
+    def _rename(self, record: Record) -> None:
+        """The agent's own session may become another one within a leg: cleared, resumed, forked.
+
+        What its server says without a time it says now: an event stream holds no history.
+        """
+        is_now = record.at is None and record.source is Source.EVENT
+        if is_now or (record.at is not None and record.at >= self.leg.starting_at):
+            names = find_names(self._senses.sources, record)
+            if names and names.items() - self.names.items():
+                self.names |= names
+                self.renamed(self.leg.id, self.names)
+
+    def _note_prompt(self, record: Record, now: datetime) -> None:
+        """The user's newest words, where a record has them, in the conversation it names."""
+        seen = self._prompt.hear(record, self.names.get("native_id", self.leg.native_id), now=now)
+        if seen is not None:
+            self.asked(seen)
+
+    def _note_progress(self, record: Record) -> None:
+        """Who spoke; an answer newer than this watch makes a limit told before worth telling again."""
+        if record.at is None or record.at < self.leg.starting_at:
+            return
+        data = open_envelope(record).data
+        means = {
+            sign.means
+            for sign in self._senses.rules.progress
+            if sign.source is record.source and is_meant(sign.where, data)
+        }
+        if "prompt" in means and not self.prompted:
+            self.prompted = True
+            self.tell(PromptTaken(self.leg.id))
+        if "answer" in means and record.at >= self._began.at:
+            self._known.clear()
+            self.tell(Answered(self.leg.id, record.at))
+
+    async def _collect(self, ended: Mapping[str, object]) -> LegGone:
+        """The agent's end, its last records heard, whatever it left behind ended."""
+        status = ended.get("status")
+        with contextlib.suppress(HolderError):
+            await self._look()
+        with contextlib.suppress(HolderError):
+            await self.holder.collect()
+        return LegGone(self.leg.id, "exited", status if isinstance(status, int) else -1)

@@ -1,0 +1,159 @@
+"""Ends a leg: the adapter's polite steps, then a signal; then no process or folder of it is left.
+
+The last step is a Unix signal nobody can refuse. Processes an agent left in Unix sessions of their own are
+found and ended, too.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Collection, Sequence
+
+from agent_relay.domain.documents.adapter import QuitStep
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Leg
+from agent_relay.domain.values.environment import LEG_VARIABLE
+from agent_relay.domain.values.ids import LegId
+from agent_relay.engine.legs.monitor import LegMonitor
+from agent_relay.engine.services import Services
+from agent_relay.session.ownership import may_use_pid
+from agent_relay.system.machine_identity import read_boot_moment
+from agent_relay.system.net.unix_sockets import connect
+from agent_relay.system.processes import end_session, find_family, find_marked, find_parent, is_alive
+from agent_relay.terminal import leg_folder as legs
+from agent_relay.terminal.holder_client import HolderError
+
+_log = logging.getLogger(__name__)
+
+
+_LISTENS_S = 1.0
+
+
+async def is_held(ground: Services, leg: Leg) -> bool:
+    """Whether the leg's holder lives; where that cannot be told, it counts as living."""
+    place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    return await asyncio.to_thread(lambda: _is_held(place) or _is_at_its_agent(ground, leg))
+
+
+def _is_held(place: legs.LegFolder) -> bool:
+    if not os.path.isdir(place.folder):
+        return False
+    try:
+        lock = legs.try_lock(place)
+    except (RelayError, OSError):
+        return True
+    if lock is None:
+        return True
+    os.close(lock)
+    # Somebody may have deleted the lock of one that lives: nobody listens at what a dead one left.
+    try:
+        connect(place.socket, timeout_s=_LISTENS_S).close()
+    except (OSError, RelayError):
+        return False
+    return True
+
+
+def _is_at_its_agent(ground: Services, leg: Leg) -> bool:
+    """Whether the holder's process still has its agent, whoever deleted or hid the leg's folder."""
+    if not leg.child_pid or not can_use_pids(ground, leg):
+        return False
+    return find_parent(leg.child_pid, leg.child_born) == leg.holder_pid
+
+
+def can_use_pids(ground: Services, leg: Leg) -> bool:
+    """Whether the pids the journal has of the leg count here and now: not of before a reboot."""
+    # The leg's start is told by the clock as it was before it was set or after, and so is the boot.
+    booted_at = min(ground.booted_at, read_boot_moment())
+    return may_use_pid(leg.owner, ground.owner, noted_at=leg.starting_at, booted_at=booted_at)
+
+
+async def end_by_force(ground: Services, leg: Leg, holder_pid: int) -> None:
+    """Neither the agent nor a holder that does not answer lives on."""
+    await end_agent(ground, leg)
+    if holder_pid and can_use_pids(ground, leg) and await is_held(ground, leg):
+        # While the lock is held its holder lives, so that its pid cannot have become another's.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(holder_pid, signal.SIGKILL)
+
+
+async def end_agent(ground: Services, leg: Leg, *, others: Collection[tuple[int, int]] = ()) -> None:
+    """No process of the leg's agent is left, nor any of `others`, as (pid, born)."""
+    if not leg.child_pid and not others:
+        return
+    if not can_use_pids(ground, leg):
+        _log.warning("pid-of-another-time-or-place leg=%s", leg.id)
+        return
+    left = await asyncio.to_thread(end_session, leg.child_pid, leg.child_born, others=others)
+    if left:
+        _log.warning("processes-left leg=%s count=%d", leg.id, len(left))
+
+
+async def end_lost_leg(ground: Services, leg: Leg) -> None:
+    """No process of a leg without a holder is left, and, but for a headless leg's, its folder is gone."""
+    place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+    await end_agent(ground, leg, others=await asyncio.to_thread(_find_orphans, place))
+    if not leg.headless:
+        await remove_folder(ground, leg)
+
+
+def _find_orphans(place: legs.LegFolder) -> list[tuple[int, int]]:
+    """Find what the leg's agent started and still lives, whoever its parent is, as (pid, born).
+
+    Where agent and holder were both killed, a shell in a Unix session of its own descends from neither.
+    Without those that had left the agent while it lived, such as a database, and what they started.
+    """
+    left = [pid for pid, pid_born in legs.read_left(place) if is_alive(pid, pid_born)]
+    spared = {pid for one in left for generation in find_family(one) for pid in generation}
+    return [member for member in find_marked(LEG_VARIABLE, place.id) if member[0] not in spared]
+
+
+async def remove_folder(ground: Services, leg: Leg) -> None:
+    """The leg's folder is gone; where the disk refuses, the next daemon finds it again."""
+    with contextlib.suppress(RelayError):
+        place = legs.LegFolder(LegId(leg.id), f"{ground.folders.legs}/{leg.id}")
+        await asyncio.to_thread(legs.remove_leg, place)
+
+
+_LAST = QuitStep(signal="SIGKILL", wait_s=5)
+
+
+async def stop_leg(watch: LegMonitor, steps: Sequence[QuitStep]) -> None:
+    """The leg's agent has ended and its PTY was read to the end, or its holder is gone.
+
+    Each step is taken and given its time; a step for one state is skipped in another. Raises RelayError
+    where the agent survives even SIGKILL.
+    """
+    for quit_step in (*steps, _LAST):
+        if watch.gone.is_set():
+            return
+        if quit_step.only_when and quit_step.only_when != watch.state:
+            continue
+        try:
+            await _take(watch, quit_step)
+        except HolderError as error:
+            # A holder that no longer answers is noticed by its watch, which then ends the agent itself.
+            _log.info("quit-step-refused leg=%s why=%s", watch.leg.id, error.why)
+        try:
+            async with asyncio.timeout(quit_step.wait_s):
+                await watch.gone.wait()
+        except TimeoutError:
+            continue
+        return
+    raise RelayError(f"{watch.leg.agent} does not end, not even by SIGKILL")
+
+
+async def dismiss_holder(watch: LegMonitor) -> None:
+    """The leg's holder does not outlive its agent for long, even where no daemon is there by then."""
+    try:
+        await watch.holder.leave_later()
+    except HolderError as error:
+        _log.info("not-dismissed leg=%s why=%s", watch.leg.id, error.why)
+
+
+async def _take(watch: LegMonitor, quit_step: QuitStep) -> None:
+    if quit_step.keys:
+        await watch.holder.type(quit_step.keys.encode())
+    if quit_step.signal:
+        await watch.holder.signal(quit_step.signal)

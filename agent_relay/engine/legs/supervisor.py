@@ -1,0 +1,336 @@
+"""Supervises a session's living legs, each to its end, whatever happens to its holder meanwhile."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Protocol, TypeVar
+
+from agent_relay.domain.effects import Answered, ClockSetBack, Input, LegGone, Spawned
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.session import LegNamed
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.state import State
+from agent_relay.engine.legs._budget_monitor import BudgetMonitor, build_counter
+from agent_relay.engine.legs.headless import judge
+from agent_relay.engine.legs.holder_retention import release_legs
+from agent_relay.engine.legs.live_leg import KnownSignals, LiveLeg, adopt_leg
+from agent_relay.engine.legs.rest_ledger import EndedRests
+from agent_relay.engine.legs.shutdown import end_agent, end_by_force, end_lost_leg, is_held, stop_leg
+from agent_relay.engine.legs.terminal_messages import show_slow_start
+from agent_relay.engine.services import Services
+from agent_relay.session.outcome import Outcome
+from agent_relay.system.failures import find_passing
+
+_Found = TypeVar("_Found")
+_log = logging.getLogger(__name__)
+_STARTING_S = 5.0
+"""How long a new daemon waits for a holder whose start nobody heard of."""
+_LOOK_S = 0.1
+_AGAIN_S = 0.5
+_SLOWEST_S = 30.0
+"""A holder that lives and does not answer is asked again, ever more seldom."""
+_GRACE_S = 15.0
+"""How long an agent that said that its headless turn is over may be silent and not end by itself."""
+_SHORT_S = 600.0
+"""How long an agent's end waits for what this machine is short of; then it is told with what is known."""
+_REPORTS = 3
+"""A mistake of ours that comes back with every look is reported this often for one leg."""
+
+
+class InputReceiver(Protocol):
+    """Who hears of the legs: the session's host."""
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        ...
+
+    def tell(self, happened: Input | Outcome) -> None:
+        """`happened` will be worked on in turn."""
+        ...
+
+
+class LegSupervisor:
+    """The session's living legs by id. `trouble` is what keeps one from being watched; empty for nothing."""
+
+    def __init__(
+        self,
+        ground: Services,
+        environ: Callable[[], Mapping[str, str]],
+        stirred: Callable[[], None],
+        has_bar: Callable[[str], bool],
+    ) -> None:
+        self._stirred = stirred
+        self._has_bar = has_bar
+        self.trouble = ""
+        self.live: dict[str, LiveLeg] = {}
+        self._ground = ground
+        self._environ = environ
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._late: dict[str, asyncio.Task[None]] = {}
+        self._heard_at: dict[str, float] = {}
+        self._overdue: set[str] = set()
+        self._ended_rests = EndedRests(ground)
+        self._counting = BudgetMonitor(build_counter(ground), ground.clock, ground.report, ground.counting)
+
+    def follow(self, live: LiveLeg, told: InputReceiver) -> None:
+        """`live` is watched from now on; what it does is told."""
+        self.live[live.leg.id] = live
+        self._ground.last_seen.note(live.leg.id, live.watch.seen)
+        live.watch.tell = lambda happened: self._tell(live, told, happened)
+        live.watch.stirred = partial(self._stir, live)
+        live.watch.renamed = lambda leg_id, names: self._rename(told, leg_id, names)
+        live.watch.asked = lambda seen: told.tell(Outcome((seen,)))
+        self._run(self._watch(live, told))
+        self._run(self._count(live, told))
+        self._run(show_slow_start(live.watch, told.session, has_bar=self._has_bar))
+        self.release(told.session)
+
+    def release(self, session: Session) -> None:
+        """Holders kept from earlier legs leave: what they carried is in other hands, or of no more use."""
+        self._run(release_legs(self._ground, session))
+
+    async def adopt(
+        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
+    ) -> bool:
+        """Whether the leg's holder lives; then it is under watch as soon as it answers, and `taken` called.
+
+        What a dead holder left of its agent is ended. One that nobody heard of yet may be about to answer, or
+        to end for want of whoever was starting it: that is waited for.
+        """
+        clock = asyncio.get_running_loop().time
+        until = clock() + (0 if leg.child_pid else _STARTING_S)
+        while await is_held(self._ground, leg):
+            if await self._try_adopting(leg, told, known, taken):
+                return True
+            if clock() >= until:
+                self._late[leg.id] = self._run(self._adopt_late(leg, told, known, taken))
+                return True
+            await asyncio.sleep(_LOOK_S)
+        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
+        self.trouble = ""
+        return False
+
+    async def await_adoption(self, leg_id: str) -> bool:
+        """`False` where the leg's holder was waited for and ended instead of answering: its end was told."""
+        late = self._late.get(leg_id)
+        if late is None:
+            return True
+        await asyncio.wait({late})
+        return leg_id in self.live
+
+    async def end_by_force(self, leg: Leg) -> None:
+        """Neither the agent nor its holder lives on; the watch, where there is one, tells of it."""
+        live = self.live.get(leg.id)
+        await end_by_force(self._ground, leg, live.holder_pid if live is not None else leg.holder_pid)
+
+    def is_collecting(self, session: Session) -> bool:
+        """Whether an agent's end is being read, or something is let go of for a session that has ended."""
+        is_over = session.state is State.ENDED and bool(self._tasks)
+        return is_over or any(live.watch.gone.is_set() for live in self.live.values())
+
+    async def close(self) -> None:
+        """Nothing is watched any more; legs run on."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for live in self.live.values():
+            await live.close()
+
+    async def _try_adopting(
+        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
+    ) -> bool:
+        try:
+            live = await adopt_leg(self._ground, leg, known)
+        except (RelayError, OSError) as error:
+            self._miss(leg, error)
+            return False
+        self.trouble = ""
+        taken(live)
+        if not leg.child_pid:
+            # Before anything that can be seen of it: who is told that it is ready is to find it.
+            told.tell(Spawned(leg.id, live.holder_pid, live.child_pid, live.child_born))
+        if live.leg.starting_at < leg.starting_at:
+            told.tell(ClockSetBack(leg.id, live.leg.starting_at))
+        self.follow(live, told)
+        return True
+
+    async def _adopt_late(
+        self, leg: Leg, told: InputReceiver, known: KnownSignals, taken: Callable[[LiveLeg], None]
+    ) -> None:
+        wait_s = _AGAIN_S
+        while await is_held(self._ground, leg):
+            if await self._try_adopting(leg, told, known, taken):
+                return
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, _SLOWEST_S)
+        await self._do_at_last(leg, lambda: end_lost_leg(self._ground, leg))
+        self.trouble = ""
+        told.tell(LegGone(leg.id, "lost", why=f"{leg.agent} was lost with its holder"))
+
+    def _miss(self, leg: Leg, error: RelayError | OSError) -> None:
+        """It may be stopped, or wait for its turn on a busy machine: killing its agent would be worse."""
+        self.trouble = f"the holder of {leg.agent} does not answer; trying again ({error})"
+        _log.warning("holder-silent leg=%s why=%s", leg.id, type(error).__name__)
+
+    async def _watch(self, live: LiveLeg, told: InputReceiver) -> None:
+        """The leg's whole life, and what is to be done after it."""
+        leg = live.leg
+        ending = await self._see_out(live)
+        await live.watch.end()
+        await self._do_at_last(leg, lambda: self._ground.evidence.leave(leg.id))
+        await self._do_at_last(leg, lambda: self._name(_get_leg(told.session, leg.id), told))
+        ending = await self._do_at_last(leg, lambda: self._judge(live, told, ending)) or ending
+        self._overdue.discard(leg.id)
+        # The journal may not know the pids yet, where the disk refused the line that tells them.
+        pids = replace(leg, child_pid=live.child_pid, child_born=live.child_born)
+        if ending.how == "exited":
+            await self._do_at_last(leg, lambda: end_agent(self._ground, pids))
+        else:
+            await self._do_at_last(leg, lambda: end_lost_leg(self._ground, pids))
+        self.live.pop(leg.id, None)
+        self.trouble = ""
+        told.tell(ending)
+        await live.close()
+
+    async def _judge(self, live: LiveLeg, told: InputReceiver, ending: LegGone) -> LegGone:
+        """The ending with what the leg's records say of it."""
+        leg, turn = live.leg, told.session.turn
+        folder = f"{self._ground.folders.legs}/{leg.id}"
+        ending = judge(live.watch, ending, folder, is_overdue=leg.id in self._overdue)
+        if not leg.headless or turn is None or not turn.seat:
+            return ending
+        from agent_relay.engine._turn_stream import read_words
+
+        said = await asyncio.to_thread(read_words, self._ground, leg)
+        return replace(ending, said=said)
+
+    async def _do_at_last(self, leg: Leg, work: Callable[[], Awaitable[_Found]]) -> _Found | None:
+        """Return what `work` returned, tried again while the machine lacks something; `None` where it breaks.
+
+        Whatever happens here, the leg's end is told after it: nobody else would say that its agent is gone.
+        """
+        wait_s, left_s = _LOOK_S, _SHORT_S
+        while True:
+            try:
+                return await work()
+            except Exception as error:  # noqa: BLE001 - the root of the watch's task: its end must be told
+                lacking = find_passing(error)
+                if not lacking or left_s <= 0:
+                    self._ground.report(error)
+                    return None
+                self.trouble = f"the end of {leg.agent} is not seen to yet: {lacking}"
+            await asyncio.sleep(wait_s)
+            left_s, wait_s = left_s - wait_s, min(wait_s * 2, _SLOWEST_S)
+
+    def _stir(self, live: LiveLeg) -> None:
+        """Its agent said something: one that says that its turn is over has a while to end by itself."""
+        verdict, leg = live.watch.verdict, live.leg
+        self._ground.windows.note(leg.agent, live.watch.windows, self._ground.clock.now())
+        if leg.headless and (verdict.is_done or verdict.has_failed):
+            is_seen_off = leg.id in self._heard_at
+            self._heard_at[leg.id] = asyncio.get_running_loop().time()
+            if not is_seen_off:
+                self._run(self._see_off(live))
+        self._stirred()
+
+    async def _see_off(self, live: LiveLeg) -> None:
+        """An agent that waits for something it began must not hold its turn: it is ended politely."""
+        clock = asyncio.get_running_loop().time
+        while (
+            not live.watch.gone.is_set() and (left_s := self._heard_at[live.leg.id] + _GRACE_S - clock()) > 0
+        ):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(left_s):
+                    await live.watch.gone.wait()
+        del self._heard_at[live.leg.id]
+        if live.watch.gone.is_set():
+            return
+        _log.info("overdue leg=%s", live.leg.id)
+        if live.watch.verdict.is_done:
+            self._overdue.add(live.leg.id)
+        # Who survives even that is ended by its watch.
+        with contextlib.suppress(RelayError):
+            await stop_leg(live.watch, live.adapter.quit)
+
+    async def _count(self, live: LiveLeg, told: InputReceiver) -> None:
+        """The leg is named, and the user's budgets are counted while it lives."""
+
+        def get_session() -> Session:
+            return told.session
+
+        async def name() -> None:
+            await self._name(_get_leg(told.session, live.leg.id), told)
+
+        await self._counting.follow(live, get_session, told.tell, name)
+
+    async def _see_out(self, live: LiveLeg) -> LegGone:
+        """How the leg ended; a holder that lives and does not answer is asked again as long as it lives."""
+        wait_s, reports = _AGAIN_S, 0
+        while True:
+            try:
+                ending = await live.watch.run()
+            except RelayError as error:
+                self._miss(live.leg, error)
+            except Exception as error:  # noqa: BLE001 - the root of the watch's task: the session must not stay deaf
+                self.trouble = f"agent-relay made a mistake in watching {live.leg.agent}"
+                reports += 1
+                if reports <= _REPORTS:
+                    self._ground.report(error)
+            else:
+                if ending is not None:
+                    return ending
+            if not await is_held(self._ground, live.leg):
+                # At once: shells in Unix sessions of their own are found only while their agent lives.
+                pids = replace(live.leg, child_pid=live.child_pid, child_born=live.child_born)
+                await self._do_at_last(live.leg, partial(self.end_by_force, pids))
+                return LegGone(live.leg.id, "lost", why=f"{live.leg.agent} was lost with its holder")
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 2, _SLOWEST_S)
+            with contextlib.suppress(RelayError, OSError):
+                await live.reconnect(self._ground)
+
+    def _tell(self, live: LiveLeg, told: InputReceiver, happened: Input) -> None:
+        """Answers come with every turn, and matter to a resting session or a refused agent only."""
+        session = told.session
+        waits = session.state is State.RESTING or session.refusal is not None
+        if isinstance(happened, Answered):
+            self._run(self._ended_rests.note_answer(live.leg, happened.at))
+        if not isinstance(happened, Answered) or waits:
+            told.tell(happened)
+
+    def _rename(self, told: InputReceiver, leg_id: str, names: Mapping[str, str]) -> None:
+        leg = _get_leg(told.session, leg_id)
+        native_id = names.get("native_id", leg.native_id)
+        known = leg.transcript if native_id == leg.native_id else ""
+        transcript = names.get("transcript", known)
+        if native_id != leg.native_id:
+            self._ground.evidence.update(leg_id, native_id=native_id)
+        if (native_id, transcript) != (leg.native_id, leg.transcript):
+            told.tell(Outcome((LegNamed(leg_id, native_id, transcript),)))
+
+    async def _name(self, leg: Leg, told: InputReceiver) -> None:
+        """The journal knows the agent's own session and transcript."""
+        from agent_relay.engine.publishing.native_records import find_native
+
+        found = await asyncio.to_thread(find_native, self._ground, told.session, leg, self._environ())
+        if found is not None and (leg.native_id, leg.transcript) != (found.native_id, found.path):
+            told.tell(Outcome((LegNamed(leg.id, found.native_id, found.path),)))
+
+    def _run(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._let_go)
+        return task
+
+    def _let_go(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._stirred()
+
+
+def _get_leg(session: Session, leg_id: str) -> Leg:
+    return next(leg for leg in session.legs if leg.id == leg_id)

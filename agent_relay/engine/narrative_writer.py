@@ -1,0 +1,241 @@
+"""Has a session's agent write a handoff document in a fork of its native session, one at a time."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.agents.launch import LegStart, prepare_launch
+from agent_relay.agents.launch_plan import LaunchPlan
+from agent_relay.domain.documents.adapter import Narrative
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.session import Leg, Session
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.services import Services
+from agent_relay.engine.threads import finish
+from agent_relay.packet.narrative import (
+    NarrativeOutcome,
+    NarrativeResult,
+    build_request,
+    fail,
+    has_messages,
+    read_answer,
+)
+from agent_relay.sources.native_fork import fork_session, remove_fork
+from agent_relay.store.project import open_project, session_folder
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.disk.folders import ensure_private
+from agent_relay.system.headless import run_headless
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
+
+_log = logging.getLogger(__name__)
+_FOLDER = "narratives"
+
+
+@dataclass(frozen=True, slots=True)
+class NarrativeRequest:
+    """Who is to write: the agent of `leg`, with the user's environment and the model of their wish."""
+
+    session: Session
+    leg: Leg
+    environ: Mapping[str, str] = field(repr=False)
+    model: str = ""
+    focus: str = ""
+
+
+class NarrativeWriter:
+    """The documents being written. Use it from the event loop only."""
+
+    def __init__(self, ground: Services) -> None:
+        self._ground = ground
+        self._runs: dict[str, asyncio.Task[NarrativeResult]] = {}
+        self._drafts: set[str] = set()
+        self._is_swept = False
+        self._making = threading.Lock()
+
+    async def narrate(self, session: Session, luggage: LaunchEnvironment, focus: str = "") -> NarrativeResult:
+        """What came of asking the session's newest agent; a document is kept for the next packet.
+
+        A draft that is being written gives way. Raises WrongUseError where somebody asked for one already.
+        """
+        if session.id in self._drafts:
+            self.drop_draft(session.id)
+            await self.wait_for_draft(session.id)
+        return await self._begin(session, luggage, focus)
+
+    async def draft(self, session: Session, luggage: LaunchEnvironment) -> NarrativeResult:
+        """The same ahead of time, on nobody's behalf: whoever asks for a document comes first."""
+        self._drafts.add(session.id)
+        try:
+            return await self._begin(session, luggage, "")
+        finally:
+            self._drafts.discard(session.id)
+
+    async def wait_for_draft(self, session: str) -> None:
+        """No draft of the session's is being written any more."""
+        run = self._runs.get(session)
+        if run is not None and session in self._drafts:
+            await asyncio.wait({run})
+
+    def drop_draft(self, session: str) -> None:
+        """A draft of the session's that is being written is given up."""
+        if session in self._drafts:
+            self.cancel(session)
+
+    async def _begin(self, session: Session, luggage: LaunchEnvironment, focus: str) -> NarrativeResult:
+        leg = session.leg
+        if leg is None:
+            return NarrativeResult(NarrativeOutcome.NOTHING)
+        own = luggage.model if luggage.agent == leg.agent else ""
+        model = leg.model or own or self._ground.config.get_agent(leg.agent).model
+        occasion = NarrativeRequest(session, leg, luggage.environ, model, focus)
+        if session.id in self._runs:
+            raise WrongUseError("a handoff document of this session is being written already")
+        run = asyncio.create_task(self._run(occasion), name="narrate")
+        self._runs[session.id] = run
+        try:
+            await asyncio.wait({run})
+        except asyncio.CancelledError:
+            run.cancel()
+            await asyncio.wait({run})
+            raise
+        finally:
+            del self._runs[session.id]
+        return NarrativeResult(NarrativeOutcome.CANCELLED) if run.cancelled() else run.result()
+
+    def cancel(self, session: str) -> bool:
+        """Whether a document was being written; no process of that is left when its asker is answered."""
+        run = self._runs.get(session)
+        return run is not None and run.cancel()
+
+    async def close(self) -> None:
+        """Nobody writes any more."""
+        runs = list(self._runs.values())
+        for run in runs:
+            run.cancel()
+        await asyncio.gather(*runs, return_exceptions=True)
+
+    async def _run(self, occasion: NarrativeRequest) -> NarrativeResult:
+        loaded = self._ground.get_adapter(occasion.leg.agent)
+        spec = loaded.adapter.narrative
+        if spec is None:
+            return NarrativeResult(NarrativeOutcome.UNABLE)
+        try:
+            told = await self._ask(occasion, loaded, spec)
+            return await finish(self._keep, occasion, told) if told.text else told
+        except RelayError as error:
+            return fail(error.sentence)
+
+    async def _ask(
+        self, occasion: NarrativeRequest, loaded: LoadedAdapter, spec: Narrative
+    ) -> NarrativeResult:
+        native = await finish(self._find_native, occasion, loaded)
+        if native is None:
+            return NarrativeResult(NarrativeOutcome.NOTHING)
+        folder = await finish(self._make_folder)
+        try:
+            plan = await finish(self._prepare, occasion, loaded, spec, native, folder)
+            request = build_request(occasion.focus)
+            for sign, escaped in loaded.adapter.deliver.packet_escapes.items():
+                request = request.replace(sign, escaped)
+            ran = await run_headless(
+                plan.argv,
+                env=plan.env,
+                cwd=occasion.session.cwd,
+                folder=folder,
+                text=request,
+                limit_s=spec.limit_s,
+            )
+        finally:
+            _remove(folder)
+        return read_answer(spec.answer, ran.output, status=ran.status, errors=ran.errors)
+
+    def _find_native(self, occasion: NarrativeRequest, loaded: LoadedAdapter) -> "NativeSession | None":
+        """The leg's native session, where it holds something to hand off."""
+        from agent_relay.domain.facts import NativeSession
+        from agent_relay.engine.publishing.native_records import find_native
+        from agent_relay.sources.transcript_reader import read_facts
+
+        leg, spec = occasion.leg, loaded.adapter.transcript
+        native = find_native(self._ground, occasion.session, leg, occasion.environ)
+        if native is None and leg.native_id and os.path.exists(leg.transcript):
+            native = NativeSession(leg.transcript, leg.native_id, "", "", leg.starting_at)
+        if native is None or spec is None:
+            return None
+        facts = read_facts(spec.reader, native.path, native_id=native.native_id, agent=leg.agent)
+        return native if has_messages(facts) else None
+
+    def _make_folder(self) -> str:
+        """A private folder for one run; what runs of a daemon that died left is removed first."""
+        parent = ensure_private(os.path.join(self._ground.folders.runtime, _FOLDER))
+        # A run of another session that begins meanwhile must not lose its folder to this sweep.
+        with self._making:
+            if not self._is_swept:
+                for name in os.listdir(parent):
+                    _remove(os.path.join(parent, name))
+                self._is_swept = True
+            return ensure_private(os.path.join(parent, self._ground.create_id()))
+
+    def _prepare(
+        self,
+        occasion: NarrativeRequest,
+        loaded: LoadedAdapter,
+        spec: Narrative,
+        native: "NativeSession",
+        folder: str,
+    ) -> LaunchPlan:
+        """How the fork is started, its files in `folder`: the agent's own launch with other words."""
+        fork = fork_session(native, copy_by=spec.copy_by, folder=folder, fresh_id=str(uuid.uuid4()))
+        words = {"args": spec.args, "env": spec.env, "files": spec.files}
+        empty = dict.fromkeys(("fresh_args", "resume_args", "packet_args"), ())
+        launch = loaded.adapter.launch.model_copy(update={**words, **empty})
+        headless = replace(loaded, adapter=loaded.adapter.model_copy(update={"launch": launch}))
+        start = LegStart(folder, occasion.session.cwd, occasion.environ, model=occasion.model)
+        values = {
+            "native_id": fork.native_id,
+            "leg_folder": folder,
+            "model": occasion.model,
+            "cwd": occasion.session.cwd,
+            "home": occasion.environ.get("HOME", ""),
+        }
+        withheld = self._ground.withheld_keys()
+        return prepare_launch(headless, occasion.leg, start, values=values, withheld=withheld)
+
+    def _keep(self, occasion: NarrativeRequest, told: NarrativeResult) -> NarrativeResult:
+        """The document without secrets, kept for the next packet. Raises RelayError where it cannot be."""
+        from agent_relay.engine.publishing.publish import get_allow
+        from agent_relay.redact.text import redact_text
+        from agent_relay.store.narratives import NarrativeDocument, save_beside_packets, write_narrative
+
+        session, leg, now = occasion.session, occasion.leg, self._ground.clock.now()
+        known = gather_secrets(session.root, occasion.environ, cwd=session.cwd)
+        allow = get_allow(self._ground)
+        text = redact_text(told.text, known=known, allow=allow).text
+        focus = redact_text(occasion.focus, known=known, allow=allow).text
+        folder = session_folder(open_project(session.root), session.id)
+        at = now.astimezone(UTC)
+        kept = NarrativeDocument(leg.id, leg.agent, f"{at:%Y-%m-%d %H:%M} UTC", focus, text, at.isoformat())
+        write_narrative(folder, kept)
+        if self._ground.config.handoff.save_to_disk:
+            try:
+                save_beside_packets(folder, text, at)
+            except RelayError as error:
+                _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
+        return NarrativeResult(told.kind, text)
+
+
+def _remove(folder: str) -> None:
+    """Nothing of a run is left, in its folder or beside the agent's own sessions."""
+    remove_fork(folder)
+    with contextlib.suppress(OSError):
+        shutil.rmtree(folder)

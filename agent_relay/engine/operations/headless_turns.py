@@ -1,0 +1,160 @@
+"""The operations on headless turns: begin one, follow it piece by piece, release what it said."""
+
+import asyncio
+from collections.abc import Mapping
+
+from agent_relay.agents.launch import get_program
+from agent_relay.domain.effects import TurnAsked
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.state import State
+from agent_relay.engine._turn_stream import (
+    StreamCursor,
+    StreamPart,
+    parse_cursor,
+    read_stream_part,
+    render_cursor,
+)
+from agent_relay.engine.legs.headless import load_for
+from agent_relay.engine.legs.holder_retention import forget_streams
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.change_notifier import wait_for
+from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.session.fold import fold_events
+from agent_relay.session.turns.report import report_end
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_journals import find_journal
+
+_LISTEN_S = 20.0
+"""How long an answer with nothing in it is put off."""
+_REFUSED_S = 7.0
+"""How long a disk may refuse what a turn has to write before its followers are told: one more try is made."""
+_MOST_TURNS = 1000
+
+
+class HeadlessTurns:
+    """Follows nobody by itself: every question says up to where its asker was told."""
+
+    def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
+        self._sessions = sessions
+        self._ground = ground
+
+    async def begin(
+        self, wish: OpenRequest, most: int, *, waits: bool = False, message: str = ""
+    ) -> tuple[str, StreamCursor]:
+        """The id of the session at work on the turn, and the place before its first line.
+
+        With `waits` it does not end with the turn: its next one may come. Who asks again by the same id of
+        a `message` is told of the same turn.
+        Raises RelayError where the agent that was asked is not installed or knows no headless work.
+        """
+        any_leg = Leg("", wish.agent, 0, self._ground.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._ground, any_leg), wish.environ)
+        asked = TurnAsked(wish.agent, wish.task, most, ends=not waits, message=message)
+        begun = await self._sessions.take_turn(wish, asked)
+        return begun.session, StreamCursor(begun.number - 1)
+
+    async def follow(
+        self, session_id: str, told: StreamCursor, *, follower: int = 0
+    ) -> tuple[StreamPart, Session]:
+        """What came since `told`; where nothing did, the answer waits for it a while.
+
+        `follower` is the process that reads: what several do is kept until all have read it.
+        """
+        try:
+            room = self._sessions.get(session_id)
+        except WrongUseError:
+            return await asyncio.to_thread(self._follow_ended, session_id, told)
+        room.reading.note(follower, self._ground.clock.monotonic())
+        deadline = asyncio.get_running_loop().time() + _LISTEN_S
+        while True:
+            beat = room.pulse.listen()
+            chapter, session = await self._read(room, told)
+            told = chapter.told
+            left_s = deadline - asyncio.get_running_loop().time()
+            if chapter.events or left_s <= 0 or report_end(session, self._sessions.zone) is not None:
+                break
+            if room.host.refusal and left_s < _LISTEN_S - _REFUSED_S:
+                raise RelayError(
+                    f"session {session_id} cannot go on: {room.host.refusal}",
+                    hint=f"It goes on when that is mended. To end it: agent-relay stop {session_id}",
+                )
+            await wait_for(beat, min(left_s, _REFUSED_S))
+        return chapter, session
+
+    async def forget(self, session_id: str, *, follower: int = 0) -> None:
+        """What the turn's agents said need not be kept any longer, once nobody else reads it either."""
+        room = self._sessions.get(session_id)
+        room.reading.leave(follower, self._ground.clock.monotonic())
+        session = room.session
+        if not room.reading.is_done:
+            return
+        if session.state is State.ENDED:
+            await forget_streams(self._ground, session)
+        elif session.leg is not None:
+            # The newest one's holder carries the user's environment to the next turn.
+            await forget_streams(self._ground, session, since=session.leg.id)
+
+    async def _read(self, room: ActiveSession, told: StreamCursor) -> tuple[StreamPart, Session]:
+        """What came since `told`, and the session as it was then: it changes while disk is read."""
+        session = room.session
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        chapter = await asyncio.to_thread(
+            read_stream_part, self._ground, session, events, told, self._sessions.zone
+        )
+        return chapter, session
+
+    def _follow_ended(self, session_id: str, told: StreamCursor) -> tuple[StreamPart, Session]:
+        """The same of a session that ended while no daemon, or another one, was there."""
+        path = find_journal(self._ground.folders, session_id)
+        events = read_events(path) if path else []
+        session = fold_events(events)
+        if session is None:
+            raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
+        if session.state is not State.ENDED:
+            raise WrongUseError(f"session {session.id} is not at work", hint="See: agent-relay status")
+        return read_stream_part(self._ground, session, events, told, self._sessions.zone), session
+
+
+def build_run_handlers(sessions: SessionLifecycle, ground: Services) -> Mapping[str, Handler]:
+    """The operations by name."""
+    running = HeadlessTurns(sessions, ground)
+
+    async def begin(request: Request, _peer: Peer) -> Mapping[str, object]:
+        wish = OpenRequest(
+            agent=request.text("agent"),
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            args=request.texts("args"),
+            task=request.text("task"),
+            session=request.text("session", ""),
+            fresh=not request.text("session", ""),
+            model=request.text("model", ""),
+        )
+        most = request.number("most", 0)
+        if not 0 <= most <= _MOST_TURNS:
+            raise WrongUseError(f"{request.op} needs most between 0 and {_MOST_TURNS}")
+        session, told = await running.begin(
+            wish, most, waits=request.flag("waits"), message=request.text("message", "")
+        )
+        return {"session": session, "told": render_cursor(told)}
+
+    async def follow(request: Request, peer: Peer) -> Mapping[str, object]:
+        chapter, session = await running.follow(
+            request.text("session"), parse_cursor(request), follower=peer.pid
+        )
+        sign_in = sessions.rooms.find_sign_in(session.agent)
+        end = report_end(session, sessions.zone, sign_in=sign_in) if not chapter.events else None
+        events = [*chapter.events, *((end,) if end is not None else ())]
+        told = [event.model_dump(mode="json", exclude_none=True) for event in events]
+        return {"events": told, "told": render_cursor(chapter.told), "over": end is not None}
+
+    async def forget(request: Request, peer: Peer) -> Mapping[str, object]:
+        await running.forget(request.text("session"), follower=peer.pid)
+        return {}
+
+    return {"run.begin": begin, "run.follow": follow, "run.forget": forget}

@@ -1,0 +1,236 @@
+"""The operations on sessions that faces may ask for: open, hand over, stop, list, go on after a rest."""
+
+import asyncio
+from collections.abc import Mapping
+
+from agent_relay.detect.window_usage import render_windows
+from agent_relay.domain.effects import CancelAsked, ContinueAsked, ResumeAsked
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.protocol.requests import Handler, Peer, Request
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.operations.handoffs import build_handoff_handlers, parse_terms
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.open_request import OpenRequest, find_requested_root
+from agent_relay.session.limits.rest_view import build_rest_view
+from agent_relay.session.views.history_lines import list_history
+from agent_relay.session.views.messages import (
+    render_intervention,
+    render_message,
+    render_saved,
+    session_folder,
+)
+from agent_relay.session.warnings import capitalize
+
+
+async def describe_rest(room: ActiveSession) -> Mapping[str, object]:
+    """What is to be shown of the rest as the answer's field `rest`; nothing where nobody rests."""
+    session = room.session
+    if session.state is not State.RESTING and not session.offer:
+        return {}
+    view = build_rest_view(session, await room.stage.build_world(session))
+    return {"rest": view.render()} if view is not None else {}
+
+
+def build_rest_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+    """The operations by name."""
+
+    async def agree(request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Work may go on by itself when this rest is over; with `agreed` false it may not."""
+        room = await sessions.find(request.text("session"))
+        wish = ResumeAsked(request.fields.get("agreed") is not False)
+        session = await room.host.ask(wish)
+        return {"session": session.id, "agreed": session.agreed}
+
+    async def go_on(request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Work goes on now, with whoever can be had again."""
+        room = await sessions.find(request.text("session"))
+        session = await room.host.ask(ContinueAsked())
+        return {"session": session.id, "state": session.state.value}
+
+    return {"rest.agree": agree, "rest.go": go_on}
+
+
+_SIDE_LIMIT = 4096
+_CANCELLED_WHY = "cancelled while it was under way"
+
+
+def build_handlers(sessions: SessionLifecycle) -> Mapping[str, Handler]:
+    """The operations by name."""
+    handlers = _Handlers(sessions)
+    return {
+        "open": handlers.open,
+        "where": handlers.where,
+        "use": handlers.use,
+        "session.stop": handlers.stop,
+        "session.list": handlers.list,
+        "session.environment": handlers.bring,
+        "session.hold_back": handlers.hold_back,
+        "session.history": handlers.tell_history,
+        "tree.take": handlers.take_tree,
+        **build_handoff_handlers(sessions),
+        **build_rest_handlers(sessions),
+    }
+
+
+class _Handlers:
+    def __init__(self, sessions: SessionLifecycle) -> None:
+        self._sessions = sessions
+
+    async def open(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """A session with the agent at work in it: found, handed over or begun."""
+        source, _, native = request.text("from", "").partition(":")
+        wish = OpenRequest(
+            agent=request.text("agent"),
+            cwd=request.text("cwd"),
+            environ=request.mapping("env"),
+            rows=_side(request, "rows", 24),
+            cols=_side(request, "cols", 80),
+            args=request.texts("args"),
+            task=request.text("task", ""),
+            session=request.text("session", ""),
+            fresh=request.flag("new"),
+            source=source,
+            native=native,
+            focus=request.text("focus", ""),
+            model=request.text("model", ""),
+            force=request.flag("yes"),
+            launch=not request.flag("no_launch"),
+            terms=parse_terms(request, target=request.text("agent")),
+        )
+        if wish.launch:
+            opened, note = await self._sessions.open(wish)
+            rest = await describe_rest(self._sessions.get(opened.id))
+            return {**self._where(opened), "note": note, **rest}
+        session, path = await self._sessions.save_packet(wish)
+        return {**self._where(session), "message": render_saved(session, wish.agent, path)}
+
+    async def where(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Where a session's living leg can be attached, and what the terminal should say."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        note = await self._sessions.find_config_note()
+        session = await room.host.look()
+        return {**self._where(session), "note": note, **await describe_rest(room)}
+
+    async def use(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session, a handoff to `agent` begun; with `turn` only while a headless turn is under way.
+
+        `passed` is whether it was begun.
+        """
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        before = await room.host.look()
+        if request.flag("turn") and before.open_turn is None:
+            return {**self._where(before), "passed": False}
+        session = await self._sessions.use(
+            request.text("session"),
+            request.text("agent"),
+            focus=request.text("focus", ""),
+            force=request.flag("yes"),
+            terms=parse_terms(request, target=request.text("agent")),
+        )
+        return {**self._where(session), "passed": True, "note": await self._sessions.find_config_note()}
+
+    async def stop(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session, its end begun; `note` is what keeps it from being written down."""
+        await self._follow_move(request)
+        session, note = await self._sessions.stop_session(request.text("session"))
+        return {**self._where(session), "note": note}
+
+    async def hold_back(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """Whether the handoff under way was cancelled, and what follows from that or speaks against it."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        handoff = (await room.host.look()).handoff
+        if handoff is None:
+            return {"held_back": False, "message": "→ No handoff is under way any more."}
+        try:
+            session = await room.host.ask(CancelAsked(handoff.id, _CANCELLED_WHY))
+        except WrongUseError as error:
+            hint = f". {error.hint}" if error.hint else ""
+            return {"held_back": False, "message": f"→ {capitalize(error.sentence)}{hint}"}
+        return {"held_back": True, "message": render_intervention(session, handoff.id)}
+
+    async def tell_history(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """What has become of the session until now, a line for each event that mattered."""
+        await self._follow_move(request)
+        room = await self._sessions.find(request.text("session"))
+        session = await room.host.look()
+        # The journal is a line ahead of its session while that line is being written.
+        events = tuple(room.host.events)[: session.number]
+        lines = await asyncio.to_thread(list_history, events, self._sessions.zone)
+        return {"session": session.id, "lines": lines}
+
+    async def bring(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The session's next agent gets `env`, where daemon and holder died with what it began with."""
+        room = await self._sessions.find(request.text("session"))
+        size = (_side(request, "rows", 24), _side(request, "cols", 80))
+        return {
+            "taken": room.stage.offer(LaunchEnvironment(request.mapping("env"), rows=size[0], cols=size[1]))
+        }
+
+    async def list(self, _request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The sessions at work, and what their agents last said of usage windows, in whichever of them."""
+        await self._sessions.rooms.look()
+        return {
+            "sessions": [self._where(session) for session in self._sessions.at_work()],
+            "windows": render_windows(self._sessions.rooms.list_windows()),
+        }
+
+    async def _follow_move(self, request: Request) -> None:
+        """The session goes on where its asker found it: it moves along with a renamed repository."""
+        await self._sessions.follow_move(request.text("session"), request.text("root", ""))
+
+    async def take_tree(self, request: Request, _peer: Peer) -> Mapping[str, object]:
+        """The working tree of `cwd` is this owner's, on a person's word that another one is gone."""
+        root = await asyncio.to_thread(find_requested_root, request.text("cwd"))
+        await self._sessions.entrance.take_over(root)
+        return {"root": root}
+
+    def _where(self, session: Session) -> dict[str, object]:
+        leg = session.living_leg
+        sign_in = self._sessions.rooms.find_sign_in(session.agent)
+        has_screen = leg is not None and not leg.headless and leg.child_pid > 0
+        attachable = has_screen and session.state is not State.HANDING_OFF
+        return {
+            "session": session.id,
+            "state": session.shown_state.value,
+            "agent": session.agent,
+            "leg": leg.id if leg is not None and attachable else "",
+            "socket": self._sessions.socket_of(leg.id) if leg is not None and attachable else "",
+            "headless": session.open_turn is not None,
+            "message": render_message(session, self._sessions.zone, sign_in=sign_in),
+            "folder": session_folder(session),
+            "handoff": (session.handoff is not None and session.handoff.step.value) or "",
+            "successor": session.handoff.to_agent if session.handoff is not None else "",
+            "handoffs": len(session.done),
+            "status": session.leg.status if session.leg is not None else -1,
+            "refused": session.refusal.text if session.refusal is not None else "",
+            "owed": _find_owed(session),
+            **self._tell_live(session.id),
+        }
+
+    def _tell_live(self, session_id: str) -> dict[str, object]:
+        """What keeps the session from going on, and its bar; empty for one that was just given up."""
+        try:
+            room = self._sessions.get(session_id)
+        except WrongUseError:
+            return {"trouble": "", "bar": []}
+        return {"trouble": room.trouble, "bar": list(room.stage.bar.texts)}
+
+
+def _find_owed(session: Session) -> str:
+    """The agent that did not work on its packet before the session ended; empty for none."""
+    left = session.retriable
+    is_owed = session.state is State.ENDED and left is not None and not left.is_cancelled
+    return left.to_agent if is_owed and left is not None else ""
+
+
+def _side(request: Request, name: str, default: int) -> int:
+    side = request.number(name, default)
+    if not 0 < side <= _SIDE_LIMIT:
+        raise WrongUseError(f"{request.op} needs {name} between 1 and {_SIDE_LIMIT}")
+    return side

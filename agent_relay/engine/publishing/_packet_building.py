@@ -1,0 +1,299 @@
+"""Builds a handoff's packet: facts gathered, redacted, fitted; runs in a process of its own.
+
+It writes nothing, and reads only what the packet is made of: a process that outlives its daemon does no
+harm.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from functools import partial
+
+from agent_relay.agents.adapters import LoadedAdapter
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.config import UserConfig
+from agent_relay.domain.documents.packet import Reason, ResumePacket
+from agent_relay.domain.documents.packet_json import parse_packet
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.facts import Facts
+from agent_relay.domain.session import Handoff, Leg, Session
+from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.domain.values.moments import parse_moment
+from agent_relay.engine._last_known import NO_SCREEN, LastScreen
+from agent_relay.engine.publishing.native_records import gather_facts
+from agent_relay.engine.publishing.waiting_packets import find_source, is_under_way, list_saved
+from agent_relay.packet.budget import fit_packet
+from agent_relay.packet.build import PacketContext, build_packet
+from agent_relay.packet.handoff_terms import add_terms
+from agent_relay.packet.narrative import render_narrative
+from agent_relay.packet.record_gaps import (
+    AUTOMATIC,
+    add_newest_prompt,
+    add_prompt,
+    find_record_gap,
+    is_prompt_unanswered,
+)
+from agent_relay.redact.allow_list import AllowList, build_allow
+from agent_relay.redact.packet import redact_facts, redact_packet
+from agent_relay.redact.text import redact_text, redact_words
+from agent_relay.session.handoff.lifecycle import find_native_id
+from agent_relay.session.lineage import inherit_terms
+from agent_relay.session.views.messages import session_folder
+from agent_relay.session.warnings import find_spent
+from agent_relay.store.narratives import read_narrative
+from agent_relay.store.packets import is_emptied, list_packets, read_as_left, read_kept, read_packet
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.git.tree_state import read_tree
+from agent_relay.transcripts.message_text import clip
+
+_LINE_LENGTH = 1000
+
+
+class Extent(StrEnum):
+    """What a packet is made of besides the tree and what the journal knows.
+
+    Everything; only relay's own, which are earlier packets; or nothing else.
+    """
+
+    WHOLE = "whole"
+    OWN = "own"
+    TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class PacketOrder:
+    """Everything a packet is made of that is not on disk, at one moment.
+
+    `adapters` are those of the two agents, where they are known here. `seen` is what the predecessor last
+    showed. `lacks` is why it is made of less than everything.
+    """
+
+    session: Session
+    handoff: Handoff
+    environ: Mapping[str, str]
+    folder: str
+    sequence: int
+    at: datetime
+    config: UserConfig
+    adapters: Mapping[str, LoadedAdapter]
+    seen: LastScreen
+    extent: Extent = Extent.WHOLE
+    lacks: str = ""
+
+    def get_adapter(self, agent: str) -> LoadedAdapter:
+        """Return the agent's adapter. Raise RelayError."""
+        found = self.adapters.get(agent)
+        if found is None:
+            raise WrongUseError(f"there is no agent {agent[:40]!r}")
+        return found
+
+    def gather_secrets(self) -> frozenset[str]:
+        """Return the values that are secret wherever they stand."""
+        return gather_secrets(self.session.root, self.environ, cwd=self.session.cwd)
+
+    @property
+    def allow(self) -> AllowList:
+        """What the user says is no secret; a project cannot say so."""
+        return build_allow(self.config.redaction.allow, self.config.redaction.allow_patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPacket:
+    """A packet, its text for its target, and what could not be read into it; empty for nothing."""
+
+    packet: ResumePacket
+    text: str
+    lacks: str
+
+
+def build_ordered(order: PacketOrder) -> BuiltPacket:
+    """Return the packet of the handoff and its text. Raise RelayError."""
+    session, handoff = order.session, order.handoff
+    target = order.get_adapter(handoff.to_agent)
+    known = order.gather_secrets()
+    if not is_under_way(session, handoff) and handoff.terms.is_empty:
+        handoff = replace(handoff, terms=inherit_terms(session))
+    source = find_source(session, handoff, order.folder) if order.extent is Extent.WHOLE else None
+    packet = _build(order, handoff, known) if source is None else _readdress(order, handoff, source)
+    packet = packet.model_copy(update={"resumes": _find_resumed(session, handoff.to_agent)})
+    packet = redact_packet(add_terms(packet, handoff), known=known, allow=order.allow)
+    render = build_renderer(target, order.folder)
+    budget = order.config.get_agent(handoff.to_agent).budget_tokens or target.adapter.budget_tokens
+    packet = fit_packet(packet, tokens=budget, render=render)
+    lacks = "" if source is not None else packet.unread or packet.not_understood or ""
+    return BuiltPacket(packet, render(packet), lacks)
+
+
+def add_given_terms(order: PacketOrder, path: str) -> ResumePacket:
+    """Return the packet at `path` with what is expected of the handoff. Raise RelayError."""
+    given = add_terms(read_packet(path), order.handoff)
+    return redact_packet(given, known=order.gather_secrets(), allow=order.allow)
+
+
+def _find_resumed(session: Session, agent: str) -> str | None:
+    """Return the transcript of the conversation `agent` will go on in; `None` where it begins one.
+
+    Also where its path says too little: a database holds all of an agent's conversations.
+    """
+    native_id = find_native_id(session, agent)
+    own = [leg for leg in session.legs if leg.agent == agent and leg.transcript]
+    paths = {leg.transcript for leg in own if leg.native_id == native_id}
+    shared = paths & {leg.transcript for leg in own if leg.native_id != native_id}
+    return min(paths) if native_id and len(paths) == 1 and not shared else None
+
+
+def _readdress(order: PacketOrder, handoff: Handoff, source: ResumePacket) -> ResumePacket:
+    """Return `source` for the agent of this handoff."""
+    own = {"packet_id": handoff.id, "sequence": order.sequence}
+    changes = {"target_agent": handoff.to_agent, "created_at": order.at}
+    focus = {"focus": handoff.focus} if handoff.focus else {}
+    return source.model_copy(update={**own, **changes, **focus})
+
+
+def _build(order: PacketOrder, handoff: Handoff, known: frozenset[str]) -> ResumePacket:
+    session = order.session
+    leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
+    loaded = order.get_adapter(leg.agent)
+    tree = read_tree(session.cwd)
+    is_asked = not is_under_way(session, handoff)
+    previous = _read_previous(session, is_asked=is_asked) if order.extent is not Extent.TREE else None
+    occasion = _build_occasion(
+        order, handoff, leg, since=leg.starting_at if leg.resumes and previous else None
+    )
+    facts = (
+        gather_facts(order, session, leg, order.environ)
+        if order.extent is Extent.WHOLE
+        else Facts(leg.agent, native_id=leg.native_id, unread=order.lacks)
+    )
+    doubt = find_record_gap(facts, agent=leg.agent, version=loaded.adapter.newest_tested, leg=leg)
+    seen = order.seen if doubt.is_wordless else NO_SCREEN
+    facts = _add_prompt(order, leg, facts, known, is_wordless=doubt.is_wordless)
+    packet = build_packet(
+        redact_facts(facts, known=known, allow=order.allow),
+        occasion,
+        tree=tree,
+        signal=_find_signal(session, handoff),
+        previous=previous,
+    )
+    written = _read_narrative(order, leg, facts)
+    told = {
+        "narrative": written,
+        "unread": facts.unread,
+        "budget": find_spent(session, handoff),
+        "not_understood": doubt.sentence if loaded.adapter.transcript is not None else "",
+        "last_lines": _quote_lines(order, facts.last_lines, known),
+        "last_screen": seen.screen,
+    }
+    return packet.model_copy(update={name: text for name, text in told.items() if text})
+
+
+def _build_occasion(
+    order: PacketOrder, handoff: Handoff, leg: Leg, *, since: datetime | None
+) -> PacketContext:
+    session = order.session
+    return PacketContext(
+        packet_id=handoff.id,
+        session_id=session.id,
+        sequence=order.sequence,
+        at=order.at,
+        previous_agent=leg.agent,
+        target_agent=handoff.to_agent,
+        reason=_find_reason(handoff),
+        focus=handoff.focus,
+        task=session.task,
+        root=session.root,
+        prefix=os.path.relpath(os.path.realpath(session.cwd), os.path.realpath(session.root)),
+        leg_id=leg.id,
+        leg_started_at=leg.starting_at,
+        since=since,
+        relay_texts=(order.get_adapter(leg.agent).adapter.deliver.opening,),
+    )
+
+
+def _add_prompt(
+    order: PacketOrder, leg: Leg, facts: Facts, known: frozenset[str], *, is_wordless: bool
+) -> Facts:
+    """Return the facts with what the leg was asked last, where only the journal has it."""
+    session, handoff = order.session, order.handoff
+    if leg.asked is None and is_wordless and session.open_turn is not None:
+        return add_prompt(facts, session.open_turn.prompt, waits=handoff.reason in AUTOMATIC)
+    return add_newest_prompt(
+        facts, leg, waits=is_prompt_unanswered(session, leg, handoff), clean=partial(_clean, known)
+    )
+
+
+def _clean(known: frozenset[str], text: str) -> str:
+    """Return the text as the journal has it."""
+    return redact_words(text, known=known)
+
+
+def _quote_lines(order: PacketOrder, lines: tuple[str, ...], known: frozenset[str]) -> str:
+    """Return lines of a record nobody understands, without secrets before they are cut."""
+    whole = [redact_text(line, known=known, allow=order.allow).text for line in lines]
+    return "\n".join(clip(line, limit=_LINE_LENGTH) for line in whole)
+
+
+def _read_narrative(order: PacketOrder, leg: Leg, facts: Facts) -> str:
+    """Return what the leg's agent wrote of its work, where that is still fresh; else empty."""
+    kept = read_narrative(session_folder(order.session), leg.id)
+    if kept is None:
+        return ""
+    wishes, now = order.config.handoff, order.at
+    return render_narrative(
+        kept.text, kept.at, kept.moment, facts=facts, now=now, fresh_prompts=wishes.fresh_prompts
+    )
+
+
+def _read_previous(session: Session, *, is_asked: bool) -> ResumePacket | None:
+    """Return the newest packet a leg of this session was given that can be trusted.
+
+    With `is_asked`, somebody looks at what comes of it before anybody is given it: then one that was spoilt
+    counts as it was published.
+    """
+    folder, saved = session_folder(session), list_saved(session)
+    for sequence, target, _ in reversed(list_packets(folder)):
+        if sequence in saved:
+            continue
+        try:
+            if not is_asked or not is_emptied(folder, sequence, target):
+                return read_as_left(folder, sequence, target)
+            found = _read_published(folder, sequence, target)
+        except RelayError:
+            found = _read_published(folder, sequence, target) if is_asked else None
+        if found is not None:
+            return found
+    return None
+
+
+def _read_published(folder: str, sequence: int, target: str) -> ResumePacket | None:
+    """Return the packet as it was published; `None` where that was not kept."""
+    try:
+        kept = read_kept(folder, sequence, target)
+        return parse_packet(kept.document) if kept is not None else None
+    except RelayError:
+        return None
+
+
+def _find_reason(handoff: Handoff) -> Reason:
+    try:
+        return Reason(handoff.reason)
+    except ValueError:
+        return Reason.MANUAL
+
+
+def _find_signal(session: Session, handoff: Handoff) -> Signal | None:
+    limit = session.limit
+    is_limit = handoff.reason == Reason.RATE_LIMIT and not find_spent(session, handoff)
+    if limit is None or not is_limit or limit.agent != handoff.from_agent:
+        return None
+    return Signal(
+        AgentName(limit.agent),
+        Kind.LIMIT,
+        Scope(limit.scope),
+        Evidence(Source(limit.source), limit.text),
+        decides=True,
+        resets_at=parse_moment(limit.until),
+    )

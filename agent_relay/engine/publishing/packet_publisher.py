@@ -1,0 +1,87 @@
+"""Publishes the packets of one session one after another, each whole before anything follows it."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from agent_relay.domain.effects import Input, Published, PublishFailed
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.handoff import PacketSaved
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.engine.threads import finish_or_end
+from agent_relay.session.outcome import Outcome
+from agent_relay.system.failures import find_passing
+
+if TYPE_CHECKING:
+    from agent_relay.engine.services import Services
+    from agent_relay.system.limited_process import LimitedProcess
+
+Publish = Callable[[Session, Handoff, Mapping[str, str]], Published]
+"""Makes the packet of a handoff visible, with the user's environment. Raises RelayError."""
+
+
+def publish(
+    ground: "Services",
+    building: "LimitedProcess",
+    session: Session,
+    handoff: Handoff,
+    environ: Mapping[str, str],
+) -> Published:
+    """Make the handoff's packet visible, by `app.publishing`: a session's start does not wait for that."""
+    from agent_relay.engine.publishing.publish import publish as publish_now
+
+    return publish_now(ground, building, session, handoff, environ)
+
+
+class JournalingHost(Protocol):
+    """The session's host."""
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        ...
+
+    async def ask(self, happened: Input | Outcome) -> Session:
+        """The session after `happened` was journalled. Raises RelayError."""
+        ...
+
+
+class PacketPublisher:
+    """What `publish` makes visible takes its number from what is there: two at once would take the same.
+
+    Who is cancelled waits for what is being written: nobody's packet comes in between. `end` is called
+    then: what goes into the packet need not be thought out any more.
+    """
+
+    def __init__(self, publish: Publish, *, end: Callable[[], None] = lambda: None) -> None:
+        self._publish = publish
+        self._end = end
+        self._turn = asyncio.Lock()
+
+    async def publish(self, host: JournalingHost, handoff: Handoff, environ: Mapping[str, str]) -> Input:
+        """That the handoff's packet is visible, or why it is not."""
+        try:
+            async with self._turn:
+                return await finish_or_end(self._end, self._publish, host.session, handoff, environ)
+        except RelayError as error:
+            if find_passing(error):
+                raise
+            return PublishFailed(handoff.id, error.sentence)
+
+    async def save(self, host: JournalingHost, occasion: Handoff, environ: Mapping[str, str]) -> str:
+        """A packet is visible and journalled that belongs to no handoff.
+
+        Its text's path relative to the session's folder. Raises RelayError where it cannot be written.
+        """
+        async with self._turn:
+            done = await finish_or_end(self._end, self._publish, host.session, occasion, environ)
+            saved = PacketSaved(
+                done.packet,
+                done.sequence,
+                occasion.to_agent,
+                done.json_path,
+                done.text_path,
+                done.fingerprint,
+            )
+            await host.ask(Outcome((saved,)))
+        return done.text_path

@@ -1,0 +1,201 @@
+"""Publishes the packet of a handoff; runs in a worker thread.
+
+The packet is built in a process with a limit (`packet_building`): the texts it is made of may be anything,
+and must hold neither the daemon nor the handoff.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC
+from functools import partial
+
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.effects import Published
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Handoff, Session
+from agent_relay.engine.publishing._packet_building import (
+    BuiltPacket,
+    Extent,
+    PacketOrder,
+    add_given_terms,
+    build_ordered,
+)
+from agent_relay.engine.publishing.limited_work import run_limited
+from agent_relay.engine.publishing.native_records import find_own, read_own_facts
+from agent_relay.engine.publishing.waiting_packets import find_waiting, take_terms
+from agent_relay.engine.services import Services
+from agent_relay.packet.freshness import list_later, verify_freshness
+from agent_relay.packet.handoff_terms import has_own_terms, list_missing_terms
+from agent_relay.packet.record_gaps import AUTOMATIC, add_newest_prompt, is_prompt_unanswered
+from agent_relay.packet.render import mark_stale
+from agent_relay.redact.allow_list import AllowList, build_allow
+from agent_relay.redact.text import redact_text, redact_words
+from agent_relay.session.views.messages import session_folder
+from agent_relay.store.narratives import save_beside_packets
+from agent_relay.store.packet_publication import publish_packet
+from agent_relay.store.packets import list_packets, read_delivery_text, read_packet
+from agent_relay.store.project import open_project
+from agent_relay.store.project import session_folder as make_folder
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.git.tree_state import read_tree
+from agent_relay.system.limited_process import KilledError, LimitedProcess, TookTooLongError, WorkLimit
+
+_log = logging.getLogger(__name__)
+_LIMITS = (
+    (Extent.WHOLE, WorkLimit(processor_s=20, wall_s=60)),
+    (Extent.OWN, WorkLimit(processor_s=5, wall_s=20)),
+    (Extent.TREE, WorkLimit(processor_s=5, wall_s=20)),
+)
+"""What goes into a packet, and how long that may take; where it takes longer, less is tried."""
+
+
+def publish(
+    ground: Services,
+    building: LimitedProcess,
+    session: Session,
+    handoff: Handoff,
+    environ: Mapping[str, str],
+) -> Published:
+    """The handoff's packet is visible; doing it again after a crash changes nothing.
+
+    Raises RelayError where it cannot be written; packets published before are intact then.
+    """
+    # Made again where `git clean` deleted it since the journal was last written.
+    folder = make_folder(open_project(session.root), session.id)
+    waiting = find_waiting(session, handoff, folder)
+    sequence = 0 if waiting else _find_sequence(session, handoff)
+    order = _order(ground, session, handoff, environ, folder=folder, sequence=sequence)
+    if waiting is not None:
+        path = f"{folder}/{waiting.json_path}"
+        if has_own_terms(session, handoff):
+            take_terms(path, run_limited(building, _LIMITS[0][1], partial(add_given_terms, order, path)))
+        return waiting
+    built = _build(building, order)
+    done = publish_packet(folder, built.packet, built.text)
+    _save_to_disk(ground, session, handoff, folder, built.text)
+    return Published(
+        handoff.id,
+        done.packet_id,
+        done.sequence,
+        done.json_path,
+        done.text_path,
+        done.fingerprint,
+        built.lacks,
+    )
+
+
+def _order(
+    ground: Services,
+    session: Session,
+    handoff: Handoff,
+    environ: Mapping[str, str],
+    *,
+    folder: str,
+    sequence: int,
+) -> PacketOrder:
+    agents = {handoff.from_agent, handoff.to_agent} & ground.adapters.keys()
+    return PacketOrder(
+        session,
+        handoff,
+        dict(environ),
+        folder=folder,
+        sequence=sequence,
+        at=ground.clock.now(),
+        config=ground.config,
+        seen=ground.last_seen.get(handoff.from_leg),
+        adapters={name: ground.get_adapter(name) for name in agents},
+    )
+
+
+def _build(building: LimitedProcess, order: PacketOrder) -> BuiltPacket:
+    """The packet, made of less where everything took too long or too much memory.
+
+    Raises RelayError where there can be none.
+    """
+    lacks = ""
+    for extent, limit in _LIMITS:
+        try:
+            work = partial(build_ordered, replace(order, extent=extent, lacks=lacks))
+            return run_limited(building, limit, work)
+        except (TookTooLongError, KilledError) as error:
+            _log.warning("packet-too-costly session=%s extent=%s", order.session.id, extent)
+            agent = order.handoff.from_agent
+            lacks = lacks or f"what {agent} recorded is not in it: {error.sentence}"
+    raise RelayError(
+        "the packet could not be built within its time and memory",
+        hint="Look at it with: agent-relay packet show",
+    )
+
+
+def _save_to_disk(ground: Services, session: Session, handoff: Handoff, folder: str, text: str) -> None:
+    """What a handoff nobody asked for tells its successor is a file of its own, for those who want that."""
+    if not ground.config.handoff.save_to_disk or handoff.reason not in AUTOMATIC:
+        return
+    try:
+        save_beside_packets(folder, text, handoff.began_at.astimezone(UTC))
+    except RelayError as error:
+        _log.warning("handoff-not-saved session=%s why=%s", session.id, error.sentence)
+
+
+def read_packet_text(ground: Services, session: Session, handoff: Handoff) -> str:
+    """The packet's text as the user left it, with what changed in the tree since it was written.
+
+    Raises UntrustedDataError where it cannot be trusted.
+    """
+    folder = session_folder(session)
+    render = build_renderer(ground.get_adapter(handoff.to_agent), folder)
+    text = read_delivery_text(folder, handoff.sequence, handoff.to_agent, render=render).text
+    packet = read_packet(f"{folder}/{handoff.json_path}")
+    notes = verify_freshness(packet, read_tree(session.cwd))
+    untold = list_missing_terms(packet, text) if has_own_terms(session, handoff) else ()
+    return mark_stale(text, (*notes, *_list_later(ground, session, handoff, packet), *untold))
+
+
+def _list_later(
+    ground: Services, session: Session, handoff: Handoff, packet: ResumePacket
+) -> tuple[str, ...]:
+    """What a packet that was not written for this handoff does not know: prompts given since, the focus."""
+    if packet.packet_id == handoff.id:
+        return ()
+    notes = [f"the user asks to focus on: {handoff.focus}"] if handoff.focus else []
+    leg = next(leg for leg in session.legs if leg.id == handoff.from_leg)
+    native = find_own(leg)
+    if native is None or packet.turn_count is None:
+        return tuple(notes)
+    facts = read_own_facts(ground.get_adapter(leg.agent), leg, native)
+    if facts.unread:
+        return (*notes, f"cannot tell what {leg.agent} was asked since then: {facts.unread}")
+    known = gather_secrets(session.root, {}, cwd=session.cwd)
+    waits = is_prompt_unanswered(session, leg, handoff)
+    facts = add_newest_prompt(facts, leg, waits=waits, clean=lambda text: redact_words(text, known=known))
+    later = list_later(facts, leg.agent, packet.created_at)
+    allow = get_allow(ground)
+    return (*notes, *(redact_text(note, known=known, allow=allow).text for note in later))
+
+
+def get_allow(ground: Services) -> AllowList:
+    """What the user says is no secret; a project cannot say so."""
+    wishes = ground.config.redaction
+    return build_allow(wishes.allow, wishes.allow_patterns)
+
+
+def _find_sequence(session: Session, handoff: Handoff) -> int:
+    """The packet's number: its own if it was published before a crash, else one nobody has.
+
+    A handoff given up while its packet was being written leaves a number the journal does not know.
+    """
+    highest = session.packets
+    for sequence, target, path in list_packets(session_folder(session)):
+        if sequence > session.packets and target == handoff.to_agent and _is_packet(path, handoff.id):
+            return sequence
+        highest = max(highest, sequence)
+    return highest + 1
+
+
+def _is_packet(path: str, packet_id: str) -> bool:
+    try:
+        return read_packet(path).packet_id == packet_id
+    except RelayError:
+        return False

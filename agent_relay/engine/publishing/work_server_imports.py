@@ -1,0 +1,13 @@
+"""What the server of processes with a limit imports: all that packets and redaction need, compiled.
+
+A process lives for one piece of work: what it had to compile, each would have to compile again while
+somebody waits.
+"""
+
+from agent_relay.domain.text.patterns import compile_all
+from agent_relay.engine.publishing._packet_building import build_ordered
+from agent_relay.engine.publishing.redaction import redact_event
+
+__all__ = ["build_ordered", "redact_event"]
+
+compile_all()

@@ -1,0 +1,224 @@
+"""What all sessions of a daemon share: folders, clock, adapters, ledger, configuration, outside notifiers.
+
+Nothing here belongs to one session. `OutsideNotifiers` is what leaves the daemon for other programs:
+notifications for the desktop and for webhooks.
+"""
+
+import contextlib
+import logging
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from functools import partial
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from agent_relay.agents.adapters import (
+    LoadedAdapter,
+    find_program,
+    fit_installed,
+    is_signed_in,
+    list_default_roster,
+)
+from agent_relay.agents.catalog import AdapterCatalog
+from agent_relay.agents.launch_plan import chooses_session
+from agent_relay.domain.documents.config import UserConfig, build_roster
+from agent_relay.domain.effects import NoteRest
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.protocol.requests import NoticeSender
+from agent_relay.domain.signal import Rest
+from agent_relay.domain.values.ids import UNKNOWN_OWNER, AgentName, Owner
+from agent_relay.engine._last_known import LastScreens, LastWindows
+from agent_relay.engine.threads import DedicatedThread, ThreadPerHome
+from agent_relay.session.handoff.lifecycle import HEADLESS
+from agent_relay.session.limits.ledger import add_rest, end_rests, find_rest
+from agent_relay.session.policy import Availability
+from agent_relay.sources.live.record_dispatch import RecordDispatcher
+from agent_relay.store.ledger import read_ledger, update_ledger
+from agent_relay.system.clock import Clock, create_ulid
+from agent_relay.system.config.config_file import ReloadingConfig, read_project_config
+from agent_relay.system.disk.folders import Folders
+from agent_relay.system.net.desktop_notification import show_on_desktop
+from agent_relay.terminal.holder_check import HolderCheck
+
+if TYPE_CHECKING:
+    from agent_relay.system.net.webhook import Webhook
+
+_log = logging.getLogger(__name__)
+
+
+class OutsideNotifiers:
+    """One instance for all sessions. Nobody waits for any of it; what fails is a line in the log."""
+
+    def __init__(self) -> None:
+        self._desktop = DedicatedThread("desktop")
+        self._webhooks: dict[str, Webhook] = {}
+
+    def post(self, address: str, body: Mapping[str, object]) -> None:
+        """Queue `body` for the webhook at `address`."""
+        webhook = self._webhooks.get(address)
+        if webhook is None:
+            # Few have one, and its library takes longer to load than a start may wait.
+            from agent_relay.system.net.delivery_report import DeliveryCounter, Receiver
+            from agent_relay.system.net.webhook import Webhook
+
+            receiver = Receiver("webhook", "The webhook of `notify`", "notification", "notifications")
+            webhook = Webhook(address, DeliveryCounter(receiver, _log_delivery))
+            webhook.start()
+            self._webhooks[address] = webhook
+        webhook.put(body)
+
+    async def show(self, environ: Mapping[str, str], title: str, text: str) -> None:
+        """The desktop of that environment shows it, where there is one."""
+        with contextlib.suppress(RelayError):
+            failed = await self._desktop.run(show_on_desktop, environ, title, text)
+            if failed:
+                _log.warning("notification-failed to=desktop why=%s", failed)
+
+    def close(self) -> None:
+        """No thread of it is waited for."""
+        self._desktop.close()
+
+
+def _log_delivery(line: str) -> None:
+    _log.warning("notification-delivery to=webhook %s", line)
+
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Shared by every session; nothing here belongs to one.
+
+    `owner` is whose the daemon is, `booted_at` when the machine was started, by the clock of then.
+    What was used is counted in the `counting` threads: every count in one home waits for the same files.
+    """
+
+    folders: Folders
+    clock: Clock
+    teller: NoticeSender
+    catalog: AdapterCatalog
+    followed_config: ReloadingConfig
+    zone: tzinfo
+    evidence: RecordDispatcher
+    report: Callable[[BaseException], None]
+    windows: LastWindows = field(default_factory=LastWindows)
+    last_seen: LastScreens = field(default_factory=LastScreens)
+    owner: Owner = UNKNOWN_OWNER
+    booted_at: datetime = _LONG_AGO
+    counting: ThreadPerHome = field(default_factory=partial(ThreadPerHome, "counting"))
+    holders: HolderCheck = field(default_factory=HolderCheck)
+    messengers: OutsideNotifiers = field(default_factory=OutsideNotifiers)
+
+    @property
+    def adapters(self) -> Mapping[AgentName, LoadedAdapter]:
+        """Every adapter that can be used, by its agent's name."""
+        return self.catalog.adapters
+
+    @property
+    def config(self) -> UserConfig:
+        """The user's wishes as they are now, or as they last were while the file cannot be meant."""
+        return self.followed_config.get()
+
+    def check_config(self) -> None:
+        """Raise ConfigurationError where `config` is older than the file, which has a mistake now."""
+        problem = self.followed_config.find_problem()
+        if problem is not None:
+            raise ConfigurationError(problem.sentence, hint=problem.hint)
+
+    def create_id(self) -> str:
+        """A new name for a session, leg or handoff."""
+        return create_ulid(self.clock)
+
+    def get_adapter(self, agent: str) -> LoadedAdapter:
+        """The agent's adapter. Raises WrongUseError, or ConfigurationError where it is left out."""
+        try:
+            return self.catalog.get(agent)
+        except ConfigurationError as error:
+            # Adapters are read once: the file may be right by now.
+            hint = "Once it is mended: agent-relay daemon restart"
+            raise ConfigurationError(error.sentence, hint=hint) from error
+
+    def fit_installed(self, agent: str, environ: Mapping[str, str]) -> LoadedAdapter:
+        """The agent's adapter as it is for the version installed. Reads disk; raises as `get_adapter`."""
+        return fit_installed(self.get_adapter(agent), environ, self.folders.agent_versions)
+
+    def build_roster(self, agent: str, root: str) -> tuple[str, ...]:
+        """The agents a new session in `root` may use, `agent` among them. Raises ConfigurationError."""
+        known = list_default_roster(self.adapters)
+        roster = build_roster(known, self.config, read_project_config(root))
+        return roster if agent in roster else (agent, *roster)
+
+    def withheld_keys(self) -> set[str]:
+        """The key variables of all agents: each sees only its own."""
+        return {key for loaded in self.adapters.values() for key in loaded.adapter.keys}
+
+    def read_availability(self, environ: Mapping[str, str]) -> dict[str, Availability]:
+        """Who could take over now, as the ledger, `PATH` and sign-in files in `environ` say. Reads disk.
+
+        Nobody is known to rest where the ledger cannot be read: deciding nothing at all would be worse.
+        """
+        now = self.clock.now()
+        try:
+            resting = read_ledger(self.folders.ledger)
+        except RelayError as error:
+            _log.warning("ledger-unreadable why=%s", type(error).__name__)
+            resting = ()
+        home = environ.get("HOME", "")
+        return {
+            name: _judge(loaded, environ, home, find_rest(resting, name, now))
+            for name, loaded in self.adapters.items()
+        }
+
+    def note_rest(self, note: NoteRest) -> None:
+        """The ledger knows of the limit. Writes disk."""
+        now = self.clock.now()
+        rest = Rest(
+            agent=note.agent,
+            model=note.model,
+            scope=note.scope,
+            until=note.until,
+            evidence=note.evidence,
+            seen_at=now,
+        )
+        update_ledger(self.folders.ledger, lambda rests: add_rest(rests, rest, now))
+
+    def end_rests(self, agent: str, model: str, answered_at: datetime) -> None:
+        """The ledger knows that `agent` answered on `model`. Reads disk; writes it where a rest is over."""
+        path = self.folders.ledger
+        known = read_ledger(path)
+        if end_rests(known, agent, model, answered_at) != known:
+            update_ledger(path, lambda rests: end_rests(rests, agent, model, answered_at))
+
+    def fresh_native_ids(self, agent: str, args: Sequence[str]) -> dict[str, str]:
+        """A new native session id for every agent that accepts one; not for `agent` if `args` choose one."""
+        return {
+            name: str(uuid.uuid4())
+            for name, loaded in self.adapters.items()
+            if loaded.adapter.launch.native_id == "uuid4"
+            and not (name == agent and chooses_session(loaded.adapter.launch, args))
+        }
+
+    def find_zone(self, environ: Mapping[str, str]) -> tzinfo:
+        """The zone the agent shows times in: the user's `TZ`, else the machine's."""
+        name = environ.get("TZ", "").removeprefix(":")
+        try:
+            return ZoneInfo(name) if name and not os.path.isabs(name) else self.zone
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            return self.zone
+
+
+def _judge(loaded: LoadedAdapter, environ: Mapping[str, str], home: str, rest: Rest | None) -> Availability:
+    headless = (HEADLESS,) if loaded.adapter.headless is not None else ()
+    return Availability(
+        installed=find_program(loaded, environ) is not None,
+        signed_in=is_signed_in(loaded.adapter, environ, home),
+        resting=rest is not None,
+        rests_until=rest.until if rest else None,
+        scope=rest.scope if rest else "",
+        capabilities=frozenset((*loaded.adapter.capabilities, *headless)),
+        fault="" if os.path.isdir(loaded.folder) else f"its adapter has gone from {loaded.folder}",
+    )

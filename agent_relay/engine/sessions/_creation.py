@@ -1,0 +1,173 @@
+"""Creates a session: its first lines, or the history of a native session that it adopts.
+
+An adopted native session is one relay did not start: its history becomes the new session's first leg, and
+the user's own program that still has it is ended only on their word.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from agent_relay.agents.agent_versions import claim_first_notice
+from agent_relay.domain.effects import HandoffAsked
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.events.session import SessionCreated
+from agent_relay.domain.session import Session
+from agent_relay.domain.values.versions import is_newer
+from agent_relay.engine.legs.native_owners import list_adopted_owners, list_owners
+from agent_relay.engine.publishing.redaction import redact_request
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.open_request import OpenRequest, is_on_its_way
+from agent_relay.session.adoption import build_history, check_conversations, check_program
+from agent_relay.session.outcome import Outcome
+from agent_relay.session.views.messages import render_left_out, render_newer, render_resting_note
+from agent_relay.sources.native_programs import end_programs
+from agent_relay.store.journal import Journal
+from agent_relay.store.session_journals import create_journal
+from agent_relay.system.config.secrets import gather_secrets
+
+if TYPE_CHECKING:
+    from agent_relay.domain.facts import NativeSession
+
+
+_LOOKED_AT = 500
+"""How many of an agent's sessions a name is looked for among, newest first."""
+
+
+def find_adoptable(ground: Services, wish: OpenRequest) -> "NativeSession":
+    """The native session `wish.source` has in `wish.cwd`: the one named, else the newest. Reads disk.
+
+    Raises WrongUseError where it has none, or not exactly one of that name; RelayError where one that might
+    be the newest cannot be read.
+    """
+    # Readers of transcripts take long to load, and few sessions begin so.
+    from agent_relay.sources.native_sessions import FoundSessions, find_native_sessions
+
+    agent, wanted = wish.source, wish.native
+    spec = ground.get_adapter(agent).adapter.transcript
+    found = FoundSessions((), ())
+    if spec is not None:
+        home = wish.environ.get("HOME", "")
+        limit = _LOOKED_AT if wanted else 1
+        found = find_native_sessions(spec, cwd=wish.cwd, home=home, environ=wish.environ, limit=limit)
+    if found.unread and not found.sessions:
+        raise found.unread[0]
+    if found.unread and not wanted:
+        raise RelayError(
+            f"cannot tell {agent}'s newest session in {wish.cwd}: {found.unread[0].sentence}",
+            hint=f"Name one, --from {agent}:ID; see: agent-relay sessions --native",
+        )
+    if not found.sessions:
+        raise WrongUseError(
+            f"{agent} has no session of its own in {wish.cwd}", hint="Leave out --from to start one"
+        )
+    exact = [native for native in found.sessions if wanted and native.native_id == wanted]
+    named = exact or [native for native in found.sessions if _is_named(native.native_id, wanted)]
+    if len(named) != 1:
+        what = f"{len(named)} sessions" if named else "no session"
+        raise WrongUseError(
+            f"{agent} has {what} of its own called {wanted[:40]!r} in {wish.cwd}",
+            hint="See: agent-relay sessions --native",
+        )
+    return named[0]
+
+
+def check_program_ended(ground: Services, wish: OpenRequest, native: "NativeSession") -> None:
+    """Raise WrongUseError if the agent's own program still runs and the user has not said to end it.
+
+    Reads processes; ends none: that waits until a successor is known to be able to start.
+    """
+    found = list_owners(ground, wish.source, native, cwd=wish.cwd, environ=wish.environ)
+    pids = [pid for pid, _ in found]
+    check_program(wish.source, wish.cwd, pids, successor=wish.agent, force=wish.force)
+
+
+async def end_adopted_program(
+    ground: Services, room: ActiveSession, asked: HandoffAsked, wish: OpenRequest
+) -> None:
+    """End the user's own program that has what the room's session adopted, if the user said yes.
+
+    Raises WrongUseError where they did not, and what asking would raise: nobody is stopped for whom nobody
+    could come.
+    """
+    session = room.session
+    found = await asyncio.to_thread(list_adopted_owners, ground, session, wish.environ)
+    agent, pids = session.agent, [pid for pid, _ in found]
+    is_ended = check_program(
+        agent, session.cwd, pids, successor=wish.agent, session=session.id, force=wish.force
+    )
+    if not is_ended:
+        return
+    await room.host.check(asked)
+    fault = await asyncio.to_thread(ground.holders.find_fault)
+    if fault:
+        raise RelayError(fault)
+    await asyncio.to_thread(end_programs, found)
+
+
+def was_adopted(session: Session, wish: OpenRequest) -> bool:
+    """Whether `session` is what the wish would make of a native session: another terminal was faster."""
+    if not session.legs or not (session.agent == wish.agent or is_on_its_way(session, wish.agent)):
+        return False
+    first = session.legs[0]
+    is_named = not wish.native or _is_named(first.native_id, wish.native)
+    return first.agent == wish.source and not first.child_pid and is_named
+
+
+def _is_named(native_id: str, wanted: str) -> bool:
+    return native_id.startswith(wanted) or native_id.endswith(wanted)
+
+
+async def create_session(
+    ground: Services, wish: OpenRequest, root: str, at_work: Iterable[Session]
+) -> tuple[Journal, Outcome]:
+    """The journal of a new session in `root`, and the past it is to be given: of an adopted one, or none.
+
+    Raises WrongUseError for a past that one of the sessions `at_work` goes on with already, and
+    ConfigurationError while the user's file has a mistake: an older one is not what they want.
+    """
+    await asyncio.to_thread(ground.check_config)
+    native = None
+    if wish.source:
+        native = await asyncio.to_thread(find_adoptable, ground, wish)
+        check_conversations(wish.source, (native.native_id,), at_work, successor=wish.agent)
+        if wish.launch:
+            await asyncio.to_thread(check_program_ended, ground, wish, native)
+    roster = await asyncio.to_thread(ground.build_roster, wish.agent, root)
+    known = await asyncio.to_thread(gather_secrets, root, wish.environ, cwd=wish.cwd)
+    task = await redact_request(wish.task, known=known)
+    body = SessionCreated(ground.create_id(), root, wish.cwd, roster, task)
+    journal = await asyncio.to_thread(create_journal, ground.folders, body, at=ground.clock.now())
+    past = build_history(ground.create_id(), wish.source, native) if native is not None else ()
+    return journal, Outcome(past)
+
+
+async def find_note(ground: Services, wish: OpenRequest) -> str:
+    """Return what to know of a new session: adapters left out, an agent that rests or is newer than known.
+
+    Empty for nothing. The agent's rest is what the ledger says.
+    """
+    state = (await asyncio.to_thread(ground.read_availability, wish.environ))[wish.agent]
+    now = ground.clock.now()
+    rests = render_resting_note(wish.agent, state.rests_until, now, ground.zone) if state.resting else ""
+    left_out = [(one.name, one.sentence) for one in ground.catalog.broken]
+    newer = await asyncio.to_thread(_find_newer, ground, wish)
+    return " ".join(note for note in (render_left_out(left_out), rests, newer) if note)
+
+
+def _find_newer(ground: Services, wish: OpenRequest) -> str:
+    """Return that the agent is newer than what this release was tried with, once for each version."""
+    loaded = ground.fit_installed(wish.agent, wish.environ)
+    version, newest = loaded.version, loaded.adapter.newest_tested
+    if not is_newer(version, newest) or not claim_first_notice(
+        wish.agent, version, ground.folders.agent_versions
+    ):
+        return ""
+    return f"→ {render_newer(wish.agent, version, newest)}"
+
+
+def find_config_note(ground: Services) -> str:
+    """Return that a session at work goes by an older configuration than the file; empty where it does not."""
+    problem = ground.followed_config.find_problem()
+    return f"→ The earlier settings still apply: {problem.sentence}" if problem is not None else ""

@@ -1,0 +1,179 @@
+"""Notifications for a person who looks elsewhere: what is worth one, and where it is shown.
+
+Worth one are a handoff nobody asked for, a rest, a reset, and an agent's question. They are shown on
+attached terminals, on the desktop, and sent to webhooks, as the user's `notify` has it.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from agent_relay.domain.documents.config import NOTIFY_AUTO, NOTIFY_OFF, find_webhook_addresses
+from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
+from agent_relay.domain.events.session import Event, LegAsking, ReturnOffered, SessionRested, SessionWoke
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.domain.text.commands import agent_command
+from agent_relay.domain.values.moments import parse_moment, render_moment
+from agent_relay.engine._effect_runner import EffectRunner
+from agent_relay.engine.services import Services
+from agent_relay.terminal.holder_client import HolderError
+from agent_relay.terminal.notification import clean
+
+OFTEN_S = 5.0
+"""Two of the same kind within so many seconds are one: whoever is there saw the first."""
+_BY_HAND = "manual"
+_ASKED_FOR = "asked for"
+"""Why work goes on that a person continued themselves, on the resting screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """`kind` is `handoff`, `resting`, `reset` or `asking`; both texts are one line without secrets."""
+
+    kind: str
+    title: str
+    text: str
+
+
+def find_notification(
+    session: Session, events: Sequence[Event], number: int, zone: tzinfo
+) -> Notification | None:
+    """Return what is told of the journal's line `number`, `None` for a line nobody has to be called for.
+
+    `session` is as of the newest of `events`. A handoff that a person asked for needs no telling.
+    """
+    event = events[number - 1]
+    match event.body:
+        case HandoffConfirmed(handoff):
+            begun = _find_begun(events, handoff)
+            if begun is None or begun.reason == _BY_HAND or begun.why == _ASKED_FOR:
+                return None
+            said = (
+                "handoff",
+                f"{begun.to_agent} took over",
+                f"{begun.why or begun.from_agent + ' handed over'}.",
+            )
+        case SessionRested(why, until) if session.state is State.RESTING and not session.is_held:
+            reset = parse_moment(until)
+            when = f" The first reset is at {render_moment(reset, event.at, zone)}." if reset else ""
+            said = (
+                "resting",
+                "every agent rests",
+                f"{why}.{when}" if why else when.strip() or "No reset time is known.",
+            )
+        case SessionWoke():
+            said = "reset", f"{session.agent} is available again", "Its limit has reset."
+        case ReturnOffered(agent, by_itself):
+            follows = (
+                "It takes over at the end of this turn."
+                if by_itself
+                else f"To switch back: {agent_command(agent)}"
+            )
+            said = "reset", f"{agent} is available again", follows
+        case LegAsking(leg):
+            asking = next((one.agent for one in session.legs if one.id == leg), session.agent)
+            said = "asking", f"{asking} asks", "It waits for your answer."
+        case _:
+            return None
+    kind, title, text = said
+    place = session.root.rpartition("/")[2]
+    return Notification(kind, _tell(f"{place}: {title}" if place else title), _tell(text))
+
+
+def is_due(last_at_s: float | None, now_s: float) -> bool:
+    """Return whether one may be told now, when the last of its kind was at `last_at_s`, `None` for never."""
+    return last_at_s is None or now_s - last_at_s >= OFTEN_S
+
+
+def _find_begun(events: Sequence[Event], handoff: str) -> HandoffBegun | None:
+    for event in reversed(events):
+        if isinstance(event.body, HandoffBegun) and event.body.handoff == handoff:
+            return event.body
+    return None
+
+
+def _tell(text: str) -> str:
+    # The daemon loads this at its start, and has nobody to notify then.
+    from agent_relay.redact.text import redact_text
+
+    return clean(redact_text(text).text)
+
+
+class SessionNotifier:
+    """One session's: what its journal says from now on is told as the user's `notify` has it.
+
+    What stands there up to line `number` is history. The environment is that of the user's last terminal.
+    """
+
+    def __init__(self, ground: Services, number: int, stage: EffectRunner) -> None:
+        self._ground = ground
+        self._number = number
+        self._stage = stage
+        self._last: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def see(self, session: Session, events: Sequence[Event]) -> None:
+        """The journal has grown; returns at once, whatever telling takes."""
+        known, self._number = self._number, len(events)
+        if self._ground.config.notify == (NOTIFY_OFF,):
+            return
+        now_s = asyncio.get_running_loop().time()
+        for number in range(known + 1, len(events) + 1):
+            found = find_notification(session, events, number, self._ground.zone)
+            if found is None or not is_due(self._last.get(found.kind), now_s):
+                continue
+            self._last[found.kind] = now_s
+            task = asyncio.create_task(self._tell(session, events[number - 1], found), name="notify")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Cancel all pending notifications."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _tell(self, session: Session, event: Event, found: Notification) -> None:
+        """Tell it in every way that is wished for; one that fails is a line in the log."""
+        ground = self._ground
+        wishes = ground.config.notify
+        try:
+            for address in find_webhook_addresses(wishes):
+                ground.messengers.post(address, _render(session, event, found))
+            told = await self._tell_terminals(session, found, wishes)
+            if "desktop" in wishes or (NOTIFY_AUTO in wishes and not told):
+                await ground.messengers.show(self._stage.environ, found.title, found.text)
+        except Exception as error:  # noqa: BLE001 - the root of a task nobody waits for: a session goes on without it
+            ground.report(error)
+
+    async def _tell_terminals(self, session: Session, found: Notification, wishes: tuple[str, ...]) -> int:
+        """How many attached terminals were told."""
+        bell, osc = NOTIFY_AUTO in wishes or "bell" in wishes, NOTIFY_AUTO in wishes or "osc" in wishes
+        leg = session.living_leg
+        live = self._stage.find_live(leg.id) if leg is not None else None
+        if live is None or not (bell or osc):
+            return 0
+        answer: Mapping[str, object] = {}
+        # A holder that is gone has no terminals, and one from before this was known tells none.
+        with contextlib.suppress(HolderError):
+            answer = await live.watch.holder.request(
+                "notify", title=found.title, text=found.text, bell=bell, osc=osc
+            )
+        told = answer.get("told")
+        return told if isinstance(told, int) else 0
+
+
+def _render(session: Session, event: Event, found: Notification) -> dict[str, object]:
+    return {
+        "schema": "agent-relay/notification",
+        "version": 1,
+        "id": f"{session.id}:{event.number}",
+        "session": session.id,
+        "kind": found.kind,
+        "at": event.at.isoformat(),
+        "title": found.title,
+        "text": found.text,
+    }

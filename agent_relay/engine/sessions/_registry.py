@@ -1,0 +1,214 @@
+"""The sessions at work in this daemon by id, and who waits for one of them to change."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from agent_relay.detect.window_usage import WindowUsage
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.domain.values.elapsed import has_passed
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.engine._tree_claims import TreeClaims
+from agent_relay.engine.legs.holder_retention import (
+    UNREAD_RETENTION,
+    forget_streams,
+    note_ended,
+    release_legs,
+)
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.active_session import ActiveSession, activate_session
+from agent_relay.engine.sessions.change_notifier import ChangeNotifier
+from agent_relay.session.adoption import build_move
+from agent_relay.session.outcome import Outcome
+from agent_relay.store.journal import Journal
+from agent_relay.store.session_journals import ensure_indexed
+
+if TYPE_CHECKING:
+    from agent_relay.store.tree_owner import TreeOwnedError
+
+_log = logging.getLogger(__name__)
+_REMEMBERED = timedelta(minutes=1)
+"""How long an ended session stays at work: terminals still ask how it ended."""
+
+_SETTLED_S = 5.0
+
+
+class SessionRegistry:
+    """One instance per daemon; use it from the event loop only. `pulse` beats with every room's.
+
+    `trees` are those claimed for them. `owned_elsewhere` are the sessions another owner has, or may have,
+    each with what to tell the user: they are left alone.
+    """
+
+    def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
+        self._ground = ground
+        self._narrating = narrating
+        self._rooms: dict[str, ActiveSession] = {}
+        self.pulse = ChangeNotifier()
+        self._changes = asyncio.Condition()
+        self._wakers: set[asyncio.Task[None]] = set()
+        self.trees = TreeClaims(ground.owner, self._is_at_work_in)
+        self.owned_elsewhere: dict[str, TreeOwnedError] = {}
+
+    def __contains__(self, session_id: object) -> bool:
+        """Whether the session has a room."""
+        return session_id in self._rooms
+
+    def get(self, session_id: str) -> ActiveSession:
+        """The session's room.
+
+        Raises WrongUseError where no such session is at work, TreeOwnedError where another owner has it.
+        """
+        room = self._rooms.get(session_id)
+        if room is None and session_id in self.owned_elsewhere:
+            raise self.owned_elsewhere[session_id]
+        if room is None:
+            raise WrongUseError(f"no session {session_id[:26]} is at work", hint="See: agent-relay sessions")
+        return room
+
+    def __iter__(self) -> Iterator[ActiveSession]:
+        """Every room, those of sessions that ended a moment ago included."""
+        return iter(list(self._rooms.values()))
+
+    def at_work(self) -> list[Session]:
+        """The sessions that have not ended, newest change first."""
+        living = [room.session for room in self._rooms.values() if room.session.state is not State.ENDED]
+        return sorted(living, key=lambda session: session.updated_at, reverse=True)
+
+    async def look(self) -> None:
+        """What the journals of all of them show by now is known, and the index names those at work."""
+        await asyncio.to_thread(self._name_all, self.at_work())
+        await asyncio.gather(*(room.host.look() for room in self))
+
+    def list_windows(self) -> dict[str, tuple[WindowUsage, ...]]:
+        """By agent, the usage windows it last told of, in whichever session."""
+        return self._ground.windows.list_known(self._ground.clock.now())
+
+    def find_sign_in(self, agent: str) -> str:
+        """What a person types to sign in to `agent`; empty where its adapter does not say it."""
+        loaded = self._ground.adapters.get(AgentName(agent))
+        return loaded.adapter.sign_in if loaded is not None else ""
+
+    def add(self, journal: Journal) -> ActiveSession:
+        """The room of the journal's session, at work from now on."""
+        room = activate_session(
+            self._ground, self._narrating, self.trees, journal, changed=self._changed, above=self.pulse
+        )
+        self._rooms[room.session.id] = room
+        self.owned_elsewhere.pop(room.session.id, None)
+        return room
+
+    async def reopen(self, journal: Journal, root: str) -> None:
+        """The journal's session is at work again, its leg watched if it lives; nothing of it is kept else.
+
+        It stands in `root` now, whatever its journal says so far.
+        """
+        room = self.add(journal)
+        if room.session.root != root:
+            room.host.tell(Outcome((build_move(room.session, root),)))
+        if room.session.state is State.ENDED:
+            return
+        try:
+            news = await room.stage.adopt(room.session)
+        except BaseException:
+            self._rooms.pop(room.session.id, None)
+            await room.close()
+            raise
+        # What follows may be the start of an agent, which needs the user's environment.
+        room.host.tell(news, ready=None if news.leg_lives else room.stage.await_luggage)
+
+    def offer(self, luggage: LaunchEnvironment, *, root: str, session: str = "") -> None:
+        """What a terminal in `root` brings is taken by its sessions that lost theirs, or by the one named."""
+        for room in self:
+            if room.session.id == session or (not session and room.session.root == root):
+                room.stage.offer(luggage)
+
+    async def let_go(self, session_id: str) -> None:
+        """Nothing of the session runs in this process any more; its agent and holder are left as they are."""
+        room = self._rooms.pop(session_id, None)
+        if room is not None:
+            await room.close()
+
+    async def retire(self) -> None:
+        """Sessions that ended a while ago are let go of: each holds a file and a task."""
+        now = self._ground.clock.now()
+        for room in list(self._rooms.values()):
+            session = room.session
+            remembered = _REMEMBERED if session.turn is None or room.is_read() else UNREAD_RETENTION
+            is_old = has_passed(remembered, session.updated_at, now)
+            if session.state is State.ENDED and is_old and room.host.is_idle:
+                del self._rooms[session.id]
+                await room.close()
+                await forget_streams(self._ground, session)
+                await note_ended(self._ground, session)
+
+    async def abandon(self, session_id: str) -> Session:
+        """The session whose folder is gone, as it last was; nothing of it runs or is kept."""
+        room = self._rooms.pop(session_id)
+        await room.abandon()
+        legs = tuple(replace(leg, how=leg.how or "lost") for leg in room.session.legs)
+        left = replace(room.session, legs=legs)
+        await release_legs(self._ground, left)
+        await forget_streams(self._ground, left)
+        await self.trees.tidy(room.session.root)
+        return room.session
+
+    async def settle(self) -> None:
+        """What is told of every session was worked on, as far as disks let it, or a while has passed.
+
+        What a new daemon found may have ended before anybody could be at work in it.
+        """
+        await self.pulse.wait_while(
+            lambda: any(not (room.host.is_idle or room.host.refusal) for room in self), _SETTLED_S
+        )
+
+    async def wait_until(self, is_so: Callable[[], bool], *, limit_s: float) -> None:
+        """`is_so` is true; asked again after every change of a session. Raises TimeoutError."""
+        async with asyncio.timeout(limit_s), self._changes:
+            await self._changes.wait_for(is_so)
+
+    async def see_out(self, limit_s: float) -> None:
+        """What is ending has ended and was collected, or `limit_s` seconds passed: others have to, then."""
+        if not await self.pulse.wait_while(lambda: any(room.is_ending for room in self), limit_s):
+            _log.info("still-ending sessions=%d", sum(room.is_ending for room in self))
+
+    async def close(self) -> None:
+        """Nothing runs in this process any more; agents and holders are left as they are."""
+        await asyncio.gather(*(room.close() for room in self._rooms.values()), return_exceptions=True)
+        self.trees.close()
+
+    def _is_at_work_in(self, root: str) -> bool:
+        return any(
+            room.session.root == root and room.session.state is not State.ENDED
+            for room in self._rooms.values()
+        )
+
+    def _name_all(self, sessions: list[Session]) -> None:
+        for session in sessions:
+            ensure_indexed(self._ground.folders, session)
+
+    def _changed(self, session: Session) -> None:
+        self._ground.teller.tell(session.id)
+        waker = asyncio.create_task(self._wake(session), name="changed")
+        self._wakers.add(waker)
+        waker.add_done_callback(self._wakers.discard)
+
+    async def _wake(self, session: Session) -> None:
+        if session.state is not State.ENDED:
+            await asyncio.to_thread(ensure_indexed, self._ground.folders, session)
+        async with self._changes:
+            self._changes.notify_all()
+        if session.state is not State.ENDED:
+            return
+        await self.trees.tidy(session.root)
+        room = self._rooms.get(session.id)
+        if room is not None and room.is_read():
+            # Who followed its last turn may have read all of it before the session was over.
+            await forget_streams(self._ground, session)

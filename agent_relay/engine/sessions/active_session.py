@@ -1,0 +1,173 @@
+"""One session at work: its host, its effect runner, and who follows its headless turn."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from agent_relay.domain.effects import StopAsked, StopLeg, TurnAsked
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import State
+from agent_relay.engine._effect_runner import EffectRunner
+from agent_relay.engine._host import Host
+from agent_relay.engine._tree_claims import TreeClaims
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions._notifications import SessionNotifier
+from agent_relay.engine.sessions.change_notifier import ChangeNotifier
+from agent_relay.session.turns.lifecycle import check_free
+from agent_relay.store.journal import Journal
+from agent_relay.store.recreating_journal import RecreatingJournal
+
+_LOST_S = 60.0
+"""Who follows a turn asks three times as often, and has gone after that."""
+_ENDS_S = 5.0
+"""The polite steps of a headless agent take no time."""
+
+
+@dataclass(slots=True)
+class TurnFollowers:
+    """Who follows a headless turn, and when each was last heard of (monotonic seconds).
+
+    `is_done` once all have read it.
+    """
+
+    followers: dict[int, float] = field(default_factory=dict)
+    is_done: bool = False
+
+    def begin(self) -> None:
+        """Another turn: nobody has read anything of it."""
+        self.followers.clear()
+        self.is_done = False
+
+    def note(self, follower: int, at_s: float) -> None:
+        """`follower` reads on."""
+        self.followers[follower] = at_s
+
+    def leave(self, follower: int, at_s: float) -> None:
+        """`follower` has read it to its end; who was not heard of for a while does not count."""
+        self.followers.pop(follower, None)
+        self.is_done = all(at_s - last_s > _LOST_S for last_s in self.followers.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveSession:
+    """A session's host and stage; `pulse` beats when it changed or its agent said something.
+
+    `patience_s` is how long the rest of a turn's end is waited for.
+    """
+
+    host: Host
+    stage: EffectRunner
+    pulse: ChangeNotifier
+    notifying: SessionNotifier
+    reading: TurnFollowers = field(default_factory=TurnFollowers)
+    patience_s: float = _ENDS_S
+
+    @property
+    def session(self) -> Session:
+        """The session now."""
+        return self.host.session
+
+    @property
+    def trouble(self) -> str:
+        """What keeps the session from going on, for the user; empty for nothing."""
+        return self.host.trouble or self.stage.trouble
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether an end is under way that a moment more will complete."""
+        if self.host.refusal:
+            return False
+        is_stopping = self.session.state is State.STOPPING
+        return is_stopping or not self.host.is_idle or self.stage.is_collecting
+
+    def is_read(self) -> bool:
+        """Whether who followed its headless turn has read everything."""
+        return self.reading.is_done
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether something is left of its last turn's end.
+
+        Who follows a turn hears of its end before its agent is gone; a journal between two lines of what was
+        decided at once is no state to decide anything from.
+        """
+        leg = self.session.living_leg
+        return self.is_ending or (leg is not None and leg.headless and self.session.open_turn is None)
+
+    async def see_end(self) -> bool:
+        """Whether all of its last turn's end was done, for as long as one may wait for that."""
+        return await self.pulse.wait_while(lambda: self.is_leaving, self.patience_s)
+
+    async def take_turn(self, luggage: LaunchEnvironment, asked: TurnAsked) -> None:
+        """The turn is under way, its legs get `luggage` and its prompt as it was asked.
+
+        Raises WrongUseError where something else is: what that one is still to be given stays the same.
+        """
+        check_free(self.session)
+        self.stage.take(luggage, asked.prompt)
+        await self.host.ask(asked)
+
+    async def end_unwritten(self, asked: StopAsked) -> None:
+        """Its agent has ended although nothing can be written; what was `asked` is journalled later."""
+        self.host.tell(asked)
+        living = self.session.living_leg
+        happened = await self.stage.perform(StopLeg(living.id)) if living is not None else None
+        if happened is not None:
+            self.host.tell(happened)
+
+    async def abandon(self) -> None:
+        """Its agent has ended and nothing runs for it in this process: for where nothing can be written."""
+        living = self.session.living_leg
+        if living is not None:
+            await self.stage.perform(StopLeg(living.id))
+        await self.close()
+
+    async def close(self) -> None:
+        """Nothing of it runs in this process any more; its agent and holder are left as they are."""
+        await self.notifying.close()
+        await self.stage.close()
+        await self.host.close()
+
+
+def activate_session(
+    ground: Services,
+    narrating: NarrativeWriter,
+    trees: TreeClaims,
+    journal: Journal,
+    *,
+    changed: Callable[[Session], None],
+    above: ChangeNotifier,
+) -> ActiveSession:
+    """The session of `journal`, at work. Raises what its history makes of it, the journal given up then.
+
+    What happens to it beats `above`, too.
+    """
+    pulse = ChangeNotifier(above)
+    stage = EffectRunner(ground, narrating, trees, pulse.beat)
+    kept = RecreatingJournal(journal)
+    notifying = SessionNotifier(ground, len(kept.events), stage)
+
+    def see(session: Session) -> None:
+        stage.see(session)
+        notifying.see(session, kept.events)
+        pulse.beat()
+        changed(session)
+
+    try:
+        host = Host(
+            kept,
+            ground.clock,
+            build_world=stage.build_world,
+            perform=stage.perform,
+            redact=stage.redact,
+            changed=see,
+            report=ground.report,
+        )
+    except BaseException:
+        journal.close()
+        raise
+    stage.host = host
+    host.start()
+    pulse.beat()
+    return ActiveSession(host, stage, pulse, notifying)

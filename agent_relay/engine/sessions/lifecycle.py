@@ -1,0 +1,342 @@
+"""The life of every session on this machine: found, begun, recovered after a crash, stopped."""
+
+import asyncio
+import logging
+import os
+from datetime import tzinfo
+
+from agent_relay.agents.launch import get_program
+from agent_relay.domain.effects import HandoffAsked, StopAsked, TurnAsked
+from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
+from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
+from agent_relay.domain.state import State
+from agent_relay.domain.values.elapsed import has_passed
+from agent_relay.engine.legs.holder_retention import (
+    UNREAD_RETENTION,
+    forget_streams,
+    note_ended,
+    release_legs,
+)
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.narrative_writer import NarrativeWriter
+from agent_relay.engine.publishing.redaction import redact_request
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions._creation import (
+    end_adopted_program,
+    find_config_note,
+    find_note,
+    was_adopted,
+)
+from agent_relay.engine.sessions._registry import SessionRegistry
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.open_request import (
+    OpenRequest,
+    asks_nothing_new,
+    build_focus,
+    check_adoption,
+    check_screen,
+    check_terms,
+    check_use,
+    find_requested_root,
+    is_on_its_way,
+)
+from agent_relay.engine.sessions.opener import SessionOpener, TurnStart, get_newest
+from agent_relay.session.adoption import check_conversations
+from agent_relay.session.fold import fold_events
+from agent_relay.session.handoff.lifecycle import begin_leg, find_native_id
+from agent_relay.session.views.messages import session_folder as build_folder
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import find_root, list_unended
+from agent_relay.store.session_journals import ensure_leg_sessions_indexed, get_journal_path, open_journal
+from agent_relay.store.tree_owner import TreeOwnedError
+from agent_relay.system.failures import find_passing
+
+_log = logging.getLogger(__name__)
+_START_S = 20.0
+"""How long a leg may take from exec to a living process before `open` gives up waiting for it."""
+_ENDINGS_S = 7.0
+"""How long a daemon that is stopped waits for what is ending: the polite steps of nearly every agent."""
+_SHORT_WAITS_S = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 0.0)
+"""How long a session waits to be taken up where this machine is short of descriptors or memory."""
+_AT_ONCE = 8
+"""How many sessions are taken up side by side: one whose holder is slow must not keep the others waiting."""
+
+
+class SessionLifecycle:
+    """The registry. One instance per daemon; use it from the event loop only. `entrance` leads into rooms."""
+
+    def __init__(self, ground: Services, narrating: NarrativeWriter) -> None:
+        self._ground = ground
+        self._rooms = SessionRegistry(ground, narrating)
+        self.entrance = SessionOpener(ground, self._rooms)
+
+    @property
+    def zone(self) -> tzinfo:
+        """The zone times are shown in."""
+        return self._ground.zone
+
+    async def start(self) -> None:
+        """Every session the index names and that has not ended is at work again, but for other owners'.
+
+        What has ended is not opened: who has worked for a year has thousands of those.
+        """
+        try:
+            await asyncio.to_thread(ensure_leg_sessions_indexed, self._ground.folders)
+        except RelayError as error:
+            _log.warning("index-not-renewed why=%s", type(error).__name__)
+        index = await asyncio.to_thread(_list_unended, self._ground.folders.sessions)
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def take_up(session_id: str, root: str) -> None:
+            async with turns:
+                for wait_s in _SHORT_WAITS_S:
+                    try:
+                        await self._take_up(session_id, root)
+                    except TreeOwnedError as error:
+                        self._rooms.owned_elsewhere[session_id] = error
+                        _log.info("left-to-another-owner session=%s", session_id)
+                    except Exception as error:  # noqa: BLE001 - one journal a bug made impossible must not cost all the others
+                        if wait_s and find_passing(error):
+                            await asyncio.sleep(wait_s)
+                            continue
+                        _log.warning("not-recovered session=%s why=%s", session_id, type(error).__name__)
+                        if not isinstance(error, RelayError):
+                            self._ground.report(error)
+                    return
+
+        await asyncio.gather(*(take_up(session_id, root) for session_id, root in index))
+
+    async def stop(self) -> None:
+        """Nothing runs in this process any more; agents and holders are left as they are.
+
+        But for those that are ending: nobody may come for a long time who would collect them.
+        """
+        await self._rooms.see_out(_ENDINGS_S)
+        await self._rooms.close()
+
+    async def find(self, session_id: str) -> ActiveSession:
+        """As `get`; one that another owner had is looked at again."""
+        if session_id in self._rooms.owned_elsewhere:
+            async with self.entrance.lock:
+                known = self._rooms.owned_elsewhere.get(session_id)
+                if known is not None:
+                    await self.entrance.enter_released(known.root)
+        return self.get(session_id)
+
+    def get(self, session_id: str) -> ActiveSession:
+        """The session's room. Raises WrongUseError where no such session is at work."""
+        return self._rooms.get(session_id)
+
+    def at_work(self) -> list[Session]:
+        """The sessions that have not ended, newest change first."""
+        return self._rooms.at_work()
+
+    @property
+    def rooms(self) -> SessionRegistry:
+        """Where they are."""
+        return self._rooms
+
+    def socket_of(self, leg_id: str) -> str:
+        """Where the leg's holder listens."""
+        return f"{self._ground.folders.legs}/{leg_id}/sock"
+
+    async def open(self, wish: OpenRequest) -> tuple[Session, str]:
+        """The session with `wish.agent` at work, or on its way: attached to, handed over or begun.
+
+        With what the user should know of a new one; empty for nothing.
+        """
+        note = ""
+        check_adoption(wish)
+        for name in (wish.agent, wish.terms.rollback or wish.agent):
+            self._ground.get_adapter(name)
+        root = await asyncio.to_thread(find_requested_root, wish.cwd)
+        self._rooms.offer(wish.pack(), root=root, session=wish.session)
+        await self._rooms.settle()
+        async with self.entrance.lock:
+            await self._rooms.retire()
+            room = await self.entrance.find(wish, root)
+            if room is None and wish.source in {"", wish.agent}:
+                check_terms(wish, None)
+            if room is None:
+                room = await self._begin(wish, root)
+                note = await find_note(self._ground, wish)
+            elif wish.source and not was_adopted(room.session, wish):
+                raise WrongUseError(
+                    f"session {room.session.id} is here already", hint="Add --new to begin another one"
+                )
+            else:
+                check_screen(room.session)
+                living = room.session.living_leg
+                check_terms(wish, room.session)
+                await check_use(wish, room.session, room.stage.get_luggage(living.id if living else ""))
+                note = await self.find_config_note()
+            session = await self._go_on(room, wish)
+        return (session if session.handoff is not None else await self._started(room)), note
+
+    async def find_config_note(self) -> str:
+        """Return that sessions go by an older configuration than the file; empty where they do not."""
+        return await asyncio.to_thread(find_config_note, self._ground)
+
+    async def save_packet(self, wish: OpenRequest) -> tuple[Session, str]:
+        """The session, as it was, and the path of a packet of its present state for `wish.agent`.
+
+        Raises WrongUseError where nothing runs here, RelayError where the packet cannot be written.
+        """
+        self._ground.get_adapter(wish.agent)
+        root = await asyncio.to_thread(find_requested_root, wish.cwd)
+        async with self.entrance.lock:
+            room = await self.entrance.find(wish, root)
+            if room is None and wish.source:
+                room = await self.entrance.create(wish, root)
+        if room is None or room.session.leg is None:
+            raise WrongUseError(
+                f"no session is running in {root}, so there is nothing to hand over",
+                hint="Name an agent's own session: --from AGENT",
+            )
+        focus = await build_focus(wish, room.session)
+        text_path = await room.stage.save_packet(wish.agent, focus, wish.environ, wish.terms)
+        return room.session, f"{build_folder(room.session)}/{text_path}"
+
+    async def use(
+        self, session_id: str, agent: str, *, focus: str = "", force: bool = False, terms: Terms = NO_TERMS
+    ) -> Session:
+        """The session, a handoff to `agent` begun; without a name to the next one of its order.
+
+        Raises RelayError where it cannot be.
+        """
+        for name in (agent, terms.rollback):
+            if name:
+                self._ground.get_adapter(name)
+        asked = HandoffAsked(agent, focus=await redact_request(focus), force=force, terms=terms)
+        return await (await self.find(session_id)).host.ask(asked)
+
+    async def take_up(self, session_id: str, luggage: LaunchEnvironment) -> ActiveSession:
+        """The session's room; one that has ended is at work again. Legs begun from now on get `luggage`."""
+        async with self.entrance.lock:
+            if session_id not in self._rooms:
+                await self.entrance.reopen(session_id)
+            room = self.get(session_id)
+            if room.session.living_leg is None:
+                room.stage.take(luggage)
+            return room
+
+    async def take_turn(self, wish: OpenRequest, asked: TurnAsked) -> TurnStart:
+        """Where the headless turn begins, in the session wished for or a new one, or where it did before.
+
+        Raises WrongUseError where that session is at work already.
+        """
+        async with self.entrance.hold(wish, asked.message) as found:
+            match found:
+                case TurnStart():
+                    return found
+                case ActiveSession():
+                    await found.take_turn(wish.pack(), asked)
+                    found.reading.begin()
+                    return get_newest(found)
+
+    async def follow_move(self, session_id: str, root: str) -> None:
+        """The session goes on in `root`, where its folder was moved there; nothing where it was not."""
+        if root:
+            async with self.entrance.lock:
+                await self.entrance.follow_move(session_id, root)
+
+    async def stop_session(self, session_id: str) -> tuple[Session, str]:
+        """The session, its end begun; where its folder was deleted or cannot be written, its agent has ended.
+
+        With what the user should know of that; empty for nothing.
+        """
+        room, asked = await self.find(session_id), StopAsked(BY_HAND)
+        try:
+            return await room.host.ask(asked), ""
+        except StaleOwnerError:
+            raise
+        except RelayError as error:
+            if session_id not in self._rooms:
+                raise
+            why = error.sentence
+        if not await asyncio.to_thread(os.path.isdir, room.session.root):
+            return await self._rooms.abandon(session_id), ""
+        # Whoever wants an agent to end cannot be made to wait for room on a disk.
+        await room.end_unwritten(asked)
+        return room.session, f"Its agent has ended. {why}; that is noted when there is room."
+
+    async def _begin(self, wish: OpenRequest, root: str) -> ActiveSession:
+        """A new session whose first leg is on its way, or whose past was adopted."""
+        await asyncio.to_thread(get_program, self._ground.get_adapter(wish.agent), wish.environ)
+        room = await self.entrance.create(wish, root)
+        room.stage.take(wish.pack(), wish.task)
+        if room.session.leg is None:
+            world = await room.stage.build_world(room.session)
+            await room.host.ask(begin_leg(room.session, wish.agent, world))
+        return room
+
+    async def _go_on(self, room: ActiveSession, wish: OpenRequest) -> Session:
+        focus = await build_focus(wish, room.session)
+        session = room.session
+        living = session.living_leg
+        if living is not None and living.agent == wish.agent and session.state is not State.STOPPING:
+            return session
+        if is_on_its_way(session, wish.agent) and asks_nothing_new(wish):
+            return session
+        asked = HandoffAsked(wish.agent, focus=focus, force=wish.force, terms=wish.terms)
+        room.stage.take(wish.pack(), wish.task)
+        if living is None:
+            self._check_conversations(session, wish.agent)
+            await end_adopted_program(self._ground, room, asked, wish)
+        return await room.host.ask(asked)
+
+    def _check_conversations(self, session: Session, agent: str) -> None:
+        """Raise WrongUseError where another session is at work on what `agent` would go on with here."""
+        at_work, newest = self.at_work(), session.leg
+        resumed = find_native_id(session, agent)
+        check_conversations(agent, (resumed,), at_work, successor=agent, but=session.id)
+        if newest is not None:
+            known = (newest.native_id,)
+            check_conversations(newest.agent, known, at_work, successor=agent, but=session.id)
+
+    async def _started(self, room: ActiveSession) -> Session:
+        """The session once its leg lives. Raises RelayError where it did not start."""
+
+        def is_decided() -> bool:
+            leg = room.session.leg
+            return leg is not None and (leg.child_pid > 0 or leg.is_over)
+
+        try:
+            await self._rooms.wait_until(is_decided, limit_s=_START_S)
+        except TimeoutError:
+            why = room.trouble or f"{room.session.agent} has not started within {_START_S:.0f} s"
+            raise RelayError(why) from None
+        session = room.session
+        if session.leg is not None and session.leg.is_over and session.leg.how == "unstarted":
+            raise RelayError(session.why or f"{session.agent} could not be started")
+        return session
+
+    async def _take_up(self, session_id: str, root: str) -> None:
+        """The session is at work again if its journal says that it has not ended."""
+        path = get_journal_path(root, session_id)
+        session = fold_events(await asyncio.to_thread(read_events, path))
+        if session is None:
+            return
+        if session.state is State.ENDED:
+            await release_legs(self._ground, session)
+            is_old = has_passed(UNREAD_RETENTION, session.updated_at, self._ground.clock.now())
+            if is_old:
+                await forget_streams(self._ground, session)
+            if is_old or not any(leg.headless for leg in session.legs):
+                await note_ended(self._ground, session)
+            return
+        folders = self._ground.folders
+        async with self._rooms.trees.enter(root):
+            journal = await asyncio.to_thread(open_journal, folders, session_id, root)
+            await self._rooms.reopen(journal, root)
+
+
+def _list_unended(index: str) -> list[tuple[str, str]]:
+    """(session, root) of those not known to have ended, oldest first; an entry nobody can read is told of."""
+    found = [(session, find_root(index, session)) for session in list_unended(index)]
+    for session, root in found:
+        if not root:
+            _log.warning("index-entry-unreadable session=%s", session)
+    return [
+        (session, root) for session, root in found if root and os.path.exists(get_journal_path(root, session))
+    ]

@@ -1,0 +1,126 @@
+"""What a terminal asks for when it names an agent, and the checks of such a request."""
+
+import os
+from dataclasses import dataclass, field
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.session import NO_TERMS, Session, Terms
+from agent_relay.engine.legs.live_leg import LaunchEnvironment
+from agent_relay.engine.publishing.redaction import redact_request
+from agent_relay.system.git.tree_state import find_root
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """An agent at work in `cwd`, with the user's environment.
+
+    `source` is the agent whose native session is to be adopted, `native` that session's id or one end of it,
+    empty for the newest; without `launch` only a packet is wanted.
+    """
+
+    agent: str
+    cwd: str
+    environ: dict[str, str] = field(repr=False)
+    rows: int = 24
+    cols: int = 80
+    args: tuple[str, ...] = ()
+    task: str = ""
+    session: str = ""
+    fresh: bool = False
+    source: str = ""
+    native: str = ""
+    focus: str = ""
+    model: str = ""
+    force: bool = False
+    launch: bool = True
+    terms: Terms = NO_TERMS
+
+    def pack(self) -> LaunchEnvironment:
+        """What legs started for this wish take along."""
+        return LaunchEnvironment(
+            self.environ, agent=self.agent, rows=self.rows, cols=self.cols, args=self.args, model=self.model
+        )
+
+
+def find_requested_root(cwd: str) -> str:
+    """The folder that holds `.agent-relay` for work in `cwd`. Raises WrongUseError for no folder."""
+    if not os.path.isabs(cwd) or not os.path.isdir(cwd):
+        raise WrongUseError(f"{cwd} is not a folder")
+    return find_root(cwd) or os.path.realpath(cwd)
+
+
+def check_adoption(wish: OpenRequest) -> None:
+    """Raises WrongUseError for a task that would be ignored: into a session that goes on nothing is typed."""
+    if wish.task and wish.source == wish.agent:
+        raise WrongUseError(
+            f"{wish.agent}'s own session goes on where it was left, so the task would not be used",
+            hint="Leave it out and type it there",
+        )
+
+
+def check_screen(session: Session) -> None:
+    """Raises WrongUseError while a headless turn is under way: there is no screen to be shown."""
+    if session.open_turn is not None or (session.living_leg is not None and session.living_leg.headless):
+        raise WrongUseError(
+            f"session {session.id} works without a screen",
+            hint=f"Wait for its end, or end it: agent-relay stop {session.id}",
+        )
+
+
+def check_terms(wish: OpenRequest, session: Session | None) -> None:
+    """Raises WrongUseError where nobody hands over, so that what is expected of it would be ignored."""
+    if wish.terms.is_empty:
+        return
+    if session is None:
+        why = f"{wish.agent} would be the first agent of a new session"
+    elif session.leg is not None and session.agent == wish.agent:
+        why = f"{wish.agent} is this session's agent already"
+    else:
+        return
+    raise WrongUseError(
+        f"{why}, so what is expected of a handoff would not be used",
+        hint="Name another agent, or leave it out",
+    )
+
+
+async def check_use(wish: OpenRequest, session: Session, running: LaunchEnvironment) -> None:
+    """Nothing where `session` can be gone on with as wished. Raises WrongUseError for what would be ignored.
+
+    `running` is what its agent was started with: who repeats a command asks for nothing new.
+    """
+    if session.agent != wish.agent:
+        return
+    task = "the task" if wish.task and await redact_request(wish.task) != session.task else ""
+    if session.living_leg is None:
+        if task:
+            raise WrongUseError(
+                f"session {session.id} goes on where {wish.agent} left it, so {task} would not be used",
+                hint="Leave it out and type it there, or begin another session: --new",
+            )
+        return
+    mine = running.agent == wish.agent
+    model = "--model" if wish.model and not (mine and running.model == wish.model) else ""
+    args = "the words after --" if wish.args and not (mine and running.args == wish.args) else ""
+    unused = [word for word in (task, model, args) if word]
+    if unused:
+        raise WrongUseError(
+            f"{wish.agent} is at work here already, so {' and '.join(unused)} would not be used",
+            hint="Leave that out to attach to it, or begin another session: --new",
+        )
+
+
+def is_on_its_way(session: Session, agent: str) -> bool:
+    """Whether a handoff to `agent` is under way."""
+    handoff = session.handoff
+    return handoff is not None and handoff.to_agent == agent and not handoff.is_cancelled
+
+
+def asks_nothing_new(wish: OpenRequest) -> bool:
+    """Whether a handoff to the wished agent that is under way is all that is wished."""
+    return not (wish.task or wish.focus or wish.args or wish.model) and wish.terms.is_empty
+
+
+async def build_focus(wish: OpenRequest, session: Session) -> str:
+    """What a successor is to look at first: the focus, and before it a task that is not the session's."""
+    task, focus = await redact_request(wish.task), await redact_request(wish.focus)
+    return "\n".join(text for text in (task if task != session.task else "", focus) if text)

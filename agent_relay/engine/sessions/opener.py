@@ -1,0 +1,229 @@
+"""Finds, reopens or creates a session, one request at a time; finds a turn again by its message's id.
+
+A turn may begin before its asker is answered: whoever asks again by the same id is told of the same turn.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.events.turn import TurnBegun
+from agent_relay.domain.state import State
+from agent_relay.domain.values.ulid import is_ulid, read_moment_ms
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions._creation import create_session
+from agent_relay.engine.sessions._registry import SessionRegistry
+from agent_relay.engine.sessions.active_session import ActiveSession
+from agent_relay.engine.sessions.open_request import OpenRequest, find_requested_root
+from agent_relay.session.fold import fold_events
+from agent_relay.session.turn_state import find_turn_by_message
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import find_root
+from agent_relay.store.session_journals import find_journal, get_journal_path, move_entry, open_journal
+from agent_relay.store.session_summaries import list_moved_at, list_sessions_at, was_moved
+
+_log = logging.getLogger(__name__)
+
+
+_EARLIER_MS = 60_000
+"""How much older than the message a journal may seem that has it: clocks are set, disks count coarsely."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """Where a turn begins: its session, and the number of its first line.
+
+    With `is_given_up` it is over, and no agent was asked.
+    """
+
+    session: str
+    number: int
+    is_given_up: bool = False
+
+
+async def find_turn_by_message_id(
+    ground: Services, rooms: SessionRegistry, message: str, *, root: str, session: str
+) -> TurnStart | None:
+    """The turn asked for as `message`, an id of the asker's; `None` where none has begun, or it has no id.
+
+    It is looked for in `session` and in those of the working tree `root` that changed since. Raises
+    WrongUseError for what is no id.
+    """
+    if not message:
+        return None
+    if not is_ulid(message):
+        raise WrongUseError("a message is named by a ULID")
+    for room in rooms:
+        found = find_turn_by_message(room.host.events, message)
+        if found is not None:
+            return TurnStart(room.session.id, *found)
+    since_s = (read_moment_ms(message) - _EARLIER_MS) / 1000
+    for session_id in await asyncio.to_thread(_list_candidates, root, session):
+        if session_id not in rooms:
+            found = find_turn_by_message(
+                await asyncio.to_thread(_read_since, ground, root, session_id, since_s), message
+            )
+            if found is not None:
+                return TurnStart(session_id, *found)
+    return None
+
+
+def get_newest(room: ActiveSession) -> TurnStart:
+    """Where the newest turn of a session at work begins."""
+    numbers = [line.number for line in room.host.events if isinstance(line.body, TurnBegun)]
+    return TurnStart(room.session.id, numbers[-1])
+
+
+def _list_candidates(root: str, session: str) -> list[str]:
+    """The session asked for, and those whose folders stand in the working tree, newest first."""
+    return sorted({*list_sessions_at(root), *([session] if session else [])}, reverse=True)
+
+
+def _read_since(ground: Services, root: str, session_id: str, since_s: float) -> Sequence[Event]:
+    """The events of a journal; none where it did not change since, is not the user's or cannot be read."""
+    with contextlib.suppress(OSError, RelayError):
+        near = get_journal_path(root, session_id)
+        if os.path.lexists(near) and os.stat(near).st_mtime < since_s:
+            return ()
+        path = find_journal(ground.folders, session_id)
+        if path and os.stat(path).st_mtime >= since_s:
+            return read_events(path)
+    return ()
+
+
+class SessionOpener:
+    """One instance per daemon. `lock` is held while a room is looked for or made; nobody waits with it."""
+
+    def __init__(self, ground: Services, rooms: SessionRegistry) -> None:
+        self._ground = ground
+        self._rooms = rooms
+        self.lock = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def hold(self, wish: OpenRequest, message: str = "") -> AsyncIterator[ActiveSession | TurnStart]:
+        """The room of the session wished for, or of a new one; nobody else comes in while it is held.
+
+        Or where it began what was asked for as `message`, an id of the asker's; not what was given up before
+        an agent had a part in it.
+        What is left of the end of its last turn is waited for, without keeping others from other sessions.
+        """
+        root = await asyncio.to_thread(find_requested_root, wish.cwd)
+        self._rooms.offer(wish.pack(), root=root, session=wish.session)
+        is_patient = True
+        while True:
+            async with self.lock:
+                known = await find_turn_by_message_id(
+                    self._ground, self._rooms, message, root=root, session=wish.session
+                )
+                if known is not None and not known.is_given_up:
+                    yield known
+                    return
+                if known is not None:
+                    wish = replace(wish, session=known.session, fresh=False)
+                await self._rooms.retire()
+                room = await self.find(wish, root) or await self.create(wish, root)
+                if not (is_patient and room.is_leaving):
+                    yield room
+                    return
+            # The same one again, even if it was made just now.
+            wish = replace(wish, session=room.session.id, fresh=False)
+            is_patient = await room.see_end()
+
+    @contextlib.asynccontextmanager
+    async def enter(self, wish: OpenRequest) -> AsyncIterator[ActiveSession]:
+        """The same for what is asked for without an id."""
+        async with self.hold(wish) as found:
+            match found:
+                case ActiveSession():
+                    yield found
+                case TurnStart():
+                    raise AssertionError("unreachable")
+
+    async def find(self, wish: OpenRequest, root: str) -> ActiveSession | None:
+        """The room of the session wished for, else of the one at work in `root`; `None` where there is none.
+
+        Hold the lock, as for all that follows. Raises WrongUseError where the session named is unknown.
+        """
+        if wish.session:
+            await self.follow_move(wish.session, root)
+            if wish.session not in self._rooms:
+                await self.reopen(wish.session)
+            return self._rooms.get(wish.session)
+        await self.enter_released(root)
+        if wish.fresh:
+            return None
+        for session_id in await asyncio.to_thread(list_moved_at, root, self._ground.folders.sessions):
+            await self.follow_move(session_id, root)
+        here = [session for session in self._rooms.at_work() if session.root == root]
+        going = [
+            one for one in here if one.state is not State.STOPPING and not (one.leg and one.leg.headless)
+        ]
+        return self._rooms.get(going[0].id) if going else None
+
+    async def create(self, wish: OpenRequest, root: str) -> ActiveSession:
+        """The room of a new session, without a leg or with the one adopted from `wish.source`."""
+        async with self._rooms.trees.enter(root):
+            journal, past = await create_session(self._ground, wish, root, self._rooms.at_work())
+            room = self._rooms.add(journal)
+        if past.bodies:
+            await room.host.ask(past)
+        return room
+
+    async def follow_move(self, session_id: str, root: str) -> None:
+        """The session is at work in `root` if its folder was moved there; raises RelayError as `reopen`."""
+        folders = self._ground.folders
+        if not await asyncio.to_thread(was_moved, root, folders.sessions, session_id):
+            return
+        _log.info("session-moved session=%s", session_id)
+        before = await asyncio.to_thread(find_root, folders.sessions, session_id)
+        await self._rooms.let_go(session_id)
+        await self._rooms.trees.follow_move(before, root)
+        await asyncio.to_thread(move_entry, folders, session_id, root)
+        await self.reopen(session_id)
+
+    async def reopen(self, session_id: str) -> None:
+        """The session is at work again, be it without a leg."""
+        folders = self._ground.folders
+        root = await asyncio.to_thread(find_root, folders.sessions, session_id)
+        if not root:
+            raise WrongUseError(f"there is no session {session_id[:26]}", hint="See: agent-relay sessions")
+        path = get_journal_path(root, session_id)
+        if not await asyncio.to_thread(os.path.exists, path):
+            raise RelayError(f"the journal {path} is gone")
+        await self._enter(session_id, root)
+
+    async def take_over(self, root: str) -> None:
+        """The tree is ours, on the word of a person that its owner nobody here can see is gone.
+
+        Raises TreeOwnedError where that one lives.
+        """
+        async with self.lock, self._rooms.trees.enter(root, by_hand=True):
+            await self.enter_released(root)
+
+    async def enter_released(self, root: str) -> None:
+        """Take up the sessions in `root` that another owner had.
+
+        Raise TreeOwnedError where that one still has them.
+        """
+        for session_id, known in list(self._rooms.owned_elsewhere.items()):
+            if known.root == root:
+                await self._enter_released(session_id, root)
+
+    async def _enter_released(self, session_id: str, root: str) -> None:
+        path = get_journal_path(root, session_id)
+        session = fold_events(await asyncio.to_thread(read_events, path))
+        if session is None or session.state is State.ENDED:
+            self._rooms.owned_elsewhere.pop(session_id, None)
+        else:
+            await self._enter(session_id, root)
+
+    async def _enter(self, session_id: str, root: str) -> None:
+        folders = self._ground.folders
+        async with self._rooms.trees.enter(root):
+            journal = await asyncio.to_thread(open_journal, folders, session_id, root)
+            await self._rooms.reopen(journal, root)

@@ -1,0 +1,63 @@
+"""`agent-relay handoff --narrative`: the agent at work writes a handoff document for the next packet."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import RelayError
+from agent_relay.faces.cli.session.health import choose_live
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.render.output import print_contents, print_json
+from agent_relay.system.disk.folders import Folders, get_folders
+
+WRITING_LIMIT_S = 1900.0
+"""Above what any adapter allows its agent; it is the daemon that gives up."""
+
+
+def narrative(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or one end of it; by default the one that runs here.")
+    ] = "",
+    *,
+    focus: Annotated[str, typer.Option("--focus", help="What the document should say most about.")] = "",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="As JSON: {session, outcome, message, text}.")
+    ] = False,
+) -> None:
+    """Have the agent write a handoff document, in a fork of its session; the next packet takes it along.
+
+    Nothing is handed over by that. Ctrl-C cancels it. Also: agent-relay handoff --narrative.
+    """
+    folders = get_folders()
+    chosen = choose_at_work(folders, session)
+    if sys.stderr.isatty():
+        sys.stderr.write("The agent writes a handoff document; Ctrl-C cancels.\n")
+    told = _ask(folders, chosen, focus)
+    written = told.get("outcome") == "written"
+    if as_json:
+        keys = ("outcome", "message", "text")
+        print_json({"session": chosen, **{key: told.get(key, "") for key in keys}})
+    elif written:
+        print_contents(*str(told.get("text", "")).splitlines())
+    if not written and not as_json:
+        raise RelayError(str(told.get("message", "")))
+
+
+def _ask(folders: Folders, session: str, focus: str) -> dict[str, object]:
+    """The daemon's answer; where the person does not want it any more, that it was cancelled."""
+    try:
+        with connect_or_start(folders) as connection:
+            return connection.request("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=focus)
+    except KeyboardInterrupt:
+        with connect_or_start(folders) as connection:
+            connection.request("narrate.cancel", session=session)
+        raise
+
+
+def choose_at_work(folders: Folders, session: str) -> str:
+    """The id of the session named, else of the one that runs here. Raises as those look-ups do."""
+    if session:
+        return str(find_session(folders, session)["session"])
+    return str(choose_live(folders)["session"])

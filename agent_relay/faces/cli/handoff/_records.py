@@ -1,0 +1,157 @@
+"""Read the handoffs of every session from their journals, and build the row that shows one."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError, WrongUseError
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.session.handoff.history import HandoffHistory, HandoffRecord
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import list_index
+from agent_relay.store.session_summaries import find_near_root, list_own_at, read_sessions_at
+from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.system.disk.regular_files import open_stream
+
+_NAME_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """One session's handoffs and legs; `folder` is where its journal and packets stand."""
+
+    session: str
+    root: str
+    registry: HandoffHistory
+
+    @property
+    def folder(self) -> str:
+        """Where the session's journal and packets stand."""
+        return get_session_folder(self.root, self.session)
+
+
+def get_session_folder(root: str, session: str) -> str:
+    """Where a session's journal and packets stand."""
+    return os.path.join(root, ".agent-relay", "sessions", session)
+
+
+def read_lineage(root: str, session: str) -> Lineage:
+    """The session's chain. Raises RelayError where its journal cannot be read."""
+    return Lineage(
+        session, root, HandoffHistory(read_events(f"{get_session_folder(root, session)}/journal.jsonl"))
+    )
+
+
+def choose_lineages(session: str = "") -> list[Lineage]:
+    """The named session's chain, or those of every session of this user that can be read."""
+    folders = get_folders()
+    if session:
+        view = find_session(folders, session)
+        return [read_lineage(str(view["root"]), str(view["session"]))]
+    found = []
+    for root, name in _list_places():
+        try:
+            found.append(read_lineage(root, name))
+        except RelayError:
+            continue
+    return found
+
+
+def choose_here(session: str = "") -> Lineage:
+    """The named session's chain, or the newest one's here. Raises WrongUseError where there is none."""
+    if session:
+        (chain,) = choose_lineages(session)
+        return chain
+    root = find_near_root(get_cwd())
+    views = read_sessions_at(root, get_folders().sessions)
+    if not views:
+        raise WrongUseError("there is no session here", hint="Name one; see: agent-relay sessions")
+    return read_lineage(root, str(views[0]["session"]))
+
+
+def find_record(text: str) -> tuple[Lineage, HandoffRecord]:
+    """The one handoff whose id begins or ends with `text`. Raises WrongUseError for none or several."""
+    wanted = text.upper()
+    found = []
+    for root, session in _list_places():
+        if not wanted or not _mentions(f"{get_session_folder(root, session)}/journal.jsonl", wanted):
+            continue
+        try:
+            chain = read_lineage(root, session)
+        except RelayError:
+            continue
+        found += [(chain, record) for record in chain.registry.records if _is_named(record.id, wanted)]
+    if len(found) == 1:
+        return found[0]
+    what = "no handoff is" if not found else f"{len(found)} handoffs are"
+    raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay handoff history")
+
+
+def build_row(chain: Lineage, record: HandoffRecord, now: datetime) -> dict[str, object]:
+    """One handoff in short: ids, agents, status, when, for how long, what is expected."""
+    terms = record.terms
+    ended = record.closed_at or record.ended_at
+    return {
+        "handoff": record.id,
+        "session": chain.session,
+        "root": chain.root,
+        "from": record.from_agent,
+        "to": record.to_agent,
+        "status": record.status.value,
+        "open": record.is_open,
+        "step": str(record.step),
+        "reason": record.reason,
+        "why": record.why,
+        "began_at": record.began_at.isoformat(),
+        "ended_at": ended.isoformat() if ended else "",
+        "duration_s": round(((record.ended_at or now) - record.began_at).total_seconds(), 3),
+        "priority": terms.priority,
+        "parent": record.parent,
+        "depth": record.depth,
+        "rolls_back": record.rolls_back,
+        "retries": record.retries,
+        "note": record.note,
+        "legs": list(record.legs),
+        "expectations": {
+            "deliverables": list(terms.deliverables),
+            "acceptance_criteria": list(terms.criteria),
+            "constraints": list(terms.constraints),
+            "needs": list(terms.needs),
+        },
+        "rollback": {"agent": terms.rollback, "questions": list(terms.questions)},
+    }
+
+
+def get_now() -> datetime:
+    """The moment, for durations of what is still under way."""
+    return datetime.now(UTC)
+
+
+def _list_places() -> list[tuple[str, str]]:
+    """(root, session) of every session of this user, those in this folder where they are now."""
+    index = get_folders().sessions
+    known = [(root, session) for session, root in list_index(index)]
+    root = find_near_root(get_cwd())
+    here = [(root, session) for session in list_own_at(root, index)]
+    return list(dict.fromkeys([*known, *here]))
+
+
+def _mentions(path: str, wanted: str) -> bool:
+    """Whether the journal names it at all: cheaper than building every session there is."""
+    return any(wanted.encode("utf-8", "replace") in block for block in _read_blocks(path, len(wanted)))
+
+
+def _read_blocks(path: str, overlap: int) -> Iterator[bytes]:
+    before = b""
+    try:
+        with open_stream(path) as stream:
+            while block := stream.read(_NAME_BYTES):
+                yield before + block
+                before = block[-overlap * 4 :]
+    except (OSError, UntrustedDataError):
+        return
+
+
+def _is_named(handoff: str, wanted: str) -> bool:
+    return handoff.startswith(wanted) or handoff.endswith(wanted)

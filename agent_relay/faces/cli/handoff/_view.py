@@ -1,0 +1,217 @@
+"""Show a handoff in full, and a session's lineage as a tree.
+
+In full: what was transferred, what was expected, what became of it and how it was checked. The tree has a
+session's legs, the handoffs from them and the legs those brought; it is drawn without recursion, because a
+lineage may be of any length.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.faces.cli.handoff._records import Lineage, build_row, get_now
+from agent_relay.faces.render.output import print_lines, render_moment
+from agent_relay.session.handoff.history import HandoffRecord, LegRecord
+
+if TYPE_CHECKING:
+    from agent_relay.domain.documents.packet import ResumePacket
+
+
+_COUNTED = (
+    "constraints",
+    "decisions",
+    "attempts",
+    "blockers",
+    "plan",
+    "touched_files",
+    "validation_runs",
+    "recent_turns",
+)
+_PATH_LENGTH = 255
+
+
+def build_full(chain: Lineage, record: HandoffRecord) -> dict[str, object]:
+    """`build_row`, and transferred, deliverables, verification, children and trail."""
+    packet, problem = _read(chain, record)
+    children = [child.id for child in chain.registry.records if child.parent == record.id]
+    return {
+        **build_row(chain, record, get_now()),
+        "focus": record.focus,
+        "skipped": list(record.skipped),
+        "model": record.model,
+        "transferred": _tell_transferred(chain, record, packet, problem),
+        "deliverables": [_tell_deliverable(chain.root, text) for text in record.terms.deliverables],
+        "verification": _verify(chain, record, packet),
+        "children": children,
+        "trail": [
+            {"at": moment.at.isoformat(), "event": moment.event, "text": moment.text}
+            for moment in record.trail
+        ],
+    }
+
+
+def print_full(view: dict[str, object]) -> None:
+    """The view for people, a line a fact."""
+    expectations, rollback = view["expectations"], view["rollback"]
+    transferred, verification, trail = view["transferred"], view["verification"], view["trail"]
+    assert isinstance(expectations, dict)  # noqa: S101 - built above
+    assert isinstance(rollback, dict)  # noqa: S101 - built above
+    assert isinstance(transferred, dict)  # noqa: S101 - built above
+    assert isinstance(verification, dict)  # noqa: S101 - built above
+    assert isinstance(trail, list)  # noqa: S101 - built above
+    took = f"{view['duration_s']} s"
+    lines = [
+        f"handoff {view['handoff']} of session {view['session']}",
+        f"{view['from']} → {view['to']} ({str(view['reason']).replace('_', ' ')}): {view['status']}, {took}",
+        *([f"why: {view['why']}"] if view["why"] else []),
+        *([f"note: {view['note']}"] if view["note"] else []),
+        *([f"parent: {view['parent']}, depth {view['depth']}"] if view["parent"] else []),
+        *([f"priority: {view['priority']}"] if view["priority"] else []),
+        *[f"{name.replace('_', ' ')}: {'; '.join(texts)}" for name, texts in expectations.items() if texts],
+        *([f"rollback: {rollback['agent']}"] if rollback["agent"] else []),
+        *[f"question: {text}" for text in rollback["questions"]],
+        *_list_deliverables(view["deliverables"]),
+        f"packet: {transferred['path'] or 'none yet'}",
+        *[f"  {name.replace('_', ' ')}: {count}" for name, count in transferred["counts"].items() if count],
+        *[f"{name.replace('_', ' ')}: {text}" for name, text in verification.items() if text],
+        *[
+            f"  {render_moment(moment['at'])}  {moment['event']}  {moment['text']}".rstrip()
+            for moment in trail
+        ],
+    ]
+    print_lines(*lines)
+
+
+def _list_deliverables(found: object) -> list[str]:
+    assert isinstance(found, list)  # noqa: S101 - built above
+    words = {True: "there", False: "missing"}
+    return [
+        f"deliverable {one['text']}: {words[one['exists']]}" for one in found if one["exists"] is not None
+    ]
+
+
+def _read(chain: Lineage, record: HandoffRecord) -> "tuple[ResumePacket | None, str]":
+    if not record.json_path:
+        return None, ""
+    from agent_relay.store.packets import read_packet
+
+    try:
+        return read_packet(f"{chain.folder}/{record.json_path}"), ""
+    except (RelayError, OSError) as error:
+        return None, error.sentence if isinstance(error, RelayError) else "the packet cannot be read"
+
+
+def _tell_transferred(
+    chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None", problem: str
+) -> dict[str, object]:
+    text = f"{chain.folder}/{record.text_path}" if record.text_path else ""
+    return {
+        "packet": record.packet,
+        "sequence": record.sequence,
+        "path": text,
+        "bytes": os.path.getsize(text) if text and os.path.exists(text) else 0,
+        "problem": problem,
+        "task": bool(packet and packet.task),
+        "unprocessed_prompt": bool(packet and packet.unprocessed_prompt),
+        "counts": {name: len(getattr(packet, name)) if packet else 0 for name in _COUNTED},
+    }
+
+
+def _tell_deliverable(root: str, text: str) -> dict[str, object]:
+    """A deliverable that reads like a path below the root is looked for; `exists` is `None` for any other."""
+    is_path = len(text) <= _PATH_LENGTH and not any(sign in text for sign in " \n\0") and ".." not in text
+    is_path = is_path and not os.path.isabs(text) and ("/" in text or "." in text[1:])
+    return {"text": text, "exists": os.path.exists(os.path.join(root, text)) if is_path else None}
+
+
+def _verify(chain: Lineage, record: HandoffRecord, packet: "ResumePacket | None") -> dict[str, object]:
+    """The checks as they stood at the handoff and at the next one, and what changed in the tree since."""
+    after = next((one for one in chain.registry.records if one.parent == record.id and one.json_path), None)
+    later = _read(chain, after)[0] if after is not None else None
+    stale: tuple[str, ...] = ()
+    if packet is not None and record.is_open:
+        from agent_relay.packet.freshness import verify_freshness
+        from agent_relay.system.git.tree_state import read_tree
+
+        try:
+            stale = tuple(verify_freshness(packet, read_tree(chain.root)))
+        except RelayError:
+            stale = ()
+    return {
+        "checks_before": _tell_checks(packet),
+        "checks_after": _tell_checks(later),
+        "changed_since": "; ".join(stale),
+    }
+
+
+def _tell_checks(packet: "ResumePacket | None") -> str:
+    state = packet.validation_state.model_dump(exclude_none=True) if packet is not None else {}
+    return ", ".join(f"{kind} {verdict}" for kind, verdict in state.items())
+
+
+@dataclass(slots=True)
+class Node:
+    """One line of the tree, and what hangs below it."""
+
+    text: str
+    below: "list[Node]" = field(default_factory=list)
+
+
+def draw_lineage(chain: Lineage) -> list[str]:
+    """The tree's lines: the session, below it its legs and handoffs, each under what it goes on from."""
+    top = Node(f"session {chain.session}")
+    legs: dict[str, Node] = {}
+    handoffs = {record.id: record for record in chain.registry.records}
+    nodes: dict[str, Node] = {}
+    for number, leg in enumerate(chain.registry.legs, start=1):
+        legs[leg.id] = Node(_tell_leg(number, leg))
+    for record in chain.registry.records:
+        nodes[record.id] = Node(_tell_handoff(record))
+    for leg in chain.registry.legs:
+        nodes.get(leg.handoff, top).below.append(legs[leg.id])
+    for record in chain.registry.records:
+        _find_place(record, legs, nodes, handoffs, top).below.append(nodes[record.id])
+    return draw_tree(top)
+
+
+def draw_tree(top: Node) -> list[str]:
+    """The lines of a tree of any depth, without recursion: a chain may be as long as it likes."""
+    lines, waiting = [top.text], [(child, "", child is top.below[-1]) for child in reversed(top.below)]
+    while waiting:
+        node, before, is_last = waiting.pop()
+        lines.append(f"{before}{'└─ ' if is_last else '├─ '}{node.text}")
+        deeper = before + ("   " if is_last else "│  ")
+        waiting += [(child, deeper, child is node.below[-1]) for child in reversed(node.below)]
+    return lines
+
+
+def _find_place(
+    record: HandoffRecord,
+    legs: Mapping[str, Node],
+    nodes: Mapping[str, Node],
+    handoffs: Mapping[str, HandoffRecord],
+    top: Node,
+) -> Node:
+    """What the handoff hangs below: the leg it came from, but never itself in a damaged journal."""
+    if record.from_leg in legs and record.from_leg not in record.legs:
+        return legs[record.from_leg]
+    return nodes[record.parent] if record.parent in handoffs and record.parent != record.id else top
+
+
+def _tell_leg(number: int, leg: LegRecord) -> str:
+    until = f"-{render_moment(leg.ended_at.isoformat())}, {leg.how}" if leg.ended_at else "-, runs"
+    back = ", resumed" if leg.resumes else ""
+    return f"leg {number} {leg.agent}{back} ({render_moment(leg.began_at.isoformat())}{until})"
+
+
+def _tell_handoff(record: HandoffRecord) -> str:
+    said: Sequence[str] = [
+        f"{record.status}",
+        f"depth {record.depth}",
+        *([f"{record.terms.priority} priority"] if record.terms.priority else []),
+        *([f"makes up for {record.rolls_back}"] if record.rolls_back else []),
+        *([record.note] if record.note else [record.why] if record.why else []),
+    ]
+    return f"handoff {record.id} → {record.to_agent} ({record.reason.replace('_', ' ')}): {', '.join(said)}"

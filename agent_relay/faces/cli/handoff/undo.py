@@ -1,0 +1,81 @@
+"""`agent-relay undo-handoff`: give a session back to the agent before its last handoff."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.start.agent import run_agent
+from agent_relay.faces.cli.start.attach import has_terminal, measure
+from agent_relay.faces.cli.start.open_options import OPEN_LIMIT_S
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.store.journal import read_session
+from agent_relay.store.session_summaries import find_near_root, read_sessions_at
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+_LIVE = {"starting", "ready", "busy", "asking"}
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay undo-handoff`."""
+    return run_one(undo_handoff, words, name="undo-handoff")
+
+
+def undo_handoff(
+    session: Annotated[
+        str, typer.Argument(help="Its id, or one end of it; by default the newest here.")
+    ] = "",
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: where the session is.")] = False,
+) -> int:
+    """Hand a session back to the agent it was with before its last handoff.
+
+    That agent goes on in its own conversation and is told what was done meanwhile. Nothing of that is undone.
+    """
+    folders = get_folders()
+    if session:
+        view = find_session(folders, session)
+    else:
+        here = read_sessions_at(find_near_root(get_cwd()), folders.sessions)
+        if not here:
+            raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
+        view = here[0]
+    chosen = str(view["session"])
+    agent = find_predecessor(str(view["root"]), chosen)
+    rows, cols = measure()
+    lives = view["state"] in _LIVE
+    if not lives and not as_json and has_terminal():
+        return run_agent(agent, ["--session", chosen])
+    with connect_or_start(folders) as connection:
+        if lives:
+            answer = connection.request("use", session=chosen, agent=agent)
+        else:
+            # Behind the relay key the terminal is the attached one, which shows whoever comes.
+            fields = {"cwd": get_cwd(), "env": dict(os.environ), "rows": rows, "cols": cols}
+            answer = connection.request("open", limit_s=OPEN_LIMIT_S, agent=agent, session=chosen, **fields)
+    if as_json:
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+    else:
+        print_lines(f"→ Handing session {chosen} back to {agent}.")
+    return 0
+
+
+def find_predecessor(root: str, session: str) -> str:
+    """The agent before the session's last handoff. Raises WrongUseError where there was none."""
+    path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+    try:
+        found = read_session(path)
+    except FileNotFoundError:
+        found = None
+    made = found.done if found is not None else ()
+    if not made:
+        raise WrongUseError(f"session {session} has had no handoff", hint="See: agent-relay handoff history")
+    return made[-1].from_agent
+
+
+FUNCTIONS: dict[str, Function] = {"": undo_handoff}
+"""For the generated page of commands."""

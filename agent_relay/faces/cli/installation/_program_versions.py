@@ -1,0 +1,114 @@
+"""Ask git and the agents for their versions, all at once, for `agent-relay doctor`."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+from collections.abc import Generator, Iterator, Mapping, Sequence
+
+from agent_relay.agents.agent_versions import note_answer
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.text.reasons import find_reason
+from agent_relay.domain.values.versions import find_number, is_newer
+from agent_relay.faces.cli.installation._doctor_report import CheckResult, PendingAnswers
+from agent_relay.session.views.messages import render_newer
+from agent_relay.system.disk.folders import get_folders
+from agent_relay.system.programs import LIMIT_BYTES, Ending, ProgramAnswer, ask_programs, keep_absolute
+
+LIMIT_S = 10.0
+"""The four agents take 0.1 to 3 s on a machine with nothing else to do, a first start of theirs longer."""
+_GIT = "git"
+_GIT_COST = "packets say nothing about the tree"
+_NOT_RUNNABLE = (126, 127)
+"""What a shell's and `env`'s exit status says of a program that cannot be run (POSIX, 2.8.2)."""
+_SHOWN = 60
+_UNTRIED = "Its limit messages may differ; look for a newer agent-relay"
+
+
+def examine_versions(
+    rows: Sequence[Mapping[str, object]], *, limit_s: float = LIMIT_S
+) -> Generator[CheckResult | PendingAnswers, None, frozenset[str]]:
+    """Yield a finding on git and on each agent of `rows` that has a program; return who cannot be run.
+
+    `rows` are as `agents.build_view` has them. All are asked at once, and the findings come in the order git,
+    then `rows`; none comes later than `limit_s` seconds.
+    """
+    git = shutil.which(_GIT, path=keep_absolute(os.environ.get("PATH", os.defpath)))
+    programs = {_GIT: git} if git else {}
+    if not git:
+        yield CheckResult("note", f"git is not installed: {_GIT_COST}", "Install git")
+    newest = {str(row["name"]): str(row["tested_version"]) for row in rows}
+    programs |= {str(row["name"]): str(row["program"]) for row in rows if str(row["name"]) != _GIT}
+    commands = {name: (program, "--version") for name, program in programs.items()}
+    answers: dict[str, ProgramAnswer] = {}
+    due = list(programs)
+    yield PendingAnswers(tuple(due), limit_s)
+    with contextlib.closing(ask_programs(commands, limit_s=limit_s)) as asked:
+        for name, answer in asked:
+            answers[name] = answer
+            yield PendingAnswers(tuple(other for other in programs if other not in answers), limit_s)
+            while due and due[0] in answers:
+                one = due.pop(0)
+                yield _judge(one, programs[one], answers[one], limit_s)
+                yield from _compare(one, programs[one], answers[one], newest.get(one, ""))
+    return frozenset(name for name, answer in answers.items() if _is_unable(answer))
+
+
+def _is_unable(answer: ProgramAnswer) -> bool:
+    """Whether the program cannot be run; one of the user's own may know no `--version` and work."""
+    return answer.ending is Ending.NOT_STARTED or answer.status in _NOT_RUNNABLE or answer.status < -1
+
+
+def _compare(name: str, program: str, answer: ProgramAnswer, newest: str) -> Iterator[CheckResult]:
+    """Yield a finding where the program is newer than what was tried; its answer is remembered."""
+    if answer.ending is not Ending.ANSWERED or answer.status or not newest:
+        return
+    said = _find_version(answer)
+    with contextlib.suppress(RelayError):
+        note_answer(program, said, get_folders().agent_versions)
+    version = find_number(said)
+    if is_newer(version, newest):
+        yield CheckResult("note", render_newer(name, version, newest), _UNTRIED)
+
+
+def _judge(name: str, program: str, answer: ProgramAnswer, limit_s: float) -> CheckResult:
+    """Return what the answer of `name` tells."""
+    cost = f"; {_GIT_COST}" if name == _GIT else ""
+    by_hand = shlex.join((program, "--version"))
+    match answer.ending:
+        case Ending.NOT_STARTED:
+            return CheckResult(
+                "note", f"{name} at {program} cannot be started: {answer.why}{cost}", f"Install {name} again"
+            )
+        case Ending.LATE:
+            late = f"{name} did not answer --version within {limit_s:g} s, so nobody knows whether it works"
+            return CheckResult("note", late + cost, f"It may only be slow. See how long it takes: {by_hand}")
+        case Ending.LONG:
+            most = f"more than {LIMIT_BYTES >> 10} KiB, which is no version"
+            return CheckResult(
+                "note", f"{name} answers --version with {most}{cost}", f"See: {by_hand} | head"
+            )
+        case Ending.ANSWERED if answer.status < 0:
+            number = -answer.status
+            told = next((one.name for one in signal.Signals if one == number), f"signal {number}")
+            return CheckResult(
+                "note",
+                f"{name} was ended by {told} when it was asked for its version{cost}",
+                f"Install {name} again",
+            )
+        case Ending.ANSWERED if answer.status > 0:
+            why = find_reason(answer.errors.decode("utf-8", "replace"))
+            what = f"{name} --version ended with status {answer.status}{': ' if why else ''}{why}"
+            return CheckResult("note", what + cost, f"Run it yourself: {by_hand}")
+    version = _find_version(answer).removeprefix(f"{name} ")
+    return CheckResult("ok", f"{name} {version} at {program}")
+
+
+def _find_version(answer: ProgramAnswer) -> str:
+    """Return the first line with text it said, wherever it said it."""
+    for said in (answer.output, answer.errors):
+        for line in said.decode("utf-8", "replace").splitlines():
+            if line.strip():
+                return line.strip()[:_SHOWN]
+    return "of unknown version"

@@ -1,0 +1,88 @@
+"""`agent-relay init`: this repository's private folder and the user's configuration, made and explained."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.store.project import open_project
+from agent_relay.store.session_summaries import find_near_root
+from agent_relay.system.config.config_file import FILE_NAME, create_config, read_user_config
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+TEMPLATE = """\
+# agent-relay's configuration. Every line is optional; what stands here behind # is what happens without it.
+
+# Who may take over, preferred first (also: agent-relay order AGENT…). Without it: all installed agents.
+# order = ["AGENT", "AGENT"]
+
+# How many seconds an agent may wait by itself before that counts as a limit.
+# patience_s = 300
+
+# When a preferred agent is available again: "offer" it once, go back ("auto"), or "off".
+# return = "offer"
+
+# How to alert you when you are not watching: "auto" (by the terminal's bell and notifications, or by the
+# desktop's where no terminal is attached), "off", or a list of "bell", "osc", "desktop", "webhook:https://…".
+# notify = "auto"
+
+# Continue at the first reset once every agent rests? "ask", true or false. If the daemon was killed meanwhile
+# and no terminal is attached, work continues when the next command starts a daemon.
+# resume_at_reset = "ask"
+
+# No automatic work during these hours, by relay or by an agent's own timer: "22:00-07:00" or "always".
+# quiet_hours = ""
+
+# The key that opens the relay prompt inside an agent's screen; twice sends it to the agent.
+# relay_key = "ctrl-]"
+
+# A limit of one model: "handoff" to the next agent, or keep the same one on its fallback "model".
+# model_remedy = "handoff"
+
+# Wishes for one agent: arguments of every launch, a model, the one it goes on with where that is limited and
+# model_remedy says so (without it the next agent comes), the size of packets it is given in tokens.
+# [agents.AGENT]
+# args = []
+# model = ""
+# fallback_model = ""
+# budget_tokens = 6000
+
+# A handoff document an agent wrote is also saved beside the packets.
+# [handoff]
+# save_to_disk = false
+
+# What looks like a secret and is none, so that packets keep it: texts, and patterns of whole values.
+# [redaction]
+# allow = []
+# allow_patterns = []
+"""
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay init`."""
+    return run_one(init, words, name="init")
+
+
+def init(
+    *, as_json: Annotated[bool, typer.Option("--json", help="As JSON: {root, folder, config}.")] = False
+) -> None:
+    """Prepare this repository and your configuration; harmless when repeated, and never needed."""
+    project = open_project(find_near_root(get_cwd()))
+    folder = get_folders().config
+    config, made = os.path.join(folder, FILE_NAME), create_config(folder, TEMPLATE)
+    read_user_config(folder)
+    if as_json:
+        view = {"root": project.root, "folder": project.folder, "config": config, "config_made": made}
+        print_json(view)
+        return
+    print_lines(
+        f"{project.folder} is ready: private, and ignored by git.",
+        f"{config} {'was written' if made else 'exists already and was not changed'}.",
+        "Next: agent-relay doctor, then agent-relay <agent>",
+    )
+
+
+FUNCTIONS: dict[str, Function] = {"": init}
+"""For the generated page of commands."""

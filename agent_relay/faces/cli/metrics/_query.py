@@ -1,0 +1,89 @@
+"""Gather the figures for `agent-relay metrics`, print the report and cache it.
+
+Other processes read the records first; meanwhile what makes a report of them is loaded.
+"""
+
+import os
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.domain.documents.lean_imports import NoGarbageCollection
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.metrics._cache_key import build_cache_key
+from agent_relay.faces.cli.metrics._options import MetricsOptions
+from agent_relay.system.disk.folders import get_cwd, get_folders
+from agent_relay.usage.gather import Gathered, TrackedEnvironment, Wanted, check_agent, gather_metrics
+from agent_relay.usage.groupings import GROUPINGS, Grouping
+from agent_relay.usage.report_cache import keep_report
+from agent_relay.usage.scan.reader_pool import count_readers
+
+_SINCE = re.compile(r"([0-9]{1,5})([hdw])")
+_answered: list[Gathered] = []
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+
+
+def answer_query(asked: MetricsOptions, words: list[str]) -> None:
+    """The report is on standard output; it is kept for the same `words`, where that can be.
+
+    Raises WrongUseError for what cannot be asked.
+    """
+    for wrong, is_given in (
+        ("SESSION and --all", asked.everything and bool(asked.session)),
+        ("--chain and --all", asked.everything and asked.chain),
+        ("--json and --csv", asked.as_json and asked.as_csv),
+    ):
+        if is_given:
+            raise WrongUseError(f"metrics does not take {wrong}", hint="See: agent-relay metrics --help")
+    began_ns, now, environ = time.time_ns(), datetime.now(UTC), TrackedEnvironment(os.environ)
+    by, since_ms = _parse_by(asked.by), _parse_since(asked.since, now)
+    gathered = gather_metrics(
+        get_folders(), Wanted(asked.session, is_chain=asked.chain, is_all=asked.everything),
+        cwd=get_cwd(), environ=environ, now=now, hands=count_readers(), meanwhile=_load,
+    )  # fmt: skip
+    if asked.agent:
+        check_agent(gathered, asked.agent, get_folders(), cwd=get_cwd())
+    # It goes with the process, at once: taking hundreds of thousands of marks apart takes a while.
+    _answered.append(gathered)
+    from agent_relay.faces.cli.metrics._report import print_captured
+
+    text = print_captured(asked, gathered, by, since_ms, now)
+    # Since so long ago is another moment next time, and what is told beside a report is not kept with it.
+    is_whole = not (asked.as_csv and gathered.read.skipped)
+    if gathered.is_lasting and is_whole and not _SINCE.fullmatch(asked.since):
+        keep_report(
+            get_folders().reports, build_cache_key(words), text, paths=gathered.looked,
+            found=gathered.read.found, names=environ.names, began_ns=began_ns, places=gathered.places,
+        )  # fmt: skip
+
+
+def _load() -> None:
+    """What makes a report of what was gathered is there."""
+    with NoGarbageCollection():
+        from agent_relay.usage.prices import load_prices
+
+        load_prices()
+
+
+def _parse_by(text: str) -> Grouping:
+    for known in GROUPINGS:
+        if text == known:
+            return known
+    raise WrongUseError(f"metrics cannot be grouped by {text[:20]!r}", hint=f"Known: {', '.join(GROUPINGS)}")
+
+
+def _parse_since(text: str, now: datetime) -> int:
+    """The moment in epoch ms, 0 for none: so long ago, or the beginning of a day here."""
+    if not text:
+        return 0
+    from agent_relay.usage.session_work import to_ms
+
+    match = _SINCE.fullmatch(text)
+    try:
+        at = now - int(match[1]) * _UNITS[match[2]] if match else datetime.fromisoformat(text)
+        # One without a zone is local: unlike `astimezone`, its timestamp is right where midnight is skipped.
+        return to_ms(at)
+    except (ValueError, OverflowError, OSError):
+        raise WrongUseError(
+            f"--since does not understand {text[:30]!r}", hint="Say 12h, 7d, 2w or a date such as 2026-11-20"
+        ) from None

@@ -1,0 +1,316 @@
+"""Build the report of `agent-relay metrics` and print it as tables, JSON or CSV.
+
+One view serves all three. The tables have small pictures beside them, and lines that say what the figures
+leave out. What is printed is also returned as text, for the cache.
+"""
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import TextIO
+
+import msgspec
+
+from agent_relay.domain.protocol.quick_json import render_json
+from agent_relay.faces.cli.metrics._options import MetricsOptions
+from agent_relay.faces.render.output import print_json, print_lines, warn
+from agent_relay.faces.render.table import EMPTY_CELL, drop_empty, get_width, is_plain_output, render_tables
+from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.gather import Gathered
+from agent_relay.usage.groupings import Grouping
+from agent_relay.usage.number_format import draw_bar, draw_line, render_cost, render_count, render_span
+from agent_relay.usage.prices import PriceList
+from agent_relay.usage.segments import QUARTER_MS
+from agent_relay.usage.session_work import SessionWork
+from agent_relay.usage.totals import MetricsRow
+
+COLUMNS = (
+    "key", "label", "agents", "input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens",
+    "reasoning_tokens", "total_tokens", "answers", "cost_usd", "cost_is_whole", "unpriced_tokens", "turns",
+    "failed_turns", "wall_s", "active_s", "waiting_s", "handoffs", "limits", "failovers", "failover_mean_s",
+    "failover_max_s", "lines_added", "lines_removed", "legs_without_transcript", "first_at", "last_at",
+)  # fmt: skip
+"""What a row says, in JSON and CSV; absent figures are null and empty."""
+
+
+def build_row(row: MetricsRow, label: str) -> dict[str, object]:
+    """One row under `COLUMNS`. `cost_usd` is a decimal as text, null where no price of it is known.
+
+    Where no leg of the row left a transcript, what it used is null: it is not known.
+    """
+    bill, cost = row.bill, row.bill.cost
+    used: dict[str, object] = {
+        "input_tokens": bill.input,
+        "cached_tokens": bill.cached,
+        "cache_write_tokens": bill.cache_write,
+        "output_tokens": bill.output,
+        "reasoning_tokens": bill.reasoning,
+        "total_tokens": bill.tokens,
+        "answers": bill.answers,
+        "cost_usd": None if cost is None else format(cost.normalize(), "f"),
+    }
+    return {
+        "key": row.key,
+        "label": label,
+        "agents": row.agents,
+        **(dict.fromkeys(used) if _is_untold(row) else used),
+        "cost_is_whole": not bill.unpriced and not row.untold,
+        "unpriced_tokens": dict(sorted(bill.unpriced.items())),
+        "turns": row.turns,
+        "failed_turns": row.failed,
+        "wall_s": _seconds(row.wall_ms),
+        "active_s": _seconds(row.active_ms),
+        "waiting_s": _seconds(row.waiting_ms),
+        "handoffs": row.handoffs,
+        "limits": row.limits,
+        "failovers": len(row.failovers_ms),
+        "failover_mean_s": _seconds(_mean(row.failovers_ms)),
+        "failover_max_s": _seconds(max(row.failovers_ms, default=None)),
+        "lines_added": row.added,
+        "lines_removed": row.removed,
+        "legs_without_transcript": row.untold,
+        "first_at": _moment(row.first),
+        "last_at": _moment(row.last),
+    }
+
+
+HEADERS = (
+    "input", "cached", "written", "output", "reasoning", "cost", "turns", "failed", "wall", "active",
+    "waiting", "handoffs", "limits", "failover", "lines",
+)  # fmt: skip
+
+
+def list_cells(row: MetricsRow) -> list[str]:
+    """The cells of a row under `HEADERS`; `-` where nothing is told, or there is nothing."""
+    bill = row.bill
+    counts = (bill.input, bill.cached, bill.cache_write, bill.output, bill.reasoning)
+    used = [
+        *(render_count(count) for count in counts),
+        render_cost(bill.cost, is_whole=not bill.unpriced and not row.untold),
+    ]
+    return [
+        *([EMPTY_CELL] * len(used) if _is_untold(row) else used),
+        *(render_count(count) if row.turns else EMPTY_CELL for count in (row.turns, row.failed)),
+        *(render_span(length) for length in (row.wall_ms, row.active_ms, row.waiting_ms)),
+        *(render_count(count) if count else EMPTY_CELL for count in (row.handoffs, row.limits)),
+        render_span(_mean(row.failovers_ms)),
+        f"+{render_count(row.added)} -{render_count(row.removed)}"
+        if row.added or row.removed
+        else EMPTY_CELL,
+    ]
+
+
+def _is_untold(row: MetricsRow) -> bool:
+    return bool(row.untold) and not row.bill.answers
+
+
+def name_row(row: MetricsRow, by: Grouping, works: Mapping[str, SessionWork]) -> str:
+    """What people call the row: a session by its id's end and its agents, all others by their key."""
+    work = works.get(row.key)
+    if by == "session" and work is not None:
+        return f"{row.key[-8:]} {'>'.join(row.agents)}"
+    if by == "leg" and ":" not in row.key:
+        return f"{row.key[-8:]} {'>'.join(row.agents)}"
+    agent, colon, native = row.key.partition(":")
+    return f"{native[:13]} {agent}" if colon and by in ("session", "leg") else row.key
+
+
+def _mean(lengths: Sequence[int]) -> int | None:
+    return sum(lengths) // len(lengths) if lengths else None
+
+
+def _seconds(length_ms: int | None) -> float | None:
+    return None if length_ms is None else length_ms / 1000
+
+
+def _moment(at: int) -> str | None:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat() if at else None
+
+
+_BAR_WIDTH = 30
+_SHOWN_PROBLEMS = 5
+
+
+class MetricsReport(msgspec.Struct, frozen=True):
+    """Rows with their labels by key, their total, what they were made of, and where prices are from.
+
+    With `is_all` they are about this machine, else about where the command runs, or about one session.
+    """
+
+    by: Grouping
+    rows: Sequence[MetricsRow]
+    total: MetricsRow
+    labels: Mapping[str, str]
+    gathered: Gathered
+    source: str
+    newest: date | None
+    is_all: bool = False
+
+    def build_view(self) -> dict[str, object]:
+        """All of it for JSON."""
+        return {
+            "by": self.by,
+            "rows": [build_row(row, self.labels[row.key]) for row in self.rows],
+            "total": build_row(self.total, "total"),
+            "prices": {"source": self.source, "newest": self.newest.isoformat() if self.newest else None},
+            "skipped_lines": self.gathered.read.skipped,
+            "problems": self.gathered.problems,
+        }
+
+
+def print_view(report: MetricsReport) -> None:
+    """All of it on standard output as `print_json` has it, by what is loaded here anyway."""
+    view = report.build_view()
+    try:
+        text = msgspec.json.format(render_json(view), indent=2)
+    except msgspec.DecodeError:
+        # A folder whose name is not UTF-8, which Python's own reader takes and this one does not.
+        return print_json(view)
+    sys.stdout.write(text + "\n")
+    return None
+
+
+def print_csv(report: MetricsReport) -> None:
+    """The rows as CSV on standard output; what could not be read is told on standard error."""
+    import csv
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in report.rows:
+        view = build_row(row, report.labels[row.key])
+        writer.writerow([_flatten(view[column]) for column in COLUMNS])
+    for line in _tell_unread(report.gathered):
+        warn(line)
+
+
+def _flatten(value: object) -> object:
+    """A cell: lists and tables as words, a formula nobody meant as text."""
+    if isinstance(value, dict):
+        value = " ".join(f"{name}={count}" for name, count in value.items())
+    elif isinstance(value, list):
+        value = " ".join(str(one) for one in value)
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@"):
+        return f"'{value}"
+    return value
+
+
+def print_report(report: MetricsReport) -> None:
+    """Tables, a picture, and what the figures leave out."""
+    rows, labels, by = report.rows, report.labels, report.by
+    if not rows:
+        unread = _tell_unread(report.gathered)
+        far = ", as far as it could be read" if unread else ""
+        more = [] if report.is_all else ["All of this machine's: agent-relay metrics --all"]
+        print_lines(f"Nothing was used {'on this machine' if report.is_all else 'here'}{far}.", *more)
+        print_lines(*(["", *unread] if unread else []))
+        return
+    cells = [[labels[row.key], *list_cells(row)] for row in rows]
+    headers, cells = drop_empty((by, *HEADERS), cells, ["total", *list_cells(report.total)])
+    sys.stdout.write(render_tables(headers, cells, width=get_width()))
+    plain = is_plain_output()
+    if by == "day":
+        line = draw_line([row.bill.tokens for row in rows], is_plain=plain)
+        print_lines(*(["", f"tokens a day  {line}"] if line else []))
+    elif len(rows) > 1:
+        most, width = max(row.bill.tokens for row in rows), max(map(len, labels.values()))
+        bars = [
+            f"{labels[row.key]:{width}}  {draw_bar(row.bill.tokens, most, _BAR_WIDTH, is_plain=plain)}"
+            for row in rows
+        ]
+        print_lines("", "tokens", *(bar.rstrip() for bar in bars))
+    _print_notes(report)
+
+
+def _print_notes(report: MetricsReport) -> None:
+    """What the figures leave out, in a line each."""
+    unpriced = report.total.bill.unpriced
+    notes = [
+        f"Money: list prices by {report.source}" + (f", newest of {report.newest}." if report.newest else ".")
+    ]
+    if unpriced:
+        known = ", ".join(f"{name} ({render_count(count)})" for name, count in sorted(unpriced.items()))
+        notes.append(f"No price is known for the tokens of: {known}.")
+    if report.total.untold:
+        notes.append(
+            f"Legs that left no transcript, so that what they used is not known: {report.total.untold}."
+        )
+    print_lines("", *notes, *_tell_unread(report.gathered))
+
+
+def _tell_unread(gathered: Gathered) -> list[str]:
+    """What could not be read, in a line each."""
+    skipped, problems = gathered.read.skipped, gathered.problems[:_SHOWN_PROBLEMS]
+    lines = [f"Lines that could not be read: {skipped}."] if skipped else []
+    rest = len(gathered.problems) - len(problems)
+    return [*lines, *problems, *([f"And {rest} more that could not be read."] if rest else [])]
+
+
+def print_captured(
+    asked: MetricsOptions, gathered: Gathered, by: Grouping, since_ms: int, now: datetime
+) -> str:
+    """What is on standard output afterwards: the report in the form asked for."""
+    report = _build_report(asked, gathered, by, since_ms, now)
+    heard = OutputTee(sys.stdout)
+    with redirect_stdout(heard):
+        if asked.as_csv:
+            print_csv(report)
+        elif asked.as_json:
+            print_view(report)
+        else:
+            print_report(report)
+    return "".join(heard.parts)
+
+
+class OutputTee(io.TextIOBase):
+    """Passes on what is written to `stream`, whose kind it has, and keeps it in `parts`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self.parts: list[str] = []
+
+    def write(self, text: str, /) -> int:
+        """How much was written."""
+        self.parts.append(text)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """The stream has it."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # the stubs have it as a variable
+        """The stream's."""
+        return self._stream.encoding
+
+
+def _build_report(
+    asked: MetricsOptions, gathered: Gathered, by: Grouping, since_ms: int, now: datetime
+) -> MetricsReport:
+    prices = PriceList()
+    question = Question(
+        by, prices.get_rates, name_day, since=since_ms, agent=asked.agent, is_ours_only=gathered.is_ours_only
+    )
+    rows, total = sum_rows(gathered.works, gathered.natives, question)
+    works = {work.session: work for work in gathered.works}
+    labels = {row.key: name_row(row, by, works) for row in rows}
+    newest = prices.find_newest(now.date())
+    return MetricsReport(by, rows, total, labels, gathered, prices.source, newest, is_all=asked.everything)
+
+
+@lru_cache(maxsize=100_000)
+def _name_quarter(quarter: int) -> str:
+    """The day by the machine's zone; every zone's offset is a whole number of quarter hours."""
+    return date.fromtimestamp(quarter * QUARTER_MS // 1000).isoformat()  # noqa: DTZ012 - that zone is meant
+
+
+def name_day(at: int) -> str:
+    """The user's day of a moment in epoch ms, ISO."""
+    return _name_quarter(at // QUARTER_MS)

@@ -1,0 +1,184 @@
+"""`agent-relay packet export` and `import`: a packet as one file, between repositories."""
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from agent_relay.agents.adapters import LoadedAdapter, list_default_roster
+from agent_relay.agents.catalog import read_catalog
+from agent_relay.agents.packet_template import build_renderer
+from agent_relay.domain.documents.config import build_roster
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import (
+    parse_document,
+    parse_packet,
+    render_document,
+    render_json,
+)
+from agent_relay.domain.errors import UntrustedDataError, WrongUseError
+from agent_relay.domain.text.commands import continue_command
+from agent_relay.faces.cli.packet.lookup import AsJson, Number, SessionWord, find_packet
+from agent_relay.faces.render.output import print_json, print_lines
+from agent_relay.packet.airc import is_airc, parse_airc, render_airc
+from agent_relay.packet.budget import fit_packet
+from agent_relay.redact.allow_list import build_allow
+from agent_relay.redact.packet import redact_packet
+from agent_relay.store.packet_publication import ImportPlace, import_packet
+from agent_relay.store.packets import LIMIT_BYTES, PUBLISHED, read_as_left
+from agent_relay.system.clock import SystemClock, create_ulid
+from agent_relay.system.config.config_file import read_project_config, read_user_config
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.disk.files import read_bounded, write_output
+from agent_relay.system.disk.folders import Folders, get_cwd, get_folders
+from agent_relay.system.git.tree_state import find_root
+
+_AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+
+
+class Format(StrEnum):
+    """The forms a packet can be carried in: relay's own document, or an AIRC handoff."""
+
+    RELAY = "relay"
+    AIRC = "airc"
+
+
+As = Annotated[Format, typer.Option("--format", help="relay's own document, or an AIRC handoff v1.")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Who is to read an imported packet, and what the user wishes for it."""
+
+    loaded: LoadedAdapter
+    tokens: int
+    roster: tuple[str, ...]
+
+
+def export(
+    session: SessionWord = "",
+    *,
+    number: Number = 0,
+    output: Annotated[str, typer.Option("--output", "-o", help="The file; by default standard output.")] = "",
+    form: As = Format.RELAY,
+    as_json: AsJson = False,
+) -> None:
+    """Write the packet, as you left it, as one JSON file that `packet import` reads elsewhere.
+
+    Secrets are looked for once more. With --output an existing file is replaced; --json then says what
+    was written.
+    """
+    found = find_packet(session, number)
+    packet = _redact(read_as_left(found.folder, found.sequence, found.target), found.cwd)
+    document = render_airc(packet) if form is Format.AIRC else render_document(packet)
+    document.pop(PUBLISHED, None)
+    text = render_json(document)
+    if not output:
+        sys.stdout.write(text)
+        return
+    write_output(output, text.encode("utf-8", "backslashreplace"))
+    if as_json:
+        print_json({"path": os.path.abspath(output), "format": form.value, "packet_id": packet.packet_id})
+    else:
+        print_lines(f"Packet {found.sequence} is in {output}")
+
+
+def import_file(
+    path: Annotated[str, typer.Argument(metavar="FILE", help="What `packet export` wrote; - reads it.")],
+    *,
+    target: Annotated[
+        str, typer.Option("--to", help="Who is to read it; by default the one the file names.")
+    ] = "",
+    form: Annotated[
+        Format | None, typer.Option("--format", help="relay or airc; by default what the file is.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a session here of a packet from elsewhere; the agent it is for then goes on with it.
+
+    Secrets are looked for once more, and nothing of the file is believed that could lead elsewhere.
+    """
+    clock, at = SystemClock(), datetime.now(UTC)
+    name = "what was read" if path == "-" else path
+    packet_id, session_id = create_ulid(clock), create_ulid(clock)
+    packet = _parse(_read(path), name, form, packet_id=packet_id, session_id=session_id, at=at)
+    folders, cwd = get_folders(), get_cwd()
+    root = find_root(cwd) or os.path.realpath(cwd)
+    reader = _find_target(folders, root, target or packet.target_agent)
+    _check_names(packet, name)
+    origin = {"packet_id": packet.packet_id, "session_id": packet.session_id}
+    agent = str(reader.loaded.adapter.name)
+    own = {"packet_id": packet_id, "session_id": session_id, "sequence": 1, "target_agent": agent}
+    whole = {**packet.model_dump(by_alias=True), **own, "imported_from": origin}
+    packet = _redact(ResumePacket.model_validate(whole), cwd)
+    render = build_renderer(reader.loaded, "")
+    packet = fit_packet(packet, tokens=reader.tokens, render=render)
+    place = ImportPlace(root, os.path.realpath(cwd), reader.roster)
+    folder, done = import_packet(folders, place, packet, render(packet), leg=create_ulid(clock), at=at)
+    start = continue_command(agent, packet.session_id)
+    if as_json:
+        text = os.path.join(folder, done.text_path)
+        print_json({"session": packet.session_id, "agent": agent, "text": text, "start": start})
+    else:
+        print_lines(f"Imported from {packet.previous_agent} for {agent}. Start it: {start}")
+
+
+def _parse(
+    data: bytes, name: str, form: Format | None, *, packet_id: str, session_id: str, at: datetime
+) -> ResumePacket:
+    """The packet in `data`, in the form given or the one it tells itself. Raises UntrustedDataError."""
+    try:
+        document = parse_document(data, name=name)
+        document.pop(PUBLISHED, None)
+        if is_airc(document) if form is None else form is Format.AIRC:
+            return parse_airc(document, packet_id=packet_id, session_id=session_id, at=at, name=name)
+        return parse_packet(document, name=name)
+    except UntrustedDataError as error:
+        hint = error.hint if error.hint.startswith("Upgrade") else "Name a file `packet export` wrote"
+        raise UntrustedDataError(error.sentence, hint=hint) from error
+
+
+def _redact(packet: ResumePacket, cwd: str) -> ResumePacket:
+    wishes = read_user_config(get_folders().config).redaction
+    known = gather_secrets(find_root(cwd) or cwd, os.environ, cwd=cwd)
+    return redact_packet(packet, known=known, allow=build_allow(wishes.allow, wishes.allow_patterns))
+
+
+def _find_target(folders: Folders, root: str, name: str) -> _Target:
+    catalog = read_catalog(folders, root=root)
+    known = list_default_roster(catalog.adapters)
+    if name not in catalog:
+        raise WrongUseError(
+            f"there is no agent {name[:40]!r} here", hint=f"Choose one with --to: {', '.join(known)}"
+        )
+    loaded = catalog.get(name)
+    config = read_user_config(folders.config)
+    roster = build_roster(known, config, read_project_config(root))
+    tokens = config.get_agent(name).budget_tokens or loaded.adapter.budget_tokens
+    return _Target(loaded, tokens, roster if name in roster else (name, *roster))
+
+
+def _check_names(packet: ResumePacket, name: str) -> None:
+    """Raises UntrustedDataError where an agent's name is none: it would be shown as a word of ours."""
+    names = [packet.previous_agent, *(leg.agent for leg in packet.lineage)]
+    if not all(_AGENT.fullmatch(one) for one in names):
+        raise UntrustedDataError(
+            f"{name} contains an invalid agent name", hint="Export it again: agent-relay packet export"
+        )
+
+
+def _read(path: str) -> bytes:
+    if path != "-":
+        try:
+            return read_bounded(path, limit_bytes=LIMIT_BYTES)
+        except FileNotFoundError:
+            raise WrongUseError(f"there is no {path}", hint="Name a file `packet export` wrote") from None
+    data = sys.stdin.buffer.read(LIMIT_BYTES + 1)
+    if len(data) > LIMIT_BYTES:
+        raise UntrustedDataError(f"the input is larger than {LIMIT_BYTES} bytes")
+    return data

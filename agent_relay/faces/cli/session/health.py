@@ -1,0 +1,84 @@
+"""Tell sessions that can go on from those whose journal cannot be read.
+
+`choose_live` finds the one session that runs here; a damaged one does not get in its way. `list_damaged`
+and `put_aside` are for `agent-relay doctor`: damaged sessions are named, and put aside when asked. What the
+daemon has at work goes on, whatever became of its journal.
+"""
+
+from collections.abc import Iterator
+
+from agent_relay.client.connection import Connection
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.faces.cli.session.lookup import list_live_here
+from agent_relay.faces.render.output import warn
+from agent_relay.store.session_index import list_named, list_unended
+from agent_relay.store.session_summaries import list_strangers_at, locate
+from agent_relay.store.unreadable_sessions import find_damage, set_aside
+from agent_relay.system.disk.folders import Folders
+
+
+def list_damaged(folders: Folders, near: str) -> Iterator[tuple[str, str]]:
+    """(session, why) of the user's sessions that have not ended and that nobody can go on with."""
+    for session in list_unended(folders.sessions):
+        root = locate(folders.sessions, session, near=near)
+        why = find_damage(root, session) if root else ""
+        if why:
+            yield session, why
+
+
+def put_aside(folders: Folders, text: str, near: str) -> tuple[str, str]:
+    """The session meant and the folder it is now. Raises WrongUseError for none, several or one at work."""
+    wanted = text.upper()
+    names = {*list_named(folders.sessions), *list_strangers_at(near, folders.sessions)}
+    found = [name for name in names if wanted and (name.startswith(wanted) or name.endswith(wanted))]
+    if len(found) != 1:
+        what = f"{len(found)} sessions are" if found else "no session is"
+        raise WrongUseError(f"{what} named {text[:40]!r}", hint="See: agent-relay doctor")
+    (session,) = found
+    if session in list_at_work(folders):
+        raise WrongUseError(f"session {session} is at work", hint=f"End it first: agent-relay stop {session}")
+    root = locate(folders.sessions, session, near=near) or near
+    return session, set_aside(folders.sessions, session, root=root)
+
+
+def list_at_work(folders: Folders) -> set[str]:
+    """The sessions the daemon has at work, whatever became of their journals; none without a daemon."""
+    try:
+        with Connection.open(folders) as connection:
+            told = connection.request("session.list").get("sessions")
+    except RelayError:
+        return set()
+    rows = told if isinstance(told, list) else []
+    return {str(row.get("session")) for row in rows if isinstance(row, dict)}
+
+
+def choose_live(folders: Folders) -> dict[str, object]:
+    """The one session that runs here, in short; those whose journal cannot be read are warned of.
+
+    Raises WrongUseError where none or several run, RelayError where all there is cannot be read.
+    """
+    here = list_live_here(folders)
+    damaged = dict(_list_damaged(folders, here))
+    running = [view for view in here if view["session"] not in damaged]
+    if not running and damaged:
+        why = next(iter(damaged.values()))
+        raise RelayError(f"the session here cannot go on: {why}", hint="See: agent-relay doctor")
+    if len(running) != 1:
+        found = "no session is running" if not running else f"{len(running)} sessions are running"
+        raise WrongUseError(f"{found} here", hint="Name one; see: agent-relay sessions")
+    for session, why in damaged.items():
+        warn(f"session {session} is left out: {why}; see: agent-relay doctor")
+    return running[0]
+
+
+def _list_damaged(folders: Folders, views: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
+    """(session, why) of those nobody can go on with; what the daemon has at work goes on all the same."""
+    at_work: set[str] | None = None
+    for view in views:
+        session = str(view["session"])
+        why = find_damage(str(view["root"]), session)
+        if not why:
+            continue
+        at_work = list_at_work(folders) if at_work is None else at_work
+        if session not in at_work:
+            yield session, why

@@ -1,0 +1,192 @@
+"""List the sessions agents keep themselves in a folder, and offer to continue one of them.
+
+Sessions that are a leg of one of ours are left out. `--from` and the question it saves the user choose from
+the rest.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.agents.catalog import load_adapters
+from agent_relay.agents.launch_plan import chooses_session
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.values.ids import AgentName
+from agent_relay.faces.render.output import plain, warn
+from agent_relay.redact.text import redact_text
+from agent_relay.sources.native_sessions import find_native_sessions
+from agent_relay.store.session_summaries import find_near_root, list_own_at
+from agent_relay.system.disk.folders import get_folders
+from agent_relay.system.disk.regular_files import open_stream
+
+MOST = 20
+"""How many sessions of one agent are listed."""
+_TITLE_LENGTH = 60
+_LINE_BYTES = 64 << 10
+"""Journal lines that name a native session are far shorter; of a longer one the beginning is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class NativeChoice:
+    """One agent's own session. `title` is on one line, without secrets and harmless to a terminal."""
+
+    agent: str
+    native_id: str
+    title: str
+    changed_at: datetime
+    path: str
+
+    @property
+    def word(self) -> str:
+        """What chooses it: `--from` takes this."""
+        return f"{self.agent}:{self.native_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableNative:
+    """What might be one of an agent's sessions here and cannot be read, with `why` in one sentence."""
+
+    agent: str
+    why: str
+
+
+def list_natives(cwd: str, environ: Mapping[str, str]) -> tuple[list[NativeChoice], list[UnreadableNative]]:
+    """The native sessions of every agent in `cwd` that are no leg of a session of ours, newest first.
+
+    Beside them what cannot be read, and might be one of them.
+    """
+    root = find_near_root(cwd)
+    folders = get_folders(environ)
+    known = _read_own_ids(root, folders.sessions)
+    found: list[NativeChoice] = []
+    unread: list[UnreadableNative] = []
+    for name, loaded in load_adapters(folders, root=root).items():
+        spec = loaded.adapter.transcript
+        if spec is None:
+            continue
+        try:
+            own = find_native_sessions(
+                spec, cwd=cwd, home=environ.get("HOME", ""), environ=environ, limit=MOST
+            )
+        except RelayError as error:
+            unread.append(UnreadableNative(name, error.sentence))
+            continue
+        found += [_build(name, native) for native in own.sessions if native.native_id not in known]
+        unread += [UnreadableNative(name, error.sentence) for error in own.unread]
+    return sorted(found, key=lambda native: native.changed_at, reverse=True), unread
+
+
+def render_age(changed_at: datetime, now: datetime) -> str:
+    """How long ago that was: `5 min`, `3 h`, `12 days`."""
+    minutes = max(0, int((now - changed_at).total_seconds() // 60))
+    if minutes < 60:  # noqa: PLR2004 - an hour
+        return f"{minutes} min"
+    hours = minutes // 60
+    return f"{hours} h" if hours < 48 else f"{hours // 24} days"  # noqa: PLR2004 - two days
+
+
+def build_unread_view(unread: list[UnreadableNative]) -> list[dict[str, object]]:
+    """One row each: agent, why."""
+    return [{"agent": one.agent, "why": plain(one.why)} for one in unread]
+
+
+def build_view(natives: list[NativeChoice], now: datetime) -> list[dict[str, object]]:
+    """One row a session: agent, native_id, title, changed_at (ISO 8601), age_s, path, from."""
+    return [
+        {
+            "agent": native.agent,
+            "native_id": native.native_id,
+            "title": native.title,
+            "changed_at": native.changed_at.isoformat(),
+            "age_s": max(0, int((now - native.changed_at).total_seconds())),
+            "path": plain(native.path),
+            "from": native.word,
+        }
+        for native in natives
+    ]
+
+
+def list_columns(native: NativeChoice) -> list[str]:
+    """One session as the cells of a row: agent, age, title, what chooses it."""
+    return [native.agent, render_age(native.changed_at, datetime.now(UTC)), native.title or "-", native.word]
+
+
+def _build(agent: str, native: NativeSession) -> NativeChoice:
+    title = plain(" ".join(redact_text(native.title).text.split()))
+    short = title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
+    return NativeChoice(agent, plain(native.native_id), short, native.changed_at, native.path)
+
+
+def _read_own_ids(root: str, index: str) -> set[str]:
+    """The native ids our own legs here have had, as the journals say."""
+    found: set[str] = set()
+    for session in list_own_at(root, index):
+        try:
+            path = os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+            with open_stream(path) as stream:
+                while line := stream.readline(_LINE_BYTES):
+                    found |= _find_own_id(line)
+        except (OSError, UntrustedDataError):
+            continue
+    return found
+
+
+def _find_own_id(line: bytes) -> set[str]:
+    if b'"native_id"' not in line:
+        return set()
+    try:
+        data = json.loads(line).get("data")
+    except (ValueError, RecursionError, AttributeError):
+        return set()
+    named = data.get("native_id") if isinstance(data, dict) else None
+    return {named} if isinstance(named, str) and named else set()
+
+
+RECENT = timedelta(hours=12)
+"""Work of the same day is what people come back to; older sessions are named with --from."""
+_OFFERED = 9
+
+
+def offer_native_session(agent: str, words: Sequence[str], cwd: str, environ: Mapping[str, str]) -> str:
+    """What `--from` would say of the native session the person wants to go on with; empty for none.
+
+    Whoever named a native session by `words`, arguments of `agent` itself, is not asked for another.
+    """
+    asked = load_adapters(get_folders(environ), root=find_near_root(cwd)).get(AgentName(agent))
+    if asked is not None and chooses_session(asked.adapter.launch, words):
+        return ""
+    now = datetime.now(UTC)
+    found, unread = list_natives(cwd, environ)
+    recent = [native for native in found if now - native.changed_at < RECENT]
+    if not recent:
+        return ""
+    for one in unread:
+        warn(f"a session of {one.agent}'s is left out: {one.why}")
+    chosen = _ask_for_one(recent[0], now) if len(recent) == 1 else _ask_for_any(recent[:_OFFERED], now)
+    return chosen.word if chosen is not None else ""
+
+
+def _ask_for_one(native: NativeChoice, now: datetime) -> NativeChoice | None:
+    age, title = render_age(native.changed_at, now), f": {native.title}" if native.title else ""
+    answer = _ask(f"{native.agent} has a session of its own here, {age} old{title}\nGo on with it? [y/N] ")
+    return native if answer in {"y", "yes"} else None
+
+
+def _ask_for_any(natives: Sequence[NativeChoice], now: datetime) -> NativeChoice | None:
+    lines = ["Agents have sessions of their own here:"]
+    for number, native in enumerate(natives, start=1):
+        age, title = render_age(native.changed_at, now), f": {native.title}" if native.title else ""
+        lines.append(f"  {number}  {native.agent}, {age} old{title}")
+    answer = _ask("\n".join([*lines, f"Go on with one of them? [1-{len(natives)}, Enter for none] "]))
+    chosen = int(answer) if answer.isdecimal() and len(answer) == 1 else 0
+    return natives[chosen - 1] if 1 <= chosen <= len(natives) else None
+
+
+def _ask(question: str) -> str:
+    sys.stdout.write(question)
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower()

@@ -1,0 +1,105 @@
+"""`agent-relay sessions`: every session of this user, in every repository."""
+
+import os
+import shlex
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.session.lookup import find_root_here, list_strangers
+from agent_relay.faces.cli.session.status import HEADERS, list_columns, render_strangers
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.render.output import print_json, print_lines, print_table, warn
+from agent_relay.store.project import secure_session
+from agent_relay.store.session_index import find_root, write_entry
+from agent_relay.store.session_summaries import find_near_root, read_all_sessions, read_session
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay sessions`."""
+    return run_one(sessions, words, name="sessions")
+
+
+def sessions(
+    *,
+    native: Annotated[
+        bool, typer.Option("--native", help="Those agents keep themselves in this folder, for --from.")
+    ] = False,
+    claim: Annotated[
+        str, typer.Option("--claim", help="Take a session that came with this folder for yours: its id.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON: {sessions: [...]}.")] = False,
+) -> None:
+    """Every session, in every repository, newest change first.
+
+    With --native, the sessions agents keep themselves in this folder and relay has no part in: continue one
+    with agent-relay AGENT --from AGENT:ID. What might be one of them and cannot be read is told of; in JSON
+    that is `unread`: [{agent, why}].
+
+    A session is yours where you began it or imported its packet. One that came with a folder, as with a
+    clone, a copy or a backup, is left alone until you take it with --claim: its journal may tell any story.
+    """
+    if claim:
+        _claim(claim, as_json=as_json)
+        return
+    if native:
+        _print_native(as_json=as_json)
+        return
+    folders = get_folders()
+    strangers = list_strangers(folders, find_root_here())
+    found = read_all_sessions(folders.sessions)
+    if as_json:
+        print_json({"sessions": found})
+        return
+    rows = [[*list_columns(view), str(view["root"])] for view in found]
+    print_table((*HEADERS, "where"), rows, empty="There are no sessions.")
+    print_lines(*render_strangers(strangers, folders.sessions))
+
+
+def _claim(text: str, *, as_json: bool) -> None:
+    """The session that came with this folder is the user's. Raises WrongUseError where there is none."""
+    folders, root = get_folders(), find_near_root(get_cwd())
+    wanted = text.upper()
+    strangers = list_strangers(folders, root)
+    named = [session for session in strangers if session.startswith(wanted) or session.endswith(wanted)]
+    if len(named) != 1:
+        what = f"{len(named)} sessions" if named else "no session"
+        raise WrongUseError(f"{what} named {text[:40]!r} came with {root}", hint="See: agent-relay status")
+    (session,) = named
+    known = find_root(folders.sessions, session)
+    if known:
+        raise WrongUseError(
+            f"session {session} is in {known}, so its copy in {root} cannot be claimed",
+            hint=f"Go on with it there: cd {shlex.quote(known)}",
+        )
+    secure_session(root, session)
+    view = read_session(root, session)
+    write_entry(folders.sessions, session, root=root, cwd=root)
+    if as_json:
+        print_json({"session": session, "root": root, "state": view["state"]})
+    else:
+        print_lines(f"Session {session} is yours now. See: agent-relay status --all")
+
+
+def _print_native(*, as_json: bool) -> None:
+    from agent_relay.faces.cli.session import native_sessions as sessions_native
+
+    found, unread = sessions_native.list_natives(get_cwd(), os.environ)
+    if as_json:
+        rows = sessions_native.build_view(found, datetime.now(UTC))
+        print_json({"sessions": rows, "unread": sessions_native.build_unread_view(unread)})
+        return
+    print_table(
+        ("agent", "age", "title", "continue with --from"),
+        [sessions_native.list_columns(one) for one in found],
+        empty="No agent has a session of its own here" + (" that can be read." if unread else "."),
+    )
+    for one in unread:
+        warn(f"a session of {one.agent}'s is left out: {one.why}")
+
+
+FUNCTIONS: dict[str, Function] = {"": sessions}
+"""For the generated page of commands."""

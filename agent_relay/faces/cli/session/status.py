@@ -1,0 +1,192 @@
+"""`agent-relay status`: what runs here and who rests, from files, at the cost of a bare Python."""
+
+import sys
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.text.commands import agent_command
+from agent_relay.domain.text.limit_names import name_rest
+from agent_relay.faces.cli.session.lookup import list_strangers
+from agent_relay.faces.render.output import (
+    HintStyle,
+    print_json,
+    print_lines,
+    render_day,
+    render_moment,
+    render_table,
+)
+from agent_relay.session.views.summary import NO_TITLE
+from agent_relay.store.session_index import find_root, list_named, list_unended
+from agent_relay.store.session_summaries import (
+    check_ledger,
+    find_near_root,
+    list_own_at,
+    read_live_at,
+    read_resting,
+    read_session,
+    read_sessions_at,
+)
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+HELP = """usage: agent-relay status [--all] [--json]
+
+The sessions of this repository that have not ended, and the agents that rest.
+
+  --all    ended sessions too
+  --json   the same as JSON: {"root", "sessions": [...], "resting": [...], "strangers": [...]}
+
+Strangers are sessions that came with this folder, as with a clone, and are none of yours.
+"""
+
+
+def run(words: list[str]) -> int:
+    """Prints the view; 0 also where nothing runs."""
+    if "--help" in words or "-h" in words:
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    unknown = [word for word in words if word not in {"--all", "--json"}]
+    if unknown:
+        what = "option" if unknown[0].startswith("-") else "argument"
+        raise WrongUseError(
+            f"status: unknown {what} {unknown[0][:40]!r}", hint="See: agent-relay status --help"
+        )
+    view = build_view(get_cwd(), ended="--all" in words)
+    if "--json" in words:
+        print_json(view)
+    else:
+        _print(view)
+    # What is told above is true; that nobody rests beside those, nobody knows.
+    check_ledger(get_folders().ledger)
+    return ExitCode.DONE
+
+
+def build_view(cwd: str, *, ended: bool) -> dict[str, object]:
+    """`root`, its `sessions` (as `system.glances` has them), and `resting` agents with scope and until.
+
+    `strangers` are the ids of sessions that came with the folder, which relay neither reads nor touches.
+    """
+    folders = get_folders()
+    root = find_near_root(cwd)
+    strangers = list_strangers(folders, root)
+    read = read_sessions_at if ended else read_live_at
+    sessions = read(root, folders.sessions) or _read_gone(root, folders.sessions, ended=ended)
+    return {
+        "root": root,
+        "sessions": sessions,
+        "resting": read_resting(folders.ledger),
+        "strangers": strangers,
+    }
+
+
+def _read_gone(root: str, index: str, *, ended: bool) -> list[dict[str, object]]:
+    """The sessions the index names here although there is no folder of them any more."""
+    if list_own_at(root, index):
+        return []
+    names = list_named(index) if ended else list_unended(index)
+    return [read_session(root, name) for name in names if find_root(index, name) == root]
+
+
+HEADERS = ("state", "agent", "since", "session", "title", "about")
+"""What the cells of `list_columns` are."""
+
+
+def list_columns(view: dict[str, object]) -> list[str]:
+    """One session as the cells of a row, below `HEADERS`."""
+    return [
+        str(view["state"]),
+        str(view["agent"] or "-"),
+        render_day(view["since"]),
+        str(view["session"]),
+        str(view["title"] or ("-" if view["state"] in {"gone", "unreadable"} else NO_TITLE)),
+        HintStyle.render(_tell_about(view)),
+    ]
+
+
+def _tell_about(view: dict[str, object]) -> str:
+    refused, near, offered = view["refused"], view["near"], view["offered"]
+    full = "; ".join(told for told in (_tell_fill(view["context"]), _tell_budgets(view)) if told)
+    if isinstance(refused, dict):
+        return f"signed out, or its key refused: {_quote(refused)}"
+    if view["state"] in {"ready", "busy", "asking"}:
+        if isinstance(near, dict):
+            return f"near limit: {_quote(near)}{f'; {full}' if full else ''}"
+        if full:
+            return full
+        if offered and offered == view["agent"]:
+            return f"{offered} can have its own model again: press the relay key and type /use {offered}"
+        if offered:
+            return f"{offered} is available again: {agent_command(str(offered))}"
+    lacks = f"its packet lacks something: {view['lacks']}" if view["lacks"] else ""
+    return str(view["why"] or lacks)
+
+
+def _quote(limit: dict[str, object]) -> str:
+    """What the agent said of it, as people read it."""
+    from agent_relay.domain.text.reasons import quote_reason
+
+    return quote_reason(str(limit["text"]))
+
+
+def _tell_fill(context: object) -> str:
+    """How full the context is, where its user wants to know; empty for a damaged line of the journal, too."""
+    if not isinstance(context, dict) or context["level"] not in {"advise", "draft", "act"}:
+        return ""
+    used, room = context["used"], context["room"]
+    if not isinstance(used, int) or not isinstance(room, int):
+        return ""
+    return f"context {100 * used // room} % full" if room > 0 else f"context {used} tokens long"
+
+
+def _tell_budgets(view: dict[str, object]) -> str:
+    """The budgets the agent at work uses of, as far as they passed a mark; empty for none."""
+    from datetime import UTC, datetime
+
+    budgets, told = view.get("budgets"), list[str]()
+    for known in budgets.values() if isinstance(budgets, dict) else ():
+        try:
+            is_over = bool(known["until"]) and datetime.fromisoformat(known["until"]) <= datetime.now(UTC)
+        except (ValueError, TypeError):
+            continue
+        if not is_over and known["mark"] != "open" and known["agent"] in ("", view["agent"]):
+            told.append(str(known["text"]))
+    return "; ".join(told)
+
+
+def render_strangers(strangers: list[str], index: str) -> list[str]:
+    """Lines about sessions that came with the folder, those in the user's `index` last; none for none.
+
+    The latter are the user's in another place: copies of them cannot be claimed.
+    """
+    roots = [root for session in strangers if (root := find_root(index, session))]
+    others = [session for session in strangers if not find_root(index, session)]
+    lines = []
+    if others:
+        newest = others[-1]
+        what = "A session" if len(others) == 1 else f"{len(others)} sessions"
+        claim = f"agent-relay sessions --claim {newest}"
+        them = "it" if len(others) == 1 else "them"
+        lines.append(
+            f"{what} came with this folder and relay leaves {them} alone. If {newest} is yours: {claim}"
+        )
+    if roots:
+        what = "1 session here is a copy" if len(roots) == 1 else f"{len(roots)} sessions here are copies"
+        lines.append(f"{what} of yours in {roots[-1]} and {'is' if len(roots) == 1 else 'are'} left alone.")
+    return lines
+
+
+def _print(view: dict[str, object]) -> None:
+    sessions, resting = view["sessions"], view["resting"]
+    assert isinstance(sessions, list)  # noqa: S101 - built above
+    assert isinstance(resting, list)  # noqa: S101 - built above
+    if sessions:
+        rows = [list_columns(session) for session in sessions]
+        sys.stdout.write(render_table(HEADERS, rows))
+    else:
+        print_lines("Nothing is running here. Start: agent-relay <agent>")
+    strangers = view["strangers"]
+    assert isinstance(strangers, list)  # noqa: S101 - built above
+    print_lines(*render_strangers(strangers, get_folders().sessions))
+    for rest in resting:
+        until, limit = render_moment(rest["until"]), name_rest(str(rest["scope"]), str(rest["model"]))
+        clear = f". It may work again: agent-relay limits clear {rest['agent']}"
+        line = f"{rest['agent']} rests until {until or 'you say otherwise'} ({limit})"
+        print_lines(line if until else line + clear)

@@ -1,0 +1,232 @@
+"""`agent-relay attach`: this terminal on a session, until its agents are done or the person detaches."""
+
+import os
+import sys
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.text.commands import continue_command
+from agent_relay.faces.cli.session.lookup import UNREADABLE, find_root_here, find_session, list_live_here
+from agent_relay.system.disk.folders import get_folders
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_relay.client.attach.loop import AttachOutcome
+    from agent_relay.client.attach.prompt import PendingAnswer
+    from agent_relay.client.attach.session_loop import SessionPlace
+    from agent_relay.client.connection import Connection
+    from agent_relay.system.disk.folders import Folders
+
+# What the relay key, a line behind it, an error or the session's end may need.
+_LATER = (
+    "agent_relay.client.attach.pager",
+    "agent_relay.client.narration",
+    "agent_relay.client.plain_command",
+    "agent_relay.client.attach.prompt_input",
+    "agent_relay.client.attach.rest_screen",
+    "agent_relay.faces.cli.start.prompt_hints",
+    "agent_relay.domain.text.hints",
+    "agent_relay.faces.render.output",
+    "agent_relay.faces.cli.start.open_options",
+    "agent_relay.terminal.query_answers",
+    "agent_relay.terminal.bar_row",
+    "agent_relay.terminal.held_keys",
+    "agent_relay.terminal.keystrokes",
+    "agent_relay.domain.values.moments",
+    "agent_relay.domain.text.plain",
+    "agent_relay.system.crash_reports",
+    "datetime",
+    "json",
+    "shlex",
+    "signal",
+    "subprocess",
+)
+HELP = """usage: agent-relay attach [SESSION] [--json]
+
+Connect this terminal to a session: the newest one here that has a screen, or the one whose id begins or
+ends with SESSION. The screen is repainted exactly; to leave again, press the relay key (Ctrl-] unless
+configured) and type /detach. With --json it is printed where the session is, and nothing is attached.
+It needs a terminal; in a script or a pipe, use: agent-relay run
+"""
+
+
+def run(words: list[str]) -> int:
+    """The exit status: the agent's own, 0 after a detach."""
+    if "--help" in words or "-h" in words:
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    as_json = "--json" in words
+    words = [word for word in words if word != "--json"]
+    if words and words[0].startswith("-"):
+        raise WrongUseError(
+            f"attach: unknown option {words[0][:40]!r}", hint="See: agent-relay attach --help"
+        )
+    if len(words) > 1:
+        raise WrongUseError("attach takes one session at most", hint="See: agent-relay attach --help")
+    folders = get_folders()
+    session = _find(folders, words[0] if words else "")
+    from agent_relay.client.autostart import connect_or_start
+
+    connection = connect_or_start(folders)
+    answer = connection.request("where", session=session, root=find_root_here())
+    if answer.get("headless") is True:
+        raise WrongUseError(
+            f"session {session} works without a screen",
+            hint=f"Wait for its end, or end it: agent-relay stop {session}",
+        )
+    if as_json:
+        from agent_relay.faces.render.output import print_json
+
+        print_json({key: value for key, value in answer.items() if key not in {"id", "ok"}})
+        return ExitCode.DONE
+    require_terminal("attach", "AGENT")
+    return follow(folders, connection, answer)
+
+
+def has_terminal() -> bool:
+    """Return whether standard input and output are terminals."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def require_terminal(doing: str, agent: str) -> None:
+    """Raise WrongUseError, naming `run`, unless standard input and output are terminals."""
+    if not has_terminal():
+        raise WrongUseError(
+            f"cannot {doing}: input and output must be a terminal",
+            hint=f"In a script or a pipe: agent-relay run {agent} TASK",
+        )
+
+
+def load_screen() -> None:
+    """Load what `follow` needs before the agent's screen stands on this terminal."""
+    import agent_relay.client.attach.held_terminal
+    import agent_relay.client.attach.loop
+    import agent_relay.client.attach.session_loop
+    import agent_relay.client.environment
+    import agent_relay.client.keepalive
+    import agent_relay.faces.cli.start.relay_prompt  # noqa: F401 - loaded, and used by `follow`
+
+
+def follow(folders: "Folders", connection: "Connection", answer: dict[str, object]) -> int:
+    """The exit status once the session `answer` names is over here; see `client.session_loop`.
+
+    Its note is said now, and once more over the agent's screen, which would hide it.
+    """
+    from agent_relay.client.attach.held_terminal import HeldTerminal
+    from agent_relay.client.attach.session_loop import SessionLoop
+    from agent_relay.client.attach.tty import read_modes
+    from agent_relay.client.autostart import connect_or_start
+    from agent_relay.client.environment import bring_environment
+    from agent_relay.client.keepalive import watch_daemon
+    from agent_relay.client.relay_key import read_relay_key
+    from agent_relay.faces.cli.start.relay_prompt import PromptContext, run_prompt_line
+
+    relay_key, modes = read_relay_key(folders.config), read_modes()
+    session = str(answer.get("session") or "")
+
+    def greet(found: "Connection") -> None:
+        rows, cols = measure()
+        bring_environment(found, session, rows=rows, cols=cols)
+
+    def reconnect() -> "Connection":
+        found = connect_or_start(folders)
+        if found.pid != connection.pid:
+            greet(found)
+        return found
+
+    note = str(answer.get("note") or "")
+    notes = [note] if note else []
+
+    def show(place: "SessionPlace") -> "AttachOutcome":
+        def command(text: str) -> "Sequence[str] | PendingAnswer":
+            context = PromptContext(place.session, place.folder, reconnect, size=measure(), modes=modes)
+            return run_prompt_line(text, context)
+
+        line = _render_note(notes.pop(), place.session, relay_key) if notes else ""
+        return held.attach(place.socket, on_relay_key=command, line=line)
+
+    if note:
+        _say(note)
+    watch_daemon(folders, greet, later=_LATER)
+    rest = _build_rest(folders, reconnect)
+    with HeldTerminal(lambda: _hold_back(reconnect(), session), relay_key=relay_key) as held:
+        loop = SessionLoop(connection, reconnect=reconnect, attach=show, say=_say, held=held, rest=rest)
+        return loop.run(answer)
+
+
+def _build_rest(
+    folders: "Folders", reconnect: "Callable[[], Connection]"
+) -> "Callable[[SessionPlace], tuple[str, str]] | None":
+    """What shows a person that every agent rests; `None` where nobody could press a key."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+
+    def agree_always() -> None:
+        from agent_relay.system.config.config_file import write_resume
+
+        write_resume(folders.config)
+
+    def rest(place: "SessionPlace") -> tuple[str, str]:
+        from agent_relay.client.attach.rest_screen import show_rest
+
+        return show_rest(place, reconnect=reconnect, agree_always=agree_always)
+
+    return rest
+
+
+def _hold_back(connection: "Connection", session: str) -> str:
+    """Ask the daemon to hold the switch of agents back; return what it says to the person."""
+    try:
+        return str(connection.request("session.hold_back", session=session).get("message") or "")
+    finally:
+        connection.close()
+
+
+def _render_note(note: str, session: str, relay_key: int) -> str:
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.domain.text.hints import render_over_screen
+    from agent_relay.domain.values.relay_key import name_relay_key
+
+    return render_over_screen(note, session, key=name_relay_key(relay_key))
+
+
+def measure() -> tuple[int, int]:
+    """Rows and columns of this terminal; 24 by 80 where there is none."""
+    for handle in (0, 1, 2):
+        try:
+            size = os.get_terminal_size(handle)
+        except OSError:
+            continue
+        if size.lines > 0 and size.columns > 0:
+            return size.lines, size.columns
+    return 24, 80
+
+
+def _find(folders: "Folders", text: str) -> str:
+    """The session's id. Raises WrongUseError where none or several are meant, or it has ended."""
+    if not text:
+        here = [view for view in list_live_here(folders) if view["state"] != UNREADABLE]
+        if not here:
+            raise WrongUseError("no session is running here", hint="Start: agent-relay <agent>")
+        with_screen = [view for view in here if view["headless"] is not True]
+        return str((with_screen or here)[0]["session"])
+    view = find_session(folders, text)
+    session = str(view["session"])
+    if view["state"] == "ended":
+        raise WrongUseError(
+            f"session {session} has ended",
+            hint=f"Continue it: {continue_command(str(view['agent'] or '<agent>'), session)}",
+        )
+    return session
+
+
+def _say(line: str) -> None:
+    """One line to the person, on the terminal their agent was on."""
+    stream = sys.stdout if sys.stdout.isatty() else sys.stderr
+    # Loaded where something is said: attaching must not pay for it.
+    from agent_relay.faces.render.output import render_plain
+
+    shown = render_plain(line)
+    stream.write(f"{shown}\r\n" if stream.isatty() else f"{shown}\n")
+    stream.flush()

@@ -1,0 +1,286 @@
+"""The relay prompt inside an agent's screen: answer a typed line with lines to show."""
+
+import os
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.text.counts import render_count
+from agent_relay.domain.text.limit_names import name_limit
+from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.faces.cli.commands import COMMANDS
+from agent_relay.store.session_summaries import read_session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from agent_relay.client.connection import Connection
+    from agent_relay.faces.cli.start.prompt_hints import Answer
+
+ASK_LIMIT_S = 30.0
+
+HELP = (
+    "/use AGENT [FOCUS]   hand over to AGENT, which should look at FOCUS first",
+    "/use AGENT --model M --focus TEXT --task TEXT --expect TEXT …   the same, like agent-relay AGENT",
+    "/handoff [FOCUS]     hand over to the next agent of the order, with a document this one writes first",
+    "/handoff list | show ID | history | plan | retry ID | cancel ID | complete ID | fail ID",
+    "/relay [FOCUS]       hand over to the next agent of the order at once",
+    "/undo-handoff        give the session back to the agent before its last handoff",
+    "/packet              what the newest packet says; /packet path | diff | verify",
+    "/packet edit         edit the newest packet before its successor reads it",
+    "/status              this session in short",
+    "/log                 what happened in this session",
+    "/limits  /sessions  /agents  /order [AGENT…]  /metrics  /doctor   like the commands of the same name",
+    "/stop                end the session and its agent",
+    "/detach              leave; the agent keeps working",
+)
+RECORDS = ("list", "show", "history", "plan", "retry", "cancel", "complete", "fail")
+_PLAIN = frozenset(
+    (
+        "agents",
+        "doctor",
+        "handoff",
+        "limits",
+        "metrics",
+        "order",
+        "packet",
+        "sessions",
+        "status",
+        "undo-handoff",
+    )
+)
+_OF_SESSION = frozenset(
+    (
+        ("handoff", "history"),
+        ("packet", "show"),
+        ("packet", "path"),
+        ("packet", "diff"),
+        ("packet", "verify"),
+        ("packet", "export"),
+    )
+)
+_ELSEWHERE = frozenset(("--new", "--session", "--from", "--json", "--help", "-h"))
+
+
+class PromptContext:
+    """Who types behind the relay key: the session on their terminal, its folder, and the way to the daemon.
+
+    `size` is the terminal's rows and columns, `modes` are its line discipline's for other programs.
+    """
+
+    __slots__ = ("connect", "folder", "modes", "session", "size")
+
+    def __init__(
+        self,
+        session: str,
+        folder: str,
+        connect: "Callable[[], Connection]",
+        *,
+        size: tuple[int, int],
+        modes: "Sequence[object]" = (),
+    ) -> None:
+        self.session = session
+        self.folder = folder
+        self.connect = connect
+        self.size = size
+        self.modes = modes
+
+
+def run_prompt_line(line: str, context: PromptContext) -> "Answer":
+    """The lines to show for one line typed behind the relay key, or what they will come of.
+
+    None where the agent's screen says it all. Raises RelayError where it cannot be done.
+    """
+    word, _, rest = line.strip().partition(" ")
+    if word in {"/help", "/?", "help", "?"}:
+        return HELP
+    # Loaded where a line was typed: an attaching client must not pay for it.
+    from agent_relay.faces.cli.start.prompt_hints import answer_at_key
+
+    return answer_at_key(lambda: _answer(word, rest.strip(), context), context.session)
+
+
+def _answer(word: str, rest: str, context: PromptContext) -> "Answer":
+    own = _OWN.get(word)
+    found = own(rest, context) if own is not None else None
+    if found is not None:
+        return found
+    words = find_plain(word, rest, context.session)
+    if not words:
+        raise WrongUseError(f"there is no command {word[:40]!r} here", hint="See: /help")
+    from agent_relay.client.plain_command import PlainCommand
+
+    return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
+
+
+def find_plain(word: str, rest: str, session: str) -> tuple[str, ...]:
+    """The plain command that answers `word`, about this session unless another is named; empty for none.
+
+    Raises WrongUseError for a quote without its end.
+    """
+    name = word.removeprefix("/")
+    if name == word or name not in _PLAIN or name not in COMMANDS:
+        return ()
+    words = split_words(rest)
+    return (name, *_add_session(name, words, session))
+
+
+def _add_session(name: str, words: list[str], session: str) -> list[str]:
+    if name == "metrics" and "--all" not in words and (not words or words[0].startswith("-")):
+        return [session, *words]
+    if name == "packet" and not words:
+        return ["show", session]
+    if name == "undo-handoff" and (not words or words[0].startswith("-")):
+        return [session, *words]
+    if name == "handoff" and words[:1] == ["plan"] and "--session" not in words:
+        return [*words, "--session", session]
+    if words and (name, words[0]) in _OF_SESSION and (len(words) == 1 or words[1].startswith("-")):
+        return [words[0], session, *words[1:]]
+    return words
+
+
+def split_words(text: str) -> list[str]:
+    """The words as a shell divides them. Raises WrongUseError for a quote without its end."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise WrongUseError(f"a quote has no end in {text[:40]!r}", hint="Close it") from None
+
+
+def _use(rest: str, context: PromptContext) -> "Answer":
+    agent, _, focus = rest.partition(" ")
+    if not agent or agent.startswith("-"):
+        raise WrongUseError("/use needs an agent", hint="/use AGENT [FOCUS]")
+    focus = focus.strip()
+    if not focus.startswith("--"):
+        return _request(context, "use", agent=agent, focus=focus)
+    from agent_relay.faces.cli.start.open_options import OPEN_LIMIT_S, parse_words
+
+    words = split_words(focus)
+    own = words[: words.index("--")] if "--" in words else words
+    for word in own:
+        if word.partition("=")[0] in _ELSEWHERE:
+            raise WrongUseError(f"/use does not take {word[:40]!r}", hint="In another terminal: agent-relay")
+    wish = parse_words(words)
+    view = _read(context.session, context.folder)
+    if view["agent"] == agent and not wish.get("no_launch"):
+        raise WrongUseError(f"{agent} is at work here already", hint="Name another agent")
+    rows, cols = context.size
+    fields = {"cwd": _find_root(context.folder), "env": dict(os.environ), "rows": rows, "cols": cols, **wish}
+    with context.connect() as connection:
+        answer = connection.request(
+            "open", limit_s=OPEN_LIMIT_S, agent=agent, session=context.session, **fields
+        )
+    return (str(answer.get("message") or ""),) if wish.get("no_launch") else ()
+
+
+def _relay(rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "use", agent="", focus=rest)
+
+
+def _hand_off(rest: str, context: PromptContext) -> "Answer | None":
+    if rest.partition(" ")[0] in RECORDS:
+        return None
+    from agent_relay.client.narration import Narration
+
+    return Narration(context.connect, session=context.session, focus=rest)
+
+
+def _show_status(rest: str, context: PromptContext) -> "Answer | None":
+    return None if rest else describe(context.session, context.folder)
+
+
+def _stop(_rest: str, context: PromptContext) -> "Answer":
+    return _request(context, "session.stop")
+
+
+def _list_log(_rest: str, context: PromptContext) -> "Answer":
+    """What happened, oldest first; as a watcher is told it where the daemon is older than this command."""
+    try:
+        with context.connect() as connection:
+            answer = connection.request("session.history", limit_s=ASK_LIMIT_S, session=context.session)
+    except WrongUseError:
+        from agent_relay.client.plain_command import PlainCommand
+
+        words = ("watch", context.session, "--no-follow")
+        return PlainCommand(words, folder=_find_root(context.folder), session=context.session)
+    lines = answer.get("lines")
+    told = tuple(str(line) for line in lines) if isinstance(lines, list) else ()
+    return told or ("Nothing has happened in this session yet.",)
+
+
+def _edit_packet(rest: str, context: PromptContext) -> "Answer | None":
+    """What became of an edit of the session's newest packet; the editor has the terminal meanwhile."""
+    words = split_words(rest)
+    if words[:1] != ["edit"]:
+        return None
+    if set(words[1:]) - {"--document"}:
+        raise WrongUseError(
+            f"/packet edit does not take {words[-1][:40]!r}",
+            hint="/packet edit opens the newest packet, with --document its JSON",
+        )
+    try:
+        from agent_relay.client.attach.tty import LentTerminal
+        from agent_relay.faces.cli.packet.edit import edit_found, render_edit
+        from agent_relay.faces.cli.packet.lookup import find_packet
+    except ImportError as error:
+        raise RelayError(
+            f"cannot edit packets: the agent-relay installation is incomplete ({error})",
+            hint="Reinstall agent-relay",
+        ) from error
+    found = find_packet(context.session, 0)
+    done = edit_found(found, document="--document" in words, lent=LentTerminal([*context.modes]))
+    return tuple(render_edit(found, done))
+
+
+def _request(context: PromptContext, op: str, **fields: str) -> tuple[str, ...]:
+    with context.connect() as connection:
+        connection.request(op, limit_s=ASK_LIMIT_S, session=context.session, **fields)
+    return ()
+
+
+_OWN: "Mapping[str, Callable[[str, PromptContext], Answer | None]]" = {
+    "/handoff": _hand_off,
+    "/log": _list_log,
+    "/packet": _edit_packet,
+    "/relay": _relay,
+    "/status": _show_status,
+    "/stop": _stop,
+    "/use": _use,
+}
+"""What is done here; what gives `None` is left to the plain command of that name."""
+
+
+def describe(session: str, folder: str) -> tuple[str, ...]:
+    """The session in short, its state first."""
+    view = _read(session, folder)
+    made = render_count(int(str(view["handoffs"])), "handoff")
+    lines = [f"session {session}: {view['state']} under {view['agent']}, {made}"]
+    if view["task"] or view["title"]:
+        lines.append(f"task: {view['task']}" if view["task"] else f"first prompt: {view['title']}")
+    limit = view["limit"]
+    if isinstance(limit, dict):
+        said = quote_reason(str(limit["text"]))
+        lines.append(
+            f"last limit: {limit['agent']} hit {name_limit(str(limit['scope']), text=said)} ({said})"
+        )
+    refused = view["refused"]
+    if isinstance(refused, dict):
+        lines.append(
+            f"{refused['agent']} is signed out, or its key refused: {quote_reason(str(refused['text']))}"
+        )
+    if view["offered"]:
+        lines.append(f"{view['offered']} is available again: /use {view['offered']}")
+    if view["packet"]:
+        lines.append(f"newest packet: {folder}/{view['packet']}")
+    return tuple(lines)
+
+
+def _find_root(folder: str) -> str:
+    """The folder that holds `.agent-relay`, of a session's own folder."""
+    return os.path.dirname(os.path.dirname(os.path.dirname(folder)))
+
+
+def _read(session: str, folder: str) -> "dict[str, object]":
+    return read_session(_find_root(folder), session)

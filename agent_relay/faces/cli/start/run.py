@@ -1,0 +1,163 @@
+"""`agent-relay run`: one turn of an agent without a screen, handed on when it meets a limit."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.client.turn_follower import TurnFollower
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.start.agent import check_agent
+from agent_relay.faces.render.turn_printer import choose_turn_printer
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+if TYPE_CHECKING:
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.disk.folders import Folders
+
+HELP = """usage: agent-relay run AGENT TASK [--continue ID] [-n TURNS] [--model M] [--wait] [--json]
+                              [-- ARGS…]
+       agent-relay run --schema
+
+One turn of AGENT without a screen: its words on standard output as they come, everything else on standard
+error. A limit hands the turn to the next agent of the order, which goes on without a screen too. What the
+agents may do without being asked is up to their own configuration, or to ARGS.
+
+  TASK           what to do; - reads it from standard input
+  --continue ID  the next turn of that session, in the agent's own conversation; another AGENT gets a packet
+  -n TURNS       at most that many turns in all, every agent's attempt counted; without it, all may try
+  --model M      the model to use
+  --wait         if every agent rests, wait for the first reset, then try again
+  --json         an event a line instead
+  --schema       print the JSON Schema of such a line
+  -- ARGS…       arguments for AGENT itself
+
+Exit status: 0 done, 1 the agent failed, 3 nobody is available (the earliest reset is printed), 130 after
+SIGINT, 143 after SIGTERM: both end the agent politely. A run that is killed leaves its turn to the daemon,
+which goes on with it to the end; agent-relay stop ends it.
+"""
+_TEXTS = {"--continue": "session", "-n": "most", "--model": "model"}
+_LONGEST_TASK = 500_000
+_OUTCOMES = {"done": ExitCode.DONE, "resting": ExitCode.NOBODY_AVAILABLE}
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay run`."""
+    if {"--help", "-h"} & set(words[: _find_end(words)]):
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    if words == ["--schema"]:
+        from agent_relay.domain.protocol.run_output import build_run_schema
+
+        sys.stdout.write(json.dumps(build_run_schema(), indent=2) + "\n")
+        return ExitCode.DONE
+    wish, is_json = parse_words(words)
+    folders = get_folders()
+    cwd = get_cwd()
+    check_agent(str(wish["agent"]), folders, cwd)
+    if wish["task"] == "-":
+        wish["task"] = read_task()
+    check_task(str(wish["task"]), "run")
+    if "session" in wish:
+        wish["session"] = find_session(folders, str(wish["session"]))["session"]
+    form = choose_turn_printer()
+    show = print_event if is_json else form.show
+    waits = bool(wish.pop("wait", False))
+    loop = build_waiting(folders, show) if waits else TurnFollower(partial(connect_or_start, folders), show)
+    try:
+        last = loop.run({**wish, "cwd": cwd, "env": dict(os.environ)})
+    finally:
+        form.close()
+    return 128 + loop.ended_by if loop.ended_by else _OUTCOMES.get(str(last.get("outcome")), ExitCode.FAILED)
+
+
+def build_waiting(folders: "Folders", show: Callable[[Mapping[str, object]], None]) -> "WaitingTurn":
+    """A turn that goes on at the reset. Raises WrongUseError where the user lets nothing do that, ever."""
+    # Who does not wait is not to pay for what reads a configuration.
+    from agent_relay.client.waiting_turn import WaitingTurn
+    from agent_relay.system.clock import LocalZone, SystemClock
+    from agent_relay.system.config.config_file import read_user_config
+
+    quiet = read_user_config(folders.config).build_quiet_hours()
+    if quiet.always:
+        raise WrongUseError(
+            'quiet_hours = "always" allows no automatic work, so --wait would never end',
+            hint='Drop --wait, or set quiet_hours to a range such as "22:00-07:00" in config.toml',
+        )
+    zone = LocalZone()
+    return WaitingTurn(
+        partial(TurnFollower, partial(connect_or_start, folders)),
+        show,
+        clock=SystemClock(),
+        zone=zone,
+        find_open=partial(quiet.find_next_allowed, zone=zone),
+    )
+
+
+def parse_words(words: list[str]) -> tuple[dict[str, object], bool]:
+    """The wish in the daemon's words, and whether events are wanted. Raises WrongUseError."""
+    end = _find_end(words)
+    wish: dict[str, object] = {"args": words[end + 1 :]}
+    named: list[str] = []
+    is_json = False
+    rest = words[:end]
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--json":
+            is_json = True
+        elif word == "--wait":
+            wish["wait"] = True
+        elif name in _TEXTS:
+            if not equals and not rest:
+                raise WrongUseError(f"{name} needs a value", hint="See: agent-relay run --help")
+            wish[_TEXTS[name]] = value if equals else rest.pop(0)
+        elif word.startswith("-") and word != "-" and len(named) != 1:
+            raise WrongUseError(
+                f"run does not know {word[:40]!r}", hint="Arguments for the agent stand after --"
+            )
+        else:
+            named.append(word)
+    if len(named) != 2:  # noqa: PLR2004 - AGENT and TASK
+        raise WrongUseError("run needs an agent and a task", hint="See: agent-relay run --help")
+    if "most" in wish:
+        wish["most"] = parse_turns(str(wish["most"]))
+    return {**wish, "agent": named[0], "task": named[1]}, is_json
+
+
+def read_task() -> str:
+    """What standard input holds, which need not be text: a diff quotes files as they are."""
+    return sys.stdin.buffer.read(_LONGEST_TASK + 1).decode("utf-8", "surrogateescape")
+
+
+def check_task(task: str, command: str) -> None:
+    """Raises WrongUseError for a task that says nothing, or more than one message to the daemon may."""
+    if not task.strip():
+        raise WrongUseError(f"{command} needs a task", hint=f"See: agent-relay {command} --help")
+    if len(json.dumps(task)) > _LONGEST_TASK + 2:
+        raise WrongUseError(
+            f"the task is longer than {_LONGEST_TASK:,} characters of JSON",
+            hint="Put it into a file of the project and name that",
+        )
+
+
+def parse_turns(text: str) -> int:
+    """What `-n` says. Raises WrongUseError."""
+    if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= 1000:  # noqa: PLR2004 - more agents than anybody has
+        raise WrongUseError(f"-n needs a number from 1 to 1000, not {text[:20]!r}")
+    return int(text)
+
+
+def _find_end(words: list[str]) -> int:
+    """Where relay's own words end."""
+    return words.index("--") if "--" in words else len(words)
+
+
+def print_event(event: Mapping[str, object]) -> None:
+    """One line of `--json`."""
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()

@@ -1,1 +1,0 @@
-"""`agent-relay watch`."""

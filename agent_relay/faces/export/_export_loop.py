@@ -1,0 +1,129 @@
+"""Keep exports current: a thread reads figures now and then, the caller gets events at once."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.protocol.figure import Figure
+from agent_relay.domain.protocol.watch_output import EventTold
+from agent_relay.faces.export._figures import ExportReader
+from agent_relay.faces.watch.figures_text import render_unknown_rests
+from agent_relay.faces.watch.view import View, list_changes
+from agent_relay.faces.watch.watcher import Watcher
+from agent_relay.system.net.delivery_report import DeliveryCounter, build_delivery_figures
+
+_SHARE = 20
+"""Reading figures takes at most this part of the time."""
+_MOST_OFTEN_S = 0.5
+
+
+class LatestFigures:
+    """The newest figures, for any number of readers in any thread; reading them costs nothing.
+
+    Where deliveries are counted also how they go, as of the moment of asking.
+    """
+
+    def __init__(self) -> None:
+        self._figures: Sequence[Figure] = ()
+        self.deliveries: tuple[DeliveryCounter, ...] = ()
+
+    def count(self, deliveries: DeliveryCounter) -> None:
+        """How these go is told, too."""
+        self.deliveries = (*self.deliveries, deliveries)
+
+    def put(self, figures: Sequence[Figure]) -> None:
+        """These are the newest."""
+        self._figures = tuple(figures)
+
+    def get(self) -> Sequence[Figure]:
+        """The newest; none before the first reading."""
+        counts = {one.receiver.key: one.count for one in self.deliveries}
+        return (*self._figures, *build_delivery_figures(counts))
+
+
+class NewEvents:
+    """The events of one view after another, each once, of those that happened after `began` and not at once.
+
+    A session that comes back into view, as one does that is gone on with long after its end, brings all
+    that ever happened to it: none of that is news.
+    """
+
+    def __init__(self, began: datetime) -> None:
+        self._began = began
+        self._before: View | None = None
+        self._told: dict[str, int] = {}
+
+    def take(self, after: View) -> Sequence[EventTold]:
+        """What `after` brought; of the first view nothing."""
+        before, self._before = self._before, after
+        found = [event for event in list_changes(before, after) if isinstance(event, EventTold)]
+        news = [event for event in found if before is not None and self._is_news(event)]
+        for event in found:
+            self._told[event.session] = max(event.number, self._told.get(event.session, 0))
+        return news
+
+    def _is_news(self, event: EventTold) -> bool:
+        last = self._told.get(event.session)
+        return event.number > last if last is not None else datetime.fromisoformat(event.at) >= self._began
+
+
+class ExportLoop:
+    """`reader`'s figures every `interval_s` seconds, and events to `tell` as they happen.
+
+    `warn` is given a line for people where figures stand still, because they cannot be read any more, and
+    where they leave something out that cannot be, or it is not known who rests.
+    """
+
+    def __init__(
+        self, watcher: Watcher, reader: ExportReader, *, interval_s: float, warn: Callable[[str], None]
+    ) -> None:
+        self._warn = warn
+        self.newest = LatestFigures()
+        self._watcher = watcher
+        self._reader = reader
+        self._interval_s = interval_s
+        self._is_over = threading.Event()
+        self._failure: BaseException | None = None
+        self._unread = ""
+        self._unknown = ""
+
+    def read(self) -> None:
+        """The newest figures are of now. Raises RelayError where they cannot be read."""
+        view = self._watcher.read()
+        unknown, self._unknown = self._unknown, view.rests_unknown
+        if self._unknown not in ("", unknown):
+            self._warn(render_unknown_rests(self._unknown))
+        self.newest.put(self._reader.read(view, datetime.now(UTC)))
+        before, self._unread = self._unread, self._reader.unread
+        if self._unread not in ("", before):
+            self._warn(f"the figures leave out what cannot be read: {self._unread}")
+
+    def run(self, tell: Callable[[EventTold], None]) -> None:
+        """Never returns; what was before it began is not told. Raises what a thread of it stumbled over."""
+        threading.Thread(target=self._guard, name="figures", daemon=True).start()
+        news = NewEvents(datetime.now(UTC))
+        while self._failure is None:
+            for event in news.take(self._watcher.read()):
+                tell(event)
+            began = time.monotonic()
+            self._watcher.wait()
+            self._is_over.wait(max(0.0, _MOST_OFTEN_S - (time.monotonic() - began)))
+        raise self._failure
+
+    def _guard(self) -> None:
+        wait_s, told = self._interval_s, ""
+        try:
+            while not self._is_over.wait(wait_s):
+                began, why = time.monotonic(), ""
+                try:
+                    self.read()
+                except RelayError as error:
+                    why = error.sentence
+                if why and why != told:
+                    self._warn(f"the figures stay as they were: {why}")
+                told = why
+                wait_s = max(self._interval_s, _SHARE * (time.monotonic() - began))
+        except BaseException as error:  # noqa: BLE001 - the thread's root: figures that stand still would be believed
+            self._failure = error

@@ -1,0 +1,178 @@
+"""`agent-relay export`: figures for Prometheus and OpenTelemetry, events for a webhook, while it runs."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import UTC
+from functools import partial
+from types import FrameType
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from agent_relay.domain.documents.config import ExportConfig, check_address
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.protocol.watch_output import EventTold
+from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.export._export_loop import ExportLoop
+from agent_relay.faces.export._figures import ExportReader
+from agent_relay.faces.export._outbound_filter import build_hook_event
+from agent_relay.faces.render.output import print_json, print_lines, warn
+from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
+from agent_relay.system.config.config_file import read_user_config
+from agent_relay.system.disk.folders import get_folders
+from agent_relay.system.net.delivery_report import DeliveryCounter, Receiver
+from agent_relay.system.net.webhook import Webhook
+
+_WEBHOOK = Receiver("webhook", "The webhook", "event", "events")
+_COLLECTOR = Receiver("otlp", "The collector", "push", "pushes")
+_HELP = "See: agent-relay export --help"
+_LAST_PUSH_MS = 1000
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay export`."""
+    return run_one(export, words, name="export")
+
+
+def export(
+    *,
+    prometheus: Annotated[
+        int | None, typer.Option("--prometheus", help="Serve figures at this port of 127.0.0.1.")
+    ] = None,
+    otlp: Annotated[str, typer.Option("--otlp", help="Push figures to this OpenTelemetry collector.")] = "",
+    webhook: Annotated[str, typer.Option("--webhook", help="Tell this address of events.")] = "",
+    interval: Annotated[
+        float | None, typer.Option("--interval", help="Seconds between two readings.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Where to, as JSON: {prometheus, otlp, webhook}.")
+    ] = False,
+) -> int:
+    """Figures of all your sessions for Prometheus and OpenTelemetry, and events for a webhook.
+
+    Runs until it is ended; without options it does what [export] in config.toml says. Nothing is exported
+    otherwise, and never what anybody wrote. Names: docs/exporters.md.
+    """
+    wanted = _choose(prometheus, otlp, webhook, interval)
+    folders = get_folders()
+    watcher = Watcher(folders, WatchedSessions(), zone=UTC)
+    watcher.connect()
+    loop = ExportLoop(watcher, ExportReader(folders, os.environ), interval_s=wanted.interval_s, warn=warn)
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        return _export(loop, wanted, as_json=as_json)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except _Ended:
+        return 128 + signal.SIGTERM
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        watcher.close()
+
+
+def _choose(prometheus: int | None, otlp: str, webhook: str, interval: float | None) -> ExportConfig:
+    """Options go before the configuration. Raises WrongUseError where there is nothing to do."""
+    config = read_user_config(get_folders().config).export
+    given = {"prometheus_port": prometheus, "otlp": otlp, "webhook": webhook, "interval_s": interval}
+    try:
+        for address in (otlp, webhook):
+            if address:
+                check_address(address)
+        chosen = ExportConfig.model_validate(
+            config.model_dump() | {name: value for name, value in given.items() if value not in {None, ""}}
+        )
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = str(first["loc"][0]).partition("_")[0]
+        raise WrongUseError(f"export: --{option}: {first['msg']}", hint=_HELP) from None
+    except ValueError as error:
+        raise WrongUseError(f"export: {error}", hint=_HELP) from None
+    if not (chosen.prometheus_port or chosen.otlp or chosen.webhook):
+        raise WrongUseError(
+            "export needs somewhere to send figures or events",
+            hint="Say --prometheus PORT, --otlp URL or --webhook URL, or write [export] into config.toml",
+        )
+    return chosen
+
+
+def _export(loop: ExportLoop, wanted: ExportConfig, *, as_json: bool) -> int:
+    """Never returns by itself; at its end, figures are pushed a last time."""
+    loop.read()
+    hook = Webhook(wanted.webhook, _count(loop, _WEBHOOK)) if wanted.webhook else None
+    try:
+        port, stop_pushing = _serve_figures(loop, wanted)
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "export") from error
+    if hook is not None:
+        hook.start()
+    _tell(wanted, port, as_json=as_json)
+
+    def tell(event: EventTold) -> None:
+        body = build_hook_event(event)
+        if hook is not None and body is not None:
+            hook.put(body)
+
+    try:
+        loop.run(tell)
+    finally:
+        stop_pushing()
+        if hook is not None:
+            hook.end()
+        for deliveries in loop.newest.deliveries:
+            deliveries.end()
+    return 0
+
+
+def _tell(wanted: ExportConfig, port: int, *, as_json: bool) -> None:
+    """Say where figures and events are to be had, and how it ends; no address with what follows its `?`."""
+    places = {
+        "prometheus": f"http://127.0.0.1:{port}/metrics" if port else "",
+        "otlp": wanted.otlp.partition("?")[0],
+        "webhook": wanted.webhook.partition("?")[0],
+    }
+    if as_json:
+        print_json(places)
+    else:
+        titles = {"prometheus": "Prometheus", "otlp": "OpenTelemetry", "webhook": "Webhook"}
+        print_lines(*(f"{titles[name]}: {place}" for name, place in places.items() if place))
+        print_lines("Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def _serve_figures(loop: ExportLoop, wanted: ExportConfig) -> tuple[int, Callable[[], None]]:
+    """Serve and push figures as wanted; return the port (0 for none) and what ends the pushing."""
+    port = 0
+    if wanted.prometheus_port:
+        from agent_relay.faces.export._prometheus import start_prometheus
+
+        port = start_prometheus(loop.newest, wanted.prometheus_port)
+    if not wanted.otlp:
+        return port, lambda: None
+    from agent_relay.faces.export._otlp import start_otlp
+
+    pushed = _count(loop, _COLLECTOR)
+    provider = start_otlp(loop.newest, wanted.otlp, pushed, interval_s=wanted.interval_s)
+    return port, partial(provider.shutdown, timeout_millis=_LAST_PUSH_MS)
+
+
+def _count(loop: ExportLoop, receiver: Receiver) -> DeliveryCounter:
+    """Who counts the receiver's deliveries from now on, and says where it does not take them."""
+    deliveries = DeliveryCounter(receiver, warn)
+    loop.newest.count(deliveries)
+    return deliveries
+
+
+class _Ended(Exception):  # noqa: N818 - no error: somebody asked for the end
+    """SIGTERM."""
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    raise _Ended
+
+
+FUNCTIONS: dict[str, Function] = {"": export}
+"""For the generated page of commands."""

@@ -1,0 +1,141 @@
+"""Cut an agent's words, as they stream in, into Markdown blocks that can be laid out alone."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_relay.domain.text.plain import clean_text
+
+MOST_LINES = 60
+"""Lines of one block; what is longer goes on line by line, as it comes."""
+_MOST_SIGNS = 4_000
+_LONGEST_LINE = 4_000
+_FENCE = re.compile(r"^(\s*)(`{3,}(?!`)|~{3,}(?!~))([^`]*)$")
+_ITEM = re.compile(r"^\s*(?:[-*+]|\d{1,9}[.)])\s")
+_DEEPER = re.compile(r"^(?: {2,}|\t)\S")
+
+Kind = Literal["prose", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownBlock:
+    """Whole lines of one kind. `is_rest` is more of a block too long to be laid out; `language` of code."""
+
+    kind: Kind
+    lines: tuple[str, ...]
+    language: str = ""
+    is_rest: bool = False
+
+
+class BlockSplitter:
+    """One message at a time: what is held back is never more than one block."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._begin()
+
+    def feed(self, text: str) -> Iterator[MarkdownBlock]:
+        """The blocks that `text` completed, and every whole line of one that is too long."""
+        *whole, self._tail = (self._tail + text).split("\n")
+        for line in whole:
+            for part in _cut(line):
+                yield from self._take_raw(part)
+        *parts, self._tail = _cut(self._tail)
+        for part in parts:
+            yield from self._take_raw(part)
+        yield from self._give_rest()
+
+    def close(self) -> Iterator[MarkdownBlock]:
+        """The message is over: all that was held back."""
+        tail, self._tail = self._tail, ""
+        if tail:
+            yield from self._take_raw(tail)
+        yield from self._give_rest()
+        yield from self._give()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._held: list[str] = []
+        self._size = 0
+        self._fence = ""
+        self._indent = 0
+        self._language = ""
+        self._is_long = False
+
+    def _take_raw(self, line: str) -> Iterator[MarkdownBlock]:
+        for part in clean_text(line).expandtabs(4).split("\n"):
+            yield from self._take(part.rstrip())
+
+    def _take(self, line: str) -> Iterator[MarkdownBlock]:
+        if self._fence:
+            yield from self._take_code(line)
+            return
+        opening = _FENCE.match(line)
+        if opening is not None:
+            yield from self._give_rest()
+            yield from self._give()
+            self._begin()
+            self._indent, self._fence = len(opening[1]), opening[2]
+            self._language = opening[3].split()[0][:40] if opening[3].strip() else ""
+        elif line:
+            if self._is_over(line):
+                yield from self._give()
+                self._begin()
+            yield from self._hold(line)
+        elif self._is_long:
+            yield from self._give_rest()
+            self._begin()
+        elif self._held and _ITEM.match(self._held[0]):
+            # The next line tells whether the list goes on.
+            yield from self._hold("")
+        else:
+            yield from self._give()
+            self._begin()
+
+    def _is_over(self, line: str) -> bool:
+        """Whether the empty line before ended a list."""
+        return bool(self._held) and not self._held[-1] and not (_ITEM.match(line) or _DEEPER.match(line))
+
+    def _take_code(self, line: str) -> Iterator[MarkdownBlock]:
+        bare = line.strip()
+        if len(bare) >= len(self._fence) and set(bare) == {self._fence[0]}:
+            yield from self._give_rest()
+            yield from self._give()
+            self._begin()
+            return
+        indent = len(line) - len(line.lstrip())
+        yield from self._hold(line[min(indent, self._indent) :])
+
+    def _hold(self, line: str) -> Iterator[MarkdownBlock]:
+        self._held.append(line)
+        self._size += len(line)
+        if not self._is_long and (len(self._held) > MOST_LINES or self._size > _MOST_SIGNS):
+            yield from self._give()
+            self._is_long = True
+
+    def _give_rest(self) -> Iterator[MarkdownBlock]:
+        if self._is_long and self._held:
+            yield self._pack()
+
+    def _give(self) -> Iterator[MarkdownBlock]:
+        while self._held and not self._held[-1] and not self._fence:
+            self._held.pop()
+        if self._held:
+            yield self._pack()
+
+    def _pack(self) -> MarkdownBlock:
+        kind: Kind = "code" if self._fence else "prose"
+        block = MarkdownBlock(kind, tuple(self._held), self._language, is_rest=self._is_long)
+        self._held, self._size = [], 0
+        return block
+
+
+def _cut(line: str) -> Iterator[str]:
+    """`line` in parts that are not too long, between words where there are any."""
+    begin = 0
+    while len(line) - begin > _LONGEST_LINE:
+        at = line.rfind(" ", begin + _LONGEST_LINE // 2, begin + _LONGEST_LINE) + 1 or begin + _LONGEST_LINE
+        yield line[begin:at]
+        begin = at
+    yield line[begin:]

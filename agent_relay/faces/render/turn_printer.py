@@ -1,0 +1,220 @@
+"""Print a headless turn for people: laid out on a terminal, else the agent's words as they are."""
+
+import shutil
+import sys
+from collections.abc import Mapping
+
+from agent_relay.domain.text.plain import clean_text
+from agent_relay.faces.render._event_lines import describe_call, find_note
+from agent_relay.faces.render.output import is_fancy, plain
+from agent_relay.system.disk.folders import get_cwd
+
+_TOOL_LENGTH = 100
+_WORDS = frozenset(("text", "thought", "tool", "edit", "plan"))
+"""What an agent says or does: it is said before it who that is."""
+
+
+class _Asked:
+    """Who was asked for a turn, until somebody has it."""
+
+    def __init__(self) -> None:
+        self._agent = ""
+
+    def find_note(self, event: Mapping[str, object]) -> str:
+        """That another agent than the one asked has the turn; empty where a handoff says so itself."""
+        agent, asked = str(event.get("agent", "")), self._agent
+        match event.get("type"):
+            case "turn":
+                self._agent = agent
+            case "handoff" | "end":
+                self._agent = ""
+            case "leg":
+                self._agent = ""
+                if asked not in {"", agent}:
+                    return (
+                        f"→ {asked} cannot be asked now; {agent} has this turn. Why: agent-relay agents --all"
+                    )
+        return ""
+
+
+class PlainTurnPrinter:
+    """Shows one turn's events; a message that came in pieces is put together.
+
+    Standard output has the agent's words, standard error what relay has to say.
+    """
+
+    def __init__(self) -> None:
+        self._is_open = False
+        self._asked = _Asked()
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """What the event is to a person; most are nothing."""
+        match event.get("type"):
+            case "text":
+                self._say(clean_text(str(event.get("text", ""))), more=event.get("more") is True)
+            case "tool" if sys.stderr.isatty():
+                what = describe_call(str(event.get("name", "")), str(event.get("input", "")), _TOOL_LENGTH)
+                self.note(f"· {what}")
+            case _:
+                self._close()
+                instead = self._asked.find_note(event)
+                self.note(find_note(event) or instead)
+                if event.get("type") == "end":
+                    self.take_leave(event)
+
+    def close(self) -> None:
+        """Nothing is held back."""
+        self._close()
+
+    def _say(self, text: str, *, more: bool) -> None:
+        if not text:
+            return
+        sys.stdout.write(text)
+        self._is_open = not text.endswith("\n")
+        if not more:
+            self._close()
+        sys.stdout.flush()
+
+    def take_leave(self, event: Mapping[str, object]) -> None:
+        """What is said at the very end."""
+        self.note(_name_session(event))
+
+    def note(self, line: str) -> None:
+        """A line of relay's own, if there is one."""
+        if line:
+            self._close()
+            sys.stdout.flush()
+            sys.stderr.write(f"{plain(line)}\n")
+            sys.stderr.flush()
+
+    def _close(self) -> None:
+        if self._is_open:
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+        self._is_open = False
+
+
+class PlainChatPrinter(PlainTurnPrinter):
+    """A chat: who speaks stands above their words, as in a Markdown document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._speaker = self._before = ""
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """What the event is to a person; most are nothing."""
+        match event.get("type"):
+            case "next":
+                self._speaker = ""
+                self.note(describe_seat(event))
+            case "text" if event.get("agent") != self._speaker:
+                self._speaker = str(event.get("agent"))
+                super().show({"type": "text", "text": f"{self._before}## {self._speaker}\n\n"})
+                self._before = "\n"
+                super().show(event)
+            case "turn":
+                # Who speaks for whom was said with the place.
+                self._close()
+            case "chat-end":
+                for line in describe_chat_end(event):
+                    self.note(line)
+            case _:
+                super().show(event)
+
+    def take_leave(self, event: Mapping[str, object]) -> None:
+        """Nothing: the next turn follows, or the end of the chat says it."""
+
+
+class StyledTurnPrinter:
+    """Shows one turn on a terminal as the relay shell does."""
+
+    def __init__(self) -> None:
+        from agent_relay.faces.render._frame_writer import OUTPUT_WRITE_CHARS
+        from agent_relay.faces.render.turn_view import open_turn_view
+
+        self._view = open_turn_view(
+            _write, columns=_measure, is_colour=is_fancy(), folder=get_cwd(), most=OUTPUT_WRITE_CHARS
+        )
+        self._asked = _Asked()
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """The event is on its way to the terminal, the last one painted."""
+        note = self._asked.find_note(event)
+        if note:
+            self._view.end()
+            _write(f"{plain(note)}\n")
+        self._view.show(event)
+        if event.get("type") == "end":
+            self._view.end()
+            _write(f"{_name_session(event)}\n")
+
+    def close(self) -> None:
+        """Nothing is held back."""
+        self._view.end()
+
+
+class StyledChatPrinter(StyledTurnPrinter):
+    """A chat on a terminal: who speaks begins each turn, which is laid out as every other one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._speaker = ""
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """The event is on its way to the terminal; after a turn's last one all of it is painted."""
+        match event.get("type"):
+            case "next":
+                self._speaker = ""
+                line = describe_seat(event)
+                if line:
+                    _write(f"{plain(line)}\n")
+            case "chat-end":
+                _write("".join(f"{plain(line)}\n" for line in describe_chat_end(event)))
+            case "end":
+                self._view.show(event)
+                self._view.end()
+            case kind:
+                speaker = str(event.get("agent", ""))
+                if kind in _WORDS and speaker != self._speaker:
+                    self._speaker = speaker
+                    self._view.begin(speaker, "")
+                self._view.show(event)
+
+
+def choose_chat_printer() -> PlainChatPrinter | StyledChatPrinter:
+    """Laid out where all of it goes to terminals."""
+    return StyledChatPrinter() if _is_seen() else PlainChatPrinter()
+
+
+def choose_turn_printer() -> PlainTurnPrinter | StyledTurnPrinter:
+    """Laid out where all of it goes to terminals."""
+    return StyledTurnPrinter() if _is_seen() else PlainTurnPrinter()
+
+
+def _is_seen() -> bool:
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def describe_seat(event: Mapping[str, object]) -> str:
+    """That another agent has the place of one that rests; empty where nobody rests."""
+    owner, speaker = event.get("agent"), event.get("speaker")
+    return f"→ {owner} rests; {speaker} takes its place." if owner != speaker else ""
+
+
+def describe_chat_end(event: Mapping[str, object]) -> tuple[str, str]:
+    """How the chat ended, and how it is gone on with."""
+    session = event.get("session")
+    return str(event.get("message", "")), f"→ Session {session}. Go on: chat --continue {session}"
+
+
+def _name_session(event: Mapping[str, object]) -> str:
+    return f"→ Session {event.get('session')}. Its next turn: --continue {event.get('session')}"
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _measure() -> int:
+    return shutil.get_terminal_size().columns

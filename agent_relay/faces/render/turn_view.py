@@ -1,0 +1,304 @@
+"""Show a turn on a terminal as it goes: words, tools, changes, plans and relay's own notes.
+
+The agent's plan is a list to tick off: what an event changed of it is shown. At the end stands what the
+turn took, as far as the agents told it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from agent_relay.domain.text.plain import clean_text
+from agent_relay.faces.render._event_lines import (
+    Style,
+    TextPainter,
+    colour_diff,
+    cut_line,
+    describe_call,
+    excerpt_output,
+    find_note,
+    join_line,
+)
+from agent_relay.faces.render._frame_writer import PROMPT_WRITE_CHARS, FrameWriter
+from agent_relay.faces.render._markdown_blocks import BlockSplitter, MarkdownBlock
+from agent_relay.faces.render.output import HintStyle
+
+_MOST_STEPS = 200
+_MARKS: dict[str, tuple[str, Style]] = {
+    "done": ("✔", "green"),
+    "doing": ("▸", "bold"),
+    "dropped": ("✗", "dim"),
+}
+_PENDING: tuple[str, Style] = ("○", "dim")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    text: str
+    status: str
+
+
+class PlanChecklist:
+    """The plan so far; what an event changed of it is shown."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, _Step] = {}
+
+    def take(self, event: Mapping[str, object], ink: TextPainter, columns: int) -> list[str]:
+        """The lines of what is new: a whole plan as a whole, else the steps that changed."""
+        before = dict(self._steps)
+        if event.get("whole") is True:
+            self._steps = {}
+        steps = event.get("steps")
+        for number, step in enumerate(steps if isinstance(steps, list) else ()):
+            if isinstance(step, dict) and len(self._steps) < _MOST_STEPS:
+                self._set(str(step.get("id") or f"#{number}"), step)
+        if event.get("whole") is True and self._steps != before:
+            return [_render(step, ink, columns) for step in self._steps.values()]
+        return [_render(step, ink, columns) for key, step in self._steps.items() if step != before.get(key)]
+
+    def _set(self, key: str, step: Mapping[str, object]) -> None:
+        old = self._steps.get(key, _Step("", "pending"))
+        text = join_line(str(step.get("text") or "")) or old.text or join_line(key)
+        self._steps[key] = _Step(text, str(step.get("status") or "") or old.status)
+
+
+def _render(step: _Step, ink: TextPainter, columns: int) -> str:
+    mark, style = _MARKS.get(step.status, _PENDING)
+    return ink.paint(style, f"  {mark} {cut_line(step.text, columns - 4)}")
+
+
+class TurnUsage:
+    """Sums what the agents of one turn say of their requests; unknown is not zero.
+
+    What goes in is left to the metrics: agents count what they had cached differently.
+    """
+
+    def __init__(self) -> None:
+        self._output: int | None = None
+        self._cost: float | None = None
+
+    def add(self, event: Mapping[str, object]) -> None:
+        """One more saying of an agent."""
+        tokens, cost = event.get("tokens"), event.get("cost")
+        output = tokens.get("output") if isinstance(tokens, dict) else None
+        if isinstance(output, int):
+            self._output = (self._output or 0) + output
+        if isinstance(cost, int | float):
+            self._cost = (self._cost or 0.0) + cost
+
+    def describe(self) -> str:
+        """Tokens and US dollars, as far as they were told; empty where nothing was."""
+        tokens = f"{self._output:,} tokens out" if self._output is not None else ""
+        cost = f"${self._cost:.4f}" if self._cost is not None else ""
+        return " · ".join(part for part in (tokens, cost) if part)
+
+
+Work = Callable[[], list[str]]
+
+_MOST_CALLS = 64
+_PROMPT_LINES = 3
+_THOUGHT_LINES = 12
+_NARROWEST = 20
+_RELAYS_OWN = re.compile(r"(?:\x1b\[[\d;]*m)*(?:→|agent-relay:)")
+
+
+class TurnView(Protocol):
+    """Who is told of a turn's events, from its beginning to its end; all of it from one thread."""
+
+    def begin(self, agent: str, prompt: str) -> None:
+        """A turn begins."""
+        ...
+
+    def show(self, event: Mapping[str, object]) -> None:
+        """One event, as following a turn gives it."""
+        ...
+
+    def end(self) -> None:
+        """Everything held back is painted."""
+        ...
+
+
+def open_turn_view(
+    write: Callable[[str], None],
+    *,
+    columns: Callable[[], int],
+    is_colour: bool,
+    folder: str = "",
+    most: int = PROMPT_WRITE_CHARS,
+    work: Callable[[Work], list[str]] = lambda job: job(),
+) -> TurnView:
+    """A view whose text goes to `write`: whole lines, one call a frame, from a thread of the view's own.
+
+    While the terminal is slower than the agent, `show` waits; it raises the OSError that `write` raised.
+    Files in `folder` are named by their path below it. `most` is about how many characters one call has.
+    `work` does what takes long, some milliseconds at a time, where nothing waits for it.
+    """
+    return _View(FrameWriter(write, most=most), columns, work, is_colour=is_colour, folder=folder)
+
+
+class _View:
+    def __init__(
+        self,
+        frames: FrameWriter,
+        columns: Callable[[], int],
+        work: Callable[[Work], list[str]],
+        *,
+        is_colour: bool,
+        folder: str,
+    ) -> None:
+        from agent_relay.faces.render._markdown_layout import MarkdownLayout
+
+        self._frames = frames
+        self._ink = TextPainter(is_colour=is_colour)
+        self._prose = MarkdownLayout(columns, is_colour=is_colour)
+        self._work = work
+        self._terminal_columns = columns
+        self._blocks = BlockSplitter()
+        self._folder = folder
+        self._before = ""
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing of an earlier turn matters to the next one but its plan's place on the screen."""
+        self._calls: dict[str, str] = {}
+        self._shown_call = ""
+        self._silent: set[str] = set()
+        self._plan = PlanChecklist()
+        self._usage = TurnUsage()
+        self._thought = 0
+        self._thought_more = 0
+
+    def begin(self, agent: str, prompt: str) -> None:
+        self._forget()
+        name = join_line(agent)
+        first, *rest = clean_text(prompt).strip().split("\n")
+        room = _PROMPT_LINES * self._columns
+        shown = [cut_line(line, room) for line in (first, *rest[: _PROMPT_LINES - 1])]
+        lines = [f"{self._ink.paint('bold', f'{name} >')} {shown[0]}".rstrip(), *shown[1:]]
+        more = len(rest) - _PROMPT_LINES + 1
+        self._put("begin", [*lines, *([self._ink.paint("dim", f"  … {more} more")] if more > 0 else [])])
+
+    def show(self, event: Mapping[str, object]) -> None:
+        kind = event.get("type")
+        if kind != "thought":
+            self._end_thought()
+        if kind == "text":
+            self._say(self._blocks.feed(_text(event, "text")))
+            if event.get("more") is not True:
+                self._say(self._blocks.close())
+            return
+        self._say(self._blocks.close())
+        match kind:
+            case "thought":
+                self._think(event)
+            case "tool":
+                self._call(event)
+            case "result":
+                self._answer(event)
+            case "edit":
+                self._edit(event)
+            case "plan":
+                self._put("plan", self._plan.take(event, self._ink, self._columns))
+            case "usage":
+                self._usage.add(event)
+            case _:
+                self._note(event)
+
+    def end(self) -> None:
+        self._end_thought()
+        self._say(self._blocks.close())
+        self._frames.finish()
+
+    @property
+    def _columns(self) -> int:
+        return max(_NARROWEST, self._terminal_columns())
+
+    def _say(self, blocks: Iterable[MarkdownBlock]) -> None:
+        for block in blocks:
+            lines = self._work(partial(self._prose.lay, block))
+            self._put("text", [_unforge(line) for line in lines], is_rest=block.is_rest)
+
+    def _think(self, event: Mapping[str, object]) -> None:
+        lines = [line for line in clean_text(_text(event, "text")).split("\n") if line.strip()]
+        room = max(0, _THOUGHT_LINES - self._thought)
+        shown = [cut_line(line.strip().strip("*"), self._columns - 2) for line in lines[:room]]
+        self._put("thought", [self._ink.paint("thought", f"~ {line}") for line in shown])
+        self._thought += len(shown)
+        self._thought_more += len(lines) - len(shown)
+        if event.get("more") is not True:
+            self._end_thought()
+
+    def _end_thought(self) -> None:
+        if self._thought_more:
+            self._put("thought", [self._ink.paint("dim", f"~ … {self._thought_more:,} lines more")])
+        self._thought = self._thought_more = 0
+
+    def _call(self, event: Mapping[str, object]) -> None:
+        call = _text(event, "call")
+        if event.get("about") == "plan":
+            self._silence(call)
+            return
+        given = _text(event, "input")
+        line = describe_call(_text(event, "name"), given, self._columns - 2, folder=self._folder)
+        self._put_call(call, line)
+        if call:
+            self._calls[call] = line
+            while len(self._calls) > _MOST_CALLS:
+                del self._calls[next(iter(self._calls))]
+
+    def _put_call(self, call: str, line: str, mark: str = "●", style: Style = "cyan") -> None:
+        self._put("tool", [f"{self._ink.paint(style, mark)} {line}"])
+        self._shown_call = call
+
+    def _answer(self, event: Mapping[str, object]) -> None:
+        call, is_error = _text(event, "call"), event.get("is_error") is True
+        line = self._calls.pop(call, "")
+        if call in self._silent:
+            self._silent.discard(call)
+            if not is_error:
+                return
+        output = excerpt_output(_text(event, "output"), self._ink, self._columns, is_error=is_error)
+        if line and call != self._shown_call and output:
+            # Several run at once: whose this is.
+            self._put_call(call, line, "↳")
+        self._put("tool", output)
+
+    def _edit(self, event: Mapping[str, object]) -> None:
+        self._silence(_text(event, "call") or self._shown_call)
+        self._put("tool", colour_diff(_text(event, "diff"), self._ink, self._columns))
+
+    def _silence(self, call: str) -> None:
+        """What comes of the call is shown otherwise."""
+        if call and len(self._silent) < _MOST_CALLS:
+            self._silent.add(call)
+
+    def _note(self, event: Mapping[str, object]) -> None:
+        note = HintStyle.render(find_note(event))
+        if note:
+            self._put("note", [self._ink.paint("yellow", note)])
+        usage = self._usage.describe()
+        if event.get("type") == "end" and usage:
+            self._put("usage", [self._ink.paint("dim", usage)])
+
+    def _put(self, kind: str, lines: list[str], *, is_rest: bool = False) -> None:
+        """The lines are on their way, an empty one before them where something else begins."""
+        if not lines:
+            return
+        if self._before and not is_rest and (kind != self._before or kind in {"text", "begin"}):
+            self._frames.add("")
+        self._before = kind
+        for line in lines:
+            self._frames.add(line)
+
+
+def _unforge(line: str) -> str:
+    """`line` as an agent's: what looks like a line of relay's own does not begin where those begin."""
+    return f"  {line}" if _RELAYS_OWN.match(line) else line
+
+
+def _text(event: Mapping[str, object], name: str) -> str:
+    found = event.get(name)
+    return found if isinstance(found, str) else ""

@@ -1,1 +1,0 @@
-"""What a turn's events look like on a terminal."""

@@ -1,0 +1,299 @@
+"""The relay shell at work: a prompt that is always there, and beside it the turns of what was typed."""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+
+from prompt_toolkit.application import run_in_terminal
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.text.counts import render_count
+from agent_relay.domain.text.hints import render_in_shell
+from agent_relay.faces.cli.dispatch import run as run_command
+from agent_relay.faces.render.output import HintStyle, plain, render_plain
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._prompt import PromptSuspendedError, ShellPrompt
+from agent_relay.faces.shell._scrollback import Scrollback
+from agent_relay.faces.shell._status_line import Windows, render_status
+from agent_relay.faces.shell._terminal_modes import Modes
+from agent_relay.faces.shell.commands.dispatch import is_command, run_line
+from agent_relay.faces.shell.commands.interface import Act
+from agent_relay.faces.shell.commands.registry import SHELL_COMMANDS
+from agent_relay.faces.shell.turns.message_queue import MessageQueue
+from agent_relay.faces.shell.turns.runner import Turns
+from agent_relay.store.session_summaries import find_ledger_trouble, read_resting
+from agent_relay.system.disk.folders import Folders
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_WITH_KEYS = (("attach",), ("watch",), ("packet", "edit"), ("handoff", "retry"))
+_TICK_S = 1.0
+_ASIDE_LIMIT_S = 10.0
+_HINT_S = 5.0
+"""How long a second Ctrl-C leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellTerminal:
+    """What the shell has of its terminal: where it writes, and how keys are taken."""
+
+    paper: Scrollback
+    modes: Modes
+
+
+class Shell:
+    """One shell on one terminal; `status` is its exit status. Give it its prompt before `run`."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        conversation: Conversation,
+        typed: MessageQueue,
+        turns: Turns,
+        terminal: "ShellTerminal",
+    ) -> None:
+        self._folders = folders
+        self._typed = typed
+        self._paper = terminal.paper
+        self._modes = terminal.modes
+        self._prompt: ShellPrompt | None = None
+        self._resting: list[dict[str, object]] | None = []
+        self._ticking: asyncio.Task[None] | None = None
+        self._asides: list[asyncio.Future[None]] = []
+        self._hint = ""
+        self._is_leaving = False
+        self._soon: list[Act] = []
+        self._offered = ""
+        self.conversation = conversation
+        self.turns = turns
+        self.status = 0
+
+    def take_prompt(self, prompt: ShellPrompt) -> None:
+        """`prompt` is what the person types at."""
+        self._prompt = prompt
+
+    def offer(self, session: str) -> None:
+        """Enter on an empty first line goes on with `session`; anything else that is typed ends the offer."""
+        self._offered = session
+
+    async def run(self, first: str = "") -> int:
+        """The exit status once the person left or the terminal is gone; the line `first` is done first."""
+        self._resting = self._read_resting()
+        HintStyle.render = self._render_hints
+        worker = asyncio.create_task(self.turns.run(), name="turns")
+        worker.add_done_callback(self._worker_over)
+        try:
+            with self._heeding():
+                self._modes.quieten()
+                if first:
+                    await self._try(run_line(self, first))
+                while not self._is_leaving:
+                    await self._read_line()
+        finally:
+            # What is read from here on is read at the prompt of the user's own shell.
+            HintStyle.render = render_plain
+            self._say_farewell()
+            worker.cancel()
+            # A terminal that is gone is no mistake of ours; anything else is, and is raised.
+            with suppress(asyncio.CancelledError, OSError):
+                await worker
+            self._typed.close()
+            if self.conversation.company is not None:
+                self.conversation.company.leave()
+            await self._end_asides()
+        return self.status
+
+    def _render_hints(self, text: str) -> str:
+        """`text`, naming commands as they are typed here."""
+        return render_in_shell(text, self.conversation.session, SHELL_COMMANDS)
+
+    def _say_farewell(self) -> None:
+        """What goes on without the shell, and what it keeps."""
+        lines = []
+        session = self.conversation.session
+        if self.turns.is_working and session and not self.turns.is_stopping:
+            lines.append(f"→ The turn goes on. To return: agent-relay resume {session}")
+        elif left := self.conversation.find_at_screen():
+            back = f"To return: agent-relay attach {session}. To end it: agent-relay stop {session}"
+            lines.append(f"→ {left} keeps working in its own screen. {back}")
+        if waiting := len(self.list_waiting()):
+            lines.append(f"→ {render_count(waiting, 'message')} not sent; kept for the next shell here.")
+        with suppress(OSError):
+            self.say(*lines)
+
+    async def _end_asides(self) -> None:
+        """Whoever was asked to stop has been asked; nothing of this shell is left in its loop."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._asides:
+            await asyncio.wait(self._asides, timeout=_ASIDE_LIMIT_S)
+
+    async def _read_line(self) -> None:
+        assert self._prompt is not None  # noqa: S101 - given before `run`
+        if self._soon:
+            await self._try(self._soon.pop(0)(self, ""))
+            return
+        try:
+            line = await self._prompt.ask()
+        except PromptSuspendedError:
+            return
+        except EOFError:
+            self._is_leaving = True
+            return
+        self._hint = ""
+        offered, self._offered = self._offered, ""
+        if not line.strip():
+            if self.turns.why_held:
+                self.turns.go_on()
+            elif offered:
+                await self._try(run_line(self, f"/resume {offered}"))
+            return
+        if is_command(line):
+            self._paper.paint(f"> {plain(line)}\n")
+        await self._try(run_line(self, line))
+
+    async def _try(self, doing: Awaitable[None]) -> None:
+        try:
+            await doing
+        except RelayError as error:
+            self.say(f"agent-relay: {error.sentence}", *([f"  {error.hint}"] if error.hint else []))
+        except KeyboardInterrupt:
+            # Ctrl-C while somebody else had the terminal ends what was done there, not the shell.
+            self.say("→ Interrupted.")
+        finally:
+            # A command may have said that somebody rests no longer.
+            self._resting = self._read_resting()
+
+    def say(self, *lines: str) -> None:
+        """The lines are on the terminal."""
+        # A terminal that is gone ends the shell in its own way.
+        with suppress(OSError):
+            self._paper.paint("".join(f"{plain(HintStyle.render(line))}\n" for line in lines))
+
+    def run_plain(self, words: Sequence[str]) -> int:
+        """The exit status of a plain command on this terminal."""
+        with self._modes.given_away() if _needs_keys(words) else self._modes.interruptible():
+            return run_command([*words])
+
+    def lend_terminal(self) -> AbstractContextManager[None]:
+        """Within, somebody else has the terminal."""
+        return self._modes.given_away()
+
+    def do_soon(self, act: Act) -> None:
+        """`act` is done in place of the prompt, which comes back with what is half typed."""
+        self._soon.append(act)
+        if self._prompt is not None:
+            self._prompt.give_way()
+
+    def leave(self, status: int = 0) -> None:
+        """The shell ends after what it does now."""
+        self.status = status
+        self._is_leaving = True
+        if self._prompt is not None and self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(exception=EOFError)
+
+    def take_windows(self, windows: Windows) -> None:
+        """`windows` is what agents last said of their usage windows."""
+        self.conversation.windows = windows
+        self._redraw()
+
+    def changed(self) -> None:
+        """What stands around the prompt is not what it was."""
+        if self.turns.label and self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick(), name="tick")
+        if not self.turns.is_working:
+            self._hint = ""
+            self._resting = self._read_resting()
+        self._redraw()
+
+    async def _tick(self) -> None:
+        """While something other than a turn is done, its seconds are counted."""
+        while self.turns.label:
+            self._redraw()
+            await asyncio.sleep(_TICK_S)
+        self._ticking = None
+
+    def _read_resting(self) -> list[dict[str, object]] | None:
+        ledger = self._folders.ledger
+        return None if find_ledger_trouble(ledger) else read_resting(ledger)
+
+    def _redraw(self) -> None:
+        if self._prompt is not None and self._prompt.app.is_running:
+            self._prompt.app.invalidate()
+
+    def interrupt(self) -> None:
+        """The first time the turn is stopped, the second time the shell is left."""
+        if self._hint:
+            self.leave()
+            return
+        is_busy = self.turns.is_busy
+        if is_busy:
+            self._asides.append(asyncio.create_task(self.turns.stop(), name="stop"))
+        self._hint = "stopping; Ctrl-C leaves" if is_busy else "Ctrl-C once more leaves"
+        # A key pressed in thought must not make the next one, minutes later, the end of the shell.
+        asyncio.get_running_loop().call_later(_HINT_S, self._forget, self._hint)
+        self._redraw()
+
+    def _forget(self, hint: str) -> None:
+        if self._hint == hint:
+            self._hint = ""
+            self._redraw()
+
+    def take_back(self) -> str:
+        """The newest message that waits, which waits no longer."""
+        return self._typed.take_last() if len(self.list_waiting()) else ""
+
+    def is_working(self) -> bool:
+        """Whether an agent works."""
+        return self.turns.is_working
+
+    def list_waiting(self) -> list[str]:
+        """The messages nobody has been given."""
+        return self.turns.list_waiting()
+
+    def render_status(self, width: int) -> str:
+        """The line above the prompt."""
+        state = "working" if self.turns.is_working else ""
+        if self.turns.wished.agent:
+            state = f"then {self.turns.wished.agent}"
+        if self.turns.label:
+            state = f"{self.turns.label}, {time.monotonic() - self.turns.since:.0f} s; Esc cancels"
+        if self.turns.why_held:
+            state = f"{len(self._typed)} not sent ({self.turns.why_held}): Enter sends on, Up edits"
+        return render_status(self.conversation, self._resting, state=self._hint or state, width=width)
+
+    def _worker_over(self, worker: asyncio.Task[None]) -> None:
+        if not worker.cancelled() and worker.exception() is not None:
+            self.leave(1)
+
+    @contextmanager
+    def _heeding(self) -> Iterator[None]:
+        """A terminal that goes away and whoever ends or stops us are obeyed: nothing typed is lost."""
+        loop = asyncio.get_running_loop()
+        before = {number: signal.getsignal(number) for number in (*_ENDING, signal.SIGTSTP)}
+        heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+        for number in heeded:
+            if number == signal.SIGTSTP:
+                loop.add_signal_handler(number, self._stop)
+            else:
+                loop.add_signal_handler(number, self.leave, 128 + number)
+        try:
+            yield
+        finally:
+            for number in heeded:
+                loop.remove_signal_handler(number)
+                signal.signal(number, before[number])
+
+    def _stop(self) -> None:
+        """Whoever started the shell has the terminal until they let it go on."""
+        if self._prompt is not None and self._prompt.app.is_running:
+            self._asides.append(asyncio.ensure_future(run_in_terminal(self._modes.suspend)))
+        else:
+            self._modes.suspend()
+
+
+def _needs_keys(words: Sequence[str]) -> bool:
+    """Whether the plain command reads the terminal itself."""
+    return any(tuple(words[: len(start)]) == start for start in _WITH_KEYS)

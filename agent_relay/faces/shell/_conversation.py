@@ -1,0 +1,132 @@
+"""What a shell is in the middle of: which session, which agent is asked next, and what it has cost."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agent_relay.detect.window_usage import WindowUsage
+from agent_relay.domain.text.reasons import quote_reason
+from agent_relay.faces.shell._session_lock import SessionLock, is_shared
+from agent_relay.store.session_summaries import find_near_root, read_session
+
+Event = Mapping[str, object]
+
+_AT_SCREEN = frozenset(("starting", "ready", "busy", "asking"))
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One relay session over many turns; `session` is empty before the first.
+
+    `agent` is who has the next message, `at_work` who has the running turn, empty between turns; `models` are
+    the user's for this shell, by agent; `had_by` had the session when it was last read. The journal is the
+    truth; this is how far it was read. `windows` are what agents last said of their usage windows.
+    """
+
+    cwd: str
+    agent: str = ""
+    session: str = ""
+    folder: str = ""
+    at_work: str = ""
+    model: str = ""
+    cost: float | None = None
+    context: tuple[int, int] = (0, 0)
+    near: str = ""
+    models: dict[str, str] = field(default_factory=dict)
+    company: SessionLock | None = None
+    had_by: str = ""
+    windows: Mapping[str, Sequence[WindowUsage]] = field(default_factory=dict)
+
+    @property
+    def root(self) -> str:
+        """The folder that holds `.agent-relay`."""
+        return self.folder.partition("/.agent-relay/sessions/")[0] or find_near_root(self.cwd)
+
+    def is_at_home(self, root: str) -> bool:
+        """Whether the working tree `root` is this one."""
+        return os.path.realpath(root) == os.path.realpath(self.root)
+
+    def build_wish(self, message: str) -> dict[str, object]:
+        """The next turn, in the daemon's words."""
+        wish: dict[str, object] = {
+            "agent": self.agent,
+            "task": message,
+            "cwd": self.cwd,
+            "env": dict(os.environ),
+            "args": [],
+        }
+        if self.session:
+            wish["session"] = self.session
+        if self.models.get(self.agent):
+            wish["model"] = self.models[self.agent]
+        return wish
+
+    def hear(self, event: Event) -> None:
+        """What the event changes is known here."""
+        match event.get("type"):
+            case "turn":
+                self.session, self.folder = _text(event, "session"), _text(event, "folder")
+                self.at_work = _text(event, "agent")
+                is_shared(self.company, self.session)
+            case "leg":
+                self.at_work = self.agent = self.had_by = _text(event, "agent")
+                self.model = _text(event, "model") or self.models.get(self.agent, "")
+            case "usage":
+                cost = event.get("cost")
+                if isinstance(cost, int | float):
+                    self.cost = (self.cost or 0.0) + cost
+            case "end":
+                self.at_work = ""
+                self.look()
+            case _:
+                return
+
+    def look(self) -> dict[str, object]:
+        """The session in short, read from its journal; its context and limits are known here then."""
+        if not self.session:
+            return {}
+        view = read_session(self.root, self.session)
+        known = view["context"]
+        if isinstance(known, dict):
+            used, room = known.get("used"), known.get("room")
+            self.context = (used, room) if isinstance(used, int) and isinstance(room, int) else (0, 0)
+        else:
+            self.context = (0, 0)
+        near = view["near"]
+        self.near = quote_reason(str(near.get("text", ""))) if isinstance(near, dict) else ""
+        return view
+
+    def find_at_screen(self) -> str:
+        """The agent that still has the session in its own screen, which a detach left; empty for none."""
+        view = self.look()
+        is_there = bool(view) and view["state"] in _AT_SCREEN and not view["headless"]
+        return str(view["agent"]) if is_there else ""
+
+    def leave(self) -> None:
+        """The next message begins a session of its own."""
+        self.session = self.folder = self.at_work = self.near = ""
+        self.cost, self.context = None, (0, 0)
+
+    def join(self, view: Mapping[str, object]) -> None:
+        """The next message belongs to the session of `view`, which `read_session` has given."""
+        self.session, self.folder = str(view["session"]), str(view["folder"])
+        self.agent = self.had_by = str(view["agent"]) or self.agent
+        self.cost = None
+        self.look()
+
+    def follow(self, view: Mapping[str, object]) -> str:
+        """The agent another shell has given the session to, which has the next message; empty for none.
+
+        Whoever chose an agent here meant that one.
+        """
+        agent, before = str(view.get("agent") or ""), self.had_by
+        self.had_by = agent or before
+        if not agent or agent == before or self.agent != before:
+            return ""
+        self.agent = agent
+        return agent
+
+
+def _text(event: Event, key: str) -> str:
+    found = event.get(key)
+    return found if isinstance(found, str) else ""

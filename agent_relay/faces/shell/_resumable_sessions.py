@@ -1,0 +1,83 @@
+"""Find what was left in this working tree: its last session, and a turn whose shell is gone."""
+
+import os
+from collections.abc import Mapping
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.turn import TurnBegun
+from agent_relay.faces.render.output import render_day
+from agent_relay.faces.shell._session_lock import SessionLock, is_shared
+from agent_relay.session.fold import fold_events
+from agent_relay.store.journal import read_events, read_session
+from agent_relay.store.session_summaries import list_own_at, read_live_at
+from agent_relay.store.session_summaries import read_session as glance_at
+
+_AT_WORK = frozenset(("starting", "ready", "busy", "asking", "handing-off", "limited"))
+
+
+def find_under_way(root: str, index: str) -> str:
+    """The session of this working tree with a turn nobody may be looking at; empty for none."""
+    for view in read_live_at(root, index):
+        if view["state"] in _AT_WORK:
+            try:
+                is_one = find_place(root, str(view["session"])) is not None
+            except (RelayError, OSError):
+                continue
+            if is_one:
+                return str(view["session"])
+    return ""
+
+
+def find_last(root: str, index: str, company: SessionLock) -> Mapping[str, object] | None:
+    """The newest session of this working tree, in short; `None` where it is at work, or another shell has it.
+
+    Whether a session that rests in its agent's own screen still has somebody before it, nobody can tell.
+    """
+    found = max(list_own_at(root, index), key=lambda name: _find_age(root, name), default="")
+    view = glance_at(root, found) if found else {"state": "gone"}
+    is_over = view["state"] == "ended" or (view["state"] == "resting" and view["headless"])
+    if not is_over or not view["agent"] or is_shared(company, found):
+        company.leave()
+        return None
+    company.leave()
+    return view
+
+
+def render_offer(view: Mapping[str, object]) -> str:
+    """`Press Enter to continue 'fix the cents' (claude, yesterday 18:20)`."""
+    what = f"'{view['title']}'" if view["title"] else f"session {str(view['session'])[-6:]}"
+    return f"Press Enter to continue {what} ({view['agent']}, {render_day(view['updated_at'])})"
+
+
+def find_resting(root: str, session: str) -> tuple[str, str] | None:
+    """Prompt of the newest turn and when it can be asked again (ISO 8601); `None` where it does not rest.
+
+    A turn of a chat is the chat's. The prompt is as the journal has it, without secrets.
+    """
+    found = read_session(_name_journal(root, session))
+    turn = found.turn if found is not None else None
+    if found is None or turn is None or turn.outcome != "resting" or turn.seat:
+        return None
+    return turn.prompt, found.rested_until
+
+
+def find_place(root: str, session: str) -> Mapping[str, object] | None:
+    """The place before the first line of the turn that is under way; `None` where none is."""
+    events = read_events(_name_journal(root, session))
+    found = fold_events(events)
+    if found is None or found.open_turn is None:
+        return None
+    begun = [line.number for line in events if isinstance(line.body, TurnBegun)]
+    return {"number": begun[-1] - 1, "leg": "", "offset": 0, "events": 0} if begun else None
+
+
+def _find_age(root: str, session: str) -> float:
+    """When the session's journal was last written; none is older than one that cannot be looked at."""
+    try:
+        return os.stat(_name_journal(root, session)).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _name_journal(root: str, session: str) -> str:
+    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")

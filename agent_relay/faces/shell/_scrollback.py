@@ -1,0 +1,74 @@
+"""Print the agents' words above the prompt, whole lines at a time."""
+
+import asyncio
+import errno
+import os
+import select
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from prompt_toolkit.application import get_app_or_none
+
+Result = TypeVar("Result")
+
+
+class Scrollback:
+    """The terminal above the prompt. `loop` is the one the prompt is drawn by."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, target: int = 1) -> None:
+        self._loop = loop
+        self._target = target
+
+    def write(self, lines: str) -> None:
+        """The lines are painted. For other threads than the loop's; raises OSError where nobody looks."""
+        self.work(partial(self.paint, lines))
+
+    def work(self, job: Callable[[], Result]) -> Result:
+        """What `job` returns, done by the loop between two keys: beside it, it would take the keys' time.
+
+        For other threads than the loop's; raises what `job` raises, OSError where the loop is gone.
+        """
+        done: Future[Result] = Future()
+        try:
+            self._loop.call_soon_threadsafe(_do, job, done)
+        except RuntimeError:
+            raise OSError(errno.EIO, "the shell is over") from None
+        return done.result()
+
+    def paint(self, lines: str) -> None:
+        """All of the lines are on the terminal, the prompt below them. Raises OSError where there is none."""
+        app = get_app_or_none()
+        is_drawn = app is not None and app.is_running
+        if app is not None and is_drawn:
+            # Not in_terminal, which gives the keys away meanwhile: what is typed then would be echoed.
+            app.renderer.erase()
+        try:
+            data = lines.replace("\r\n", "\n").replace("\n", "\r\n").encode("utf-8", "backslashreplace")
+            while data:
+                data = data[self._write_some(data) :]
+        finally:
+            if app is not None and is_drawn:
+                app.renderer.reset()
+                app.render_counter += 1
+                # At once, not with the next turn of the loop: nobody sees a screen without its prompt.
+                app.renderer.render(app, app.layout)
+
+    def _write_some(self, data: bytes) -> int:
+        """How much of it is on the terminal now."""
+        try:
+            return os.write(self._target, data)
+        except BlockingIOError:
+            # A program that had the terminal before has left it so that it refuses instead of waiting.
+            select.select([], [self._target], [])
+            return 0
+
+
+def _do(job: Callable[[], Result], done: "Future[Result]") -> None:
+    try:
+        result = job()
+    except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the job
+        done.set_exception(error)
+    else:
+        done.set_result(result)

@@ -1,0 +1,171 @@
+"""Commands about the session: /attach and back, /new, /resume, /status and /exit.
+
+A screen asked for while the agent works without one opens when its turn ends (`ScreenJob`).
+"""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from functools import partial
+
+from agent_relay.client.autostart import connect_or_start
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.start.attach import follow, measure
+from agent_relay.faces.cli.start.open_options import OPEN_LIMIT_S
+from agent_relay.faces.cli.start.relay_prompt import describe, split_words
+from agent_relay.faces.shell._background import call_in_loop
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.faces.shell._resumable_sessions import find_place, find_resting
+from agent_relay.faces.shell._session_lock import is_shared
+from agent_relay.faces.shell.commands.interface import Act, ShellFace
+from agent_relay.faces.shell.turns.agent_switch import Ask
+from agent_relay.store.session_summaries import read_sessions_at
+from agent_relay.system.disk.folders import get_folders
+
+LABEL = "its own screen opens"
+
+
+class ScreenJob:
+    """`act` has the terminal; what waits is not sent before it is over."""
+
+    label = LABEL
+
+    def __init__(self, shell: ShellFace, act: Act) -> None:
+        self._shell = shell
+        self._act = act
+        self._loop = asyncio.get_running_loop()
+        self._over = threading.Event()
+
+    def run(self, ask: Ask) -> str:
+        """Nothing to show, once the screen was left."""
+        del ask
+        call_in_loop(self._loop, partial(self._shell.do_soon, self._open))
+        self._over.wait()
+        return ""
+
+    async def _open(self, shell: ShellFace, rest: str) -> None:
+        try:
+            if not self._over.is_set():
+                await self._act(shell, rest)
+        finally:
+            self._over.set()
+
+    def cancel(self, ask: Ask) -> None:
+        """It opens no more."""
+        del ask
+        self._over.set()
+
+
+async def attach(shell: ShellFace, rest: str) -> None:
+    """`[SESSION]`: open this conversation in the agent's own screen; /detach comes back here."""
+    if rest:
+        shell.run_plain(["attach", *split_words(rest)])
+        return
+    conversation = shell.conversation
+    was_waiting = shell.turns.is_waiting
+    await shell.turns.give_up_waiting()
+    if not shell.turns.is_working:
+        await _open_screen(shell, "")
+        if was_waiting:
+            shell.turns.go_on()
+        return
+    agent = conversation.at_work or conversation.agent
+    if not shell.turns.awaits(LABEL):
+        shell.turns.do(ScreenJob(shell, _open_screen))
+    shell.say(f"→ {agent} works without a screen: its own opens when this turn ends. Ctrl-C ends the turn.")
+
+
+async def _open_screen(shell: ShellFace, _rest: str) -> None:
+    """The conversation in the agent's own screen, until that is left."""
+    conversation = shell.conversation
+    folders = get_folders()
+    rows, cols = measure()
+    wish = conversation.build_wish("") | {"rows": rows, "cols": cols}
+    if not conversation.session:
+        wish["new"] = True
+    with shell.lend_terminal():
+        connection = connect_or_start(folders)
+        answer = connection.request("open", limit_s=OPEN_LIMIT_S, **wish)
+        conversation.session, conversation.folder = str(answer["session"]), str(answer["folder"])
+        follow(folders, connection, answer)
+    view = conversation.look()
+    conversation.agent = str(view["agent"]) or conversation.agent
+    shell.say(f"→ Back in the shell. What you type goes on in the same conversation of {conversation.agent}.")
+
+
+async def start_new_session(shell: ShellFace, rest: str) -> None:
+    """The next message begins another session; the one so far stays as it is."""
+    if rest:
+        raise WrongUseError("/new takes no arguments", hint="Type the first message after it")
+    conversation, left = shell.conversation, shell.conversation.session
+    if shell.turns.is_working or shell.turns.is_waiting:
+        raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
+    conversation.leave()
+    shell.say("→ The next message begins a new session." + (f" To return: /resume {left}" if left else ""))
+
+
+async def resume(shell: ShellFace, rest: str) -> None:
+    """`[SESSION]`: the next message belongs to that session, or to the newest other one here."""
+    conversation = shell.conversation
+    was_waiting = shell.turns.is_waiting
+    await shell.turns.give_up_waiting()
+    if shell.turns.is_working:
+        raise WrongUseError("a turn is under way", hint="Wait for its end, or stop it: Ctrl-C")
+    view = _find_session(conversation, rest, was_waiting=was_waiting)
+    conversation.join(view)
+    shell.say(f"→ Session {conversation.session}, {conversation.agent} has the next message.")
+    if view["task"] or view["title"]:
+        shell.say(f"  It began with: {view['task'] or view['title']}")
+    others = is_shared(conversation.company, conversation.session)
+    if others:
+        shell.say("  Another shell has it too; what is sent here waits for its turns. /resume shows them.")
+    told = find_place(conversation.root, conversation.session)
+    resting = find_resting(conversation.root, conversation.session)
+    if told is not None:
+        shell.turns.rejoin(told)
+    if resting is not None and not others:
+        shell.turns.take_up(*resting)
+    elif was_waiting:
+        shell.turns.go_on()
+
+
+def _find_session(conversation: Conversation, rest: str, *, was_waiting: bool) -> Mapping[str, object]:
+    """The session that is meant. Raises WrongUseError where there is none, or it is elsewhere."""
+    if rest:
+        view: Mapping[str, object] = find_session(get_folders(), rest)
+    else:
+        # Who waits for a turn of this very session wants to see that.
+        own = "" if was_waiting else conversation.session
+        here = [
+            one
+            for one in read_sessions_at(conversation.root, get_folders().sessions)
+            if one["session"] != own
+        ]
+        if not here:
+            raise WrongUseError("there is no other session here", hint="See: /sessions")
+        view = here[0]
+    if not conversation.is_at_home(str(view["root"])):
+        raise WrongUseError(
+            f"session {view['session']} belongs to {view['root']}", hint="Open a shell in that folder"
+        )
+    return view
+
+
+async def show_status(shell: ShellFace, rest: str) -> None:
+    """This session in short; with arguments, and before the first message, what the plain command shows."""
+    conversation = shell.conversation
+    if rest or not conversation.session:
+        shell.run_plain(["status", *split_words(rest)])
+        return
+    first, *more = describe(conversation.session, conversation.folder)
+    if not shell.turns.is_working:
+        # Between two turns nothing runs, which is no end.
+        first = first.replace(": ended under ", ": between two turns, under ", 1)
+    shell.say(first, *more)
+
+
+async def leave(shell: ShellFace, rest: str) -> None:
+    """The shell ends; nothing else does."""
+    del rest
+    shell.leave()

@@ -1,0 +1,81 @@
+"""`agent-relay` alone and `agent-relay resume`: the relay shell, or short help without a terminal."""
+
+import asyncio
+import signal
+import sys
+from typing import NoReturn
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.faces.cli.commands import render_help
+from agent_relay.faces.shell._terminal_modes import Modes
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+_TURN_OF_A_THREAD_S = 0.001
+
+HELP = """usage: agent-relay resume [SESSION] [--json]
+
+Open the relay shell in a session that was left: the newest one of this repository, or the one whose id
+begins or ends with SESSION. A turn that is under way is shown from its beginning.
+--json prints which session that is, and opens none.
+"""
+
+
+def resume(words: list[str]) -> int:
+    """The exit status of `agent-relay resume`."""
+    if {"--help", "-h"} & set(words):
+        sys.stdout.write(HELP)
+        return ExitCode.DONE
+    as_json, words = "--json" in words, [word for word in words if word != "--json"]
+    if len(words) > 1 or words[:1] == [""]:
+        raise WrongUseError("resume takes one session at most", hint="See: agent-relay resume --help")
+    if as_json:
+        return _print_session(words[0] if words else "")
+    return open_shell(f"/resume {words[0] if words else ''}".strip())
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _print_session(text: str) -> int:
+    """Print the session that would be opened: the one `text` names, else the newest of this repository."""
+    from agent_relay.faces.cli.session.lookup import find_session
+    from agent_relay.faces.render.output import print_json
+    from agent_relay.store.session_summaries import find_near_root, read_sessions_at
+
+    if text:
+        print_json(find_session(get_folders(), text))
+        return ExitCode.DONE
+    here = read_sessions_at(find_near_root(get_cwd()), get_folders().sessions)
+    if not here:
+        raise WrongUseError("there is no session here", hint="See: agent-relay sessions")
+    print_json(here[0])
+    return ExitCode.DONE
+
+
+def open_shell(first: str = "") -> int:
+    """The exit status of a shell on this terminal, the line `first` typed already; 2 where there is none."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if first:
+            raise WrongUseError(
+                "no session can be resumed: the relay shell needs a terminal",
+                hint="Without one: agent-relay run AGENT TASK --continue ID",
+            )
+        sys.stdout.write(render_help())
+        return ExitCode.WRONG_USE
+    from agent_relay.faces.shell._startup import run_shell
+
+    # A turn is laid out on a thread beside the prompt's, and a key must not wait for it.
+    sys.setswitchinterval(_TURN_OF_A_THREAD_S)
+    modes = Modes()
+    # Before and after the shell heeds them itself: ended by default it would leave a terminal without echo.
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end)
+    # Not asyncio.run: its way with Ctrl-C would end the shell with the first command that is interrupted.
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(run_shell(get_folders(), get_cwd(), modes, first=first))
+    finally:
+        loop.close()
+        modes.restore()

@@ -1,0 +1,235 @@
+"""Which agent has the next turn: document handoffs, pending switches, and an agent's return.
+
+`PendingSwitch` is an agent chosen while another one was taking over; it is asked for again when that is
+through. `PreferredReturn` offers an agent that gave way to a limit once its window has reset, or gives it
+the next turn.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from agent_relay.client.narration import STARTED, WRITING_LIMIT_S
+from agent_relay.domain.documents.config import UserConfig
+from agent_relay.domain.errors import NobodyAvailableError, RelayError, WrongUseError
+from agent_relay.faces.shell._background import run_in_background
+from agent_relay.faces.shell._conversation import Conversation
+from agent_relay.store.session_summaries import find_ledger_trouble, read_resting
+from agent_relay.system.clock import Clock, LocalZone, SystemClock
+
+GO_ON = "Go on with the next step of the handoff."
+"""What a successor is asked where the person named nothing to look at first."""
+
+
+class Ask(Protocol):
+    """One question to the daemon."""
+
+    def __call__(self, op: str, /, *, limit_s: float = ..., **fields: object) -> dict[str, object]:
+        """The answer. Raises RelayError."""
+        ...
+
+
+class Job(Protocol):
+    """Something an agent does between two turns; both for threads."""
+
+    @property
+    def label(self) -> str:
+        """What the person is told meanwhile."""
+        ...
+
+    def run(self, ask: Ask) -> str:
+        """The line to show at its end. Raises RelayError."""
+        ...
+
+    def cancel(self, ask: Ask) -> None:
+        """It should end soon; harmless when it has."""
+        ...
+
+
+class DocumentJob:
+    """The agent writes a handoff document, then the next agent of the order has the conversation.
+
+    `run` is for a thread; `send_first` is called with what the successor is asked.
+    """
+
+    label = "the agent writes a handoff document"
+
+    def __init__(self, conversation: Conversation, focus: str, send_first: Callable[[str], None]) -> None:
+        self._conversation = conversation
+        self._focus = focus
+        self._send_first = send_first
+
+    def run(self, ask: Ask) -> str:
+        """The line to show. Raises RelayError where nobody can take over; nothing has changed then."""
+        session, env = self._conversation.session, dict(os.environ)
+        told = ask("narrate", limit_s=WRITING_LIMIT_S, session=session, focus=self._focus, env=env)
+        if told.get("outcome") not in {"written", "unable"}:
+            return str(told.get("message", ""))
+        self._conversation.agent = find_next(ask, session)
+        self._send_first(self._focus or GO_ON)
+        return STARTED if told.get("outcome") == "written" else str(told.get("message", ""))
+
+    def cancel(self, ask: Ask) -> None:
+        """No document is written any more."""
+        try:
+            ask("narrate.cancel", session=self._conversation.session)
+        except RelayError:
+            # It has ended meanwhile.
+            return
+
+
+def find_next(ask: Ask, session: str) -> str:
+    """The agent a handoff would go to now. Raises NobodyAvailableError."""
+    plan = ask("handoff.plan", session=session, needs=["headless"], env=dict(os.environ))
+    if not plan.get("successor"):
+        raise NobodyAvailableError("nobody can take over now", hint="See: /handoff plan")
+    return str(plan["successor"])
+
+
+_AGAIN_S = 0.5
+
+Say = Callable[[str, str], None]
+"""Shows a sentence and a hint."""
+
+
+class PendingSwitch:
+    """At most one choice that could not be had at once; `agent` is empty where there is none."""
+
+    def __init__(self, conversation: Conversation, ask: Ask, say: Say) -> None:
+        self._conversation = conversation
+        self._ask = ask
+        self._say = say
+        self._unwanted = threading.Event()
+        self._asking: asyncio.Task[None] | None = None
+        self._message = ""
+        self.agent = ""
+
+    def keep(self, agent: str, message: str) -> None:
+        """The running turn is `agent`'s once nobody takes over; `message` is what it is told first."""
+        self.forget()
+        self.agent, self._message, self._unwanted = agent, message, threading.Event()
+        self._asking = asyncio.create_task(self._pass_on(self._unwanted), name="wished")
+
+    def forget(self) -> None:
+        """Nobody is wished any more."""
+        self._unwanted.set()
+        self.agent = self._message = ""
+
+    def settle(self) -> str:
+        """The turn is over: who was wished has the next message. The one to send first, empty for none."""
+        agent, message = self.agent, self._message
+        self.forget()
+        if not agent:
+            return ""
+        self._conversation.agent = agent
+        if not message:
+            self._say(f"→ {agent} has the next message, as you chose.", "")
+        return message
+
+    async def _pass_on(self, unwanted: threading.Event) -> None:
+        agent, session = self.agent, self._conversation.session
+        wish = partial(ask_when_free, self._ask, session, agent, self._message, unwanted)
+        try:
+            is_passed = await run_in_background(wish)
+        except RelayError as error:
+            if not unwanted.is_set():
+                self.forget()
+                self._say(f"agent-relay: {agent} has not taken over: {error.sentence}", error.hint)
+            return
+        if is_passed and not unwanted.is_set():
+            self.forget()
+
+
+def ask_when_free(ask: Ask, session: str, agent: str, message: str, unwanted: threading.Event) -> bool:
+    """Whether the session's turn is `agent`'s, asked for when nobody is taking over; for a thread.
+
+    False where the turn is over, or `unwanted` was set first. Raises RelayError where it cannot be had.
+    """
+    while not unwanted.is_set():
+        if not _find_handoff(ask, session):
+            try:
+                return ask("use", session=session, agent=agent, focus=message, turn=True)["passed"] is True
+            except WrongUseError:
+                # Another handoff may have begun between the two questions.
+                if not _find_handoff(ask, session):
+                    raise
+        unwanted.wait(_AGAIN_S)
+    return False
+
+
+def _find_handoff(ask: Ask, session: str) -> str:
+    """How far the session's handoff is; empty where none is under way."""
+    return str(ask("where", session=session).get("handoff", ""))
+
+
+_AFTER_S = 1.0
+
+
+class PreferredReturn:
+    """Knows whom the person chose and whether that agent gave way to a limit.
+
+    `read_config` gives the user's wishes as they are now; `ledger` is the file of who rests until when.
+    `clock` is the machine's where none is given.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        read_config: Callable[[], UserConfig],
+        ledger: str,
+        clock: Clock | None = None,
+    ) -> None:
+        self._clock = clock or SystemClock()
+        self._conversation = conversation
+        self._read_config = read_config
+        self._ledger = ledger
+        self._left = ""
+
+    def note_limit(self, agent: str) -> None:
+        """`agent` gave way; the first of several is the one to come back to."""
+        self._left = self._left or agent
+
+    def forget(self) -> None:
+        """The person chose somebody: nobody is to come back."""
+        self._left = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the user wants work to go on by itself at the first reset."""
+        config = self._read_config()
+        return config.resume_at_reset is True and not config.build_quiet_hours().always
+
+    def count_wait(self, moment: str) -> float | None:
+        """Seconds until a moment (ISO 8601); `None` where it is none."""
+        try:
+            at = datetime.fromisoformat(moment)
+        except ValueError:
+            return None
+        return max(0.0, (at - self._clock.now()).total_seconds() + _AFTER_S) if at.tzinfo else None
+
+    def put_off(self, moment: str) -> str:
+        """The moment (ISO 8601), or the end of the quiet hours it is in, where work goes on by itself."""
+        if self.count_wait(moment) is None or not self.goes_on:
+            return moment
+        at = datetime.fromisoformat(moment)
+        opens = self._read_config().build_quiet_hours().find_next_allowed(at, LocalZone())
+        return moment if opens is None or opens == at else opens.isoformat()
+
+    def look(self) -> str:
+        """The line to show; empty for none. With `return = "auto"` the agent has the next turn then."""
+        agent, wish = self._left, self._read_config().return_
+        if not agent or wish == "off" or find_ledger_trouble(self._ledger):
+            return ""
+        if agent in {str(rest["agent"]) for rest in read_resting(self._ledger)}:
+            return ""
+        self._left = ""
+        if agent == self._conversation.agent:
+            return ""
+        if wish == "offer":
+            return f"→ {agent} is available again: /use {agent}"
+        self._conversation.agent = agent
+        return f"→ {agent} is available again, and has the next message."

@@ -1,0 +1,212 @@
+"""The watched sessions on a whole terminal: only changed lines are drawn.
+
+The terminal is given back whatever happens.
+"""
+
+import io
+import os
+import select
+import signal
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, tzinfo
+from types import FrameType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.text import Text
+
+from agent_relay.client.attach.tty import UserTerminal
+from agent_relay.faces.render.output import is_fancy
+from agent_relay.faces.render.table import is_plain_output
+from agent_relay.faces.watch._layout import Frame, choose_next, draw, find_chosen
+from agent_relay.faces.watch._watch_loop import LatestView, WatchLoop
+
+if TYPE_CHECKING:
+    from agent_relay.faces.watch.view import View
+
+_ENTER = b"\x1b[?1049h\x1b[?7l\x1b[?25l\x1b[2J"
+_LEAVE = b"\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+# What is between these two is shown at once by terminals that know them, and ignored by the others.
+_BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"
+_TICK_S = 1.0
+"""Clocks go on this often."""
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_HEEDED = (*_ENDS, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT)
+_QUIT = frozenset({"q", "Q"})
+_STEPS = {"\x1b[A": -1, "\x1bOA": -1, "k": -1, "\x1b[B": 1, "\x1bOB": 1, "j": 1, "\t": 1}
+
+
+def show(loop: WatchLoop, zone: tzinfo) -> int:
+    """The exit status once a key or a Unix signal ended it; the terminal is as it was then."""
+    latest = loop.start()
+    try:
+        with _signal_pipe() as heard, FullScreen(UserTerminal()) as whole:
+            return _WatchScreen(latest, whole, heard, zone).run()
+    finally:
+        loop.stop()
+
+
+class _WatchScreen:
+    """What is on the terminal now, and which session is chosen."""
+
+    def __init__(self, latest: LatestView, whole: "FullScreen", heard: int, zone: tzinfo) -> None:
+        self._latest = latest
+        self._whole = whole
+        self._heard = heard
+        self._zone = zone
+        self._view: View | None = None
+        self._chosen = ""
+        self._is_plain = is_plain_output()
+
+    def run(self) -> int:
+        poll = select.poll()
+        for source in (0, self._heard, self._latest.fileno()):
+            poll.register(source, select.POLLIN)
+        while True:
+            self._draw()
+            ready = dict(poll.poll(int(self._find_tick_s() * 1000)))
+            if self._heard in ready:
+                ended_by = self._hear(os.read(self._heard, 64))
+                if ended_by:
+                    return 128 + ended_by
+            if 0 in ready and self._is_ended_by(_read_keys()):
+                return 0
+            if self._latest.fileno() in ready:
+                self._view = self._latest.take() or self._view
+
+    def _find_tick_s(self) -> float:
+        """How long what is shown stays right by itself: a second of a turn's clock, else the minute."""
+        runs = self._view is not None and any(one.now.turn_since for one in self._view.sessions)
+        return _TICK_S if runs else 60.0 - datetime.now(UTC).second
+
+    def _hear(self, numbers: bytes) -> int:
+        """The Unix signal that ends this, 0 for none of them."""
+        for number in numbers:
+            if number in _ENDS:
+                return number
+            if number == signal.SIGTSTP:
+                self._whole.suspend()
+            if number == signal.SIGCONT:
+                self._whole.take()
+        return 0
+
+    def _is_ended_by(self, keys: str | None) -> bool:
+        if keys is None:
+            # The terminal is gone.
+            return True
+        if keys in _STEPS and self._view is not None:
+            found = find_chosen(self._view, self._chosen)
+            self._chosen = choose_next(self._view, found.now.session if found else "", _STEPS[keys])
+        return bool(_QUIT & set(keys)) and not keys.startswith("\x1b")
+
+    def _draw(self) -> None:
+        rows, cols = self._whole.size()
+        now = datetime.now(UTC)
+        frame = Frame(rows, cols, self._chosen, now, self._zone, is_plain=self._is_plain)
+        lines = draw(self._view, frame) if self._view is not None else [Text("Looking …")]
+        self._whole.paint(lines)
+
+
+class FullScreen:
+    """The whole terminal, ours while this context is entered; only lines that changed are written."""
+
+    def __init__(self, terminal: UserTerminal) -> None:
+        self._terminal = terminal
+        self._saved = termios.tcgetattr(0)
+        self._shown: list[Text] = []
+        self._size = (0, 0)
+        self._console = Console(
+            file=io.StringIO(), force_terminal=True, no_color=not is_fancy(), highlight=False, soft_wrap=True
+        )
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Nothing may come between this and the end: a second Ctrl-C would leave a terminal without echo.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+        try:
+            self._give_back()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def size(self) -> tuple[int, int]:
+        """Rows and columns now."""
+        rows, cols, _, _ = self._terminal.size() or (24, 80, 0, 0)
+        return rows, cols
+
+    def paint(self, lines: Sequence[Text]) -> None:
+        """`lines` are on the terminal; nothing is written where they are already."""
+        size = self.size()
+        if size != self._size:
+            self._size, self._shown = size, []
+        is_anew = not self._shown
+        parts = [b"\x1b[0m\x1b[2J"] if is_anew else []
+        for row, line in enumerate(lines, 1):
+            before = self._shown[row - 1] if row <= len(self._shown) else None
+            if before is None or before != line:
+                parts.append(b"\x1b[%d;1H%s\x1b[0m\x1b[K" % (row, self._render(line)))
+        self._shown = list(lines)
+        # A terminal that takes nothing is painted anew once it does.
+        if parts and not self._terminal.write(_BEGIN + b"".join(parts) + _END):
+            self._shown = []
+
+    def suspend(self) -> None:
+        """Returns when the shell lets us go on."""
+        self._give_back()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.take()
+
+    def take(self) -> None:
+        """The terminal is ours, whoever had it meanwhile; nothing is drawn on it yet."""
+        modes = termios.tcgetattr(0)
+        modes[3] &= ~(termios.ECHO | termios.ECHONL | termios.ICANON)
+        modes[6][termios.VMIN], modes[6][termios.VTIME] = 1, 0
+        termios.tcsetattr(0, termios.TCSANOW, modes)
+        self._terminal.write(_ENTER)
+        self._shown = []
+
+    def _give_back(self) -> None:
+        self._terminal.write(_LEAVE)
+        try:
+            termios.tcsetattr(0, termios.TCSAFLUSH, self._saved)
+        except termios.error:
+            return
+
+    def _render(self, line: Text) -> bytes:
+        with self._console.capture() as captured:
+            self._console.print(line, end="", overflow="ignore", no_wrap=True, crop=False)
+        return captured.get().encode("utf-8", "replace")
+
+
+@contextmanager
+def _signal_pipe() -> Iterator[int]:
+    """Where the numbers of Unix signals can be read, a byte each; what was ignored before stays so."""
+    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    heeded = [number for number in _HEEDED if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _do_nothing) for number in heeded}
+    wakeup = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    try:
+        yield heard
+    finally:
+        signal.set_wakeup_fd(wakeup)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(heard)
+        os.close(told)
+
+
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
+    """The number is written where it is read."""
+
+
+def _read_keys() -> str | None:
+    """What was typed, `None` where nothing will ever be."""
+    try:
+        data = os.read(0, 1024)
+    except OSError:
+        return None
+    return data.decode("utf-8", "replace") if data else None

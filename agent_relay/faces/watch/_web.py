@@ -1,0 +1,305 @@
+"""The watched sessions in a browser: one page on loopback that can look and nothing else.
+
+Connections that have not shown the page's token are limited in number and in time: whoever connects to the
+port must not use up its files.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from agent_relay.domain.errors import ExitCode, RelayError
+from agent_relay.faces.render.output import print_lines
+from agent_relay.faces.watch._watch_loop import LatestView, WatchLoop
+from agent_relay.faces.watch.view import View, list_changes
+
+MOST_UNAUTHENTICATED = 256
+"""Above so many the oldest give way: who asks for something at once, as a browser does, is none of them."""
+UNAUTHENTICATED_LIMIT_S = 10.0
+"""How long one of them may stay, whatever it does meanwhile."""
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unauthenticated:
+    end: Callable[[], None]
+    timer: asyncio.TimerHandle
+
+
+class ConnectionLimit:
+    """The connections of which nobody knows whose they are, oldest first."""
+
+    def __init__(self, *, most: int = MOST_UNAUTHENTICATED, limit_s: float = UNAUTHENTICATED_LIMIT_S) -> None:
+        self._most = most
+        self._limit_s = limit_s
+        self._strangers: dict[Address, _Unauthenticated] = {}
+
+    def enter(self, address: Address, end: Callable[[], None]) -> None:
+        """Somebody connected; `end` hangs up on them."""
+        timer = asyncio.get_running_loop().call_later(self._limit_s, end)
+        self._strangers[address] = _Unauthenticated(end, timer)
+        while len(self._strangers) > self._most:
+            oldest = next(iter(self._strangers))
+            end_oldest = self._strangers[oldest].end
+            self.leave(oldest)
+            end_oldest()
+
+    def leave(self, address: Address) -> None:
+        """They are gone, or have shown the token and may stay."""
+        stranger = self._strangers.pop(address, None)
+        if stranger is not None:
+            stranger.timer.cancel()
+
+
+def build_protocol(crowd: ConnectionLimit) -> type[asyncio.Protocol]:
+    """The server's own protocol, whose connections are of the crowd until they leave it."""
+
+    class Counted(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as its base
+            super().connection_made(transport)
+            if self.client is None:
+                transport.abort()  # they are gone again
+            else:
+                crowd.enter(self.client, transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.client is not None:
+                crowd.leave(self.client)
+            super().connection_lost(exc)
+
+    return Counted
+
+
+HOST = "127.0.0.1"
+_PAGE = os.path.join(os.path.dirname(__file__), "page")
+_FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+}
+_MOST_STREAMS = 16
+_WAITING = 128
+"""How many connections the kernel keeps for us, and how many we take at once."""
+_ALIVE_S = 15.0
+"""How often something is sent where nothing changed: a reader that is gone is only noticed by writing."""
+_HEADERS = {
+    b"content-security-policy": (
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cache-control": b"no-store",
+}
+
+
+def serve(loop: WatchLoop, port: int) -> int:
+    """The exit status once a Unix signal ended it. Raises RelayError where the port cannot be had."""
+    listening = _listen(port)
+    port = listening.getsockname()[1]
+    token = secrets.token_urlsafe(24)
+    # Behind the `#` it is sent to nobody: not in a request, a log, or the address another page sees.
+    print_lines(f"Watching at http://{HOST}:{port}/#{token}", "Ctrl-C ends it.")
+    # Nobody finds the page without its token, also who reads the address from a log or a pipe.
+    sys.stdout.flush()
+    crowd = ConnectionLimit()
+    app = build_app(loop.start(), token, port, crowd)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            lifespan="on",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+            http=build_protocol(crowd),
+            backlog=_WAITING,
+        )
+    )
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    finally:
+        loop.stop()
+        listening.close()
+    return 128 + signal.SIGTERM
+
+
+def build_app(latest: LatestView, token: str, port: int, crowd: ConnectionLimit) -> ASGIApp:
+    """The page, its two files, and the stream of events for who has the token."""
+    board = _ViewBroadcast(latest)
+    routes = [Route(path, _build_file(name, kind)) for path, (name, kind) in _FILES.items()]
+    routes.append(Route("/events", _build_stream(board, token, crowd)))
+    app = Starlette(routes=routes, lifespan=lambda _app: board.kept())
+    return _Guard(app, {f"{name}:{port}" for name in (HOST, "localhost")})
+
+
+class _Guard:
+    """Refuses who asks under another name (DNS rebinding), from another page, or to change something."""
+
+    def __init__(self, app: ASGIApp, hosts: set[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS.items()]
+            await send(message)
+
+        headers = dict(scope["headers"])
+        refusal = self._refuse(scope["method"], headers)
+        return await (refusal or self._app)(scope, receive, send_guarded)
+
+    def _refuse(self, method: str, headers: Mapping[bytes, bytes]) -> Response | None:
+        if headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
+            return PlainTextResponse("not under this name", HTTPStatus.MISDIRECTED_REQUEST)
+        if headers.get(b"sec-fetch-site", b"none") not in {b"none", b"same-origin"}:
+            return PlainTextResponse("not from another page", HTTPStatus.FORBIDDEN)
+        if method not in {"GET", "HEAD"}:
+            return PlainTextResponse("this can only look", HTTPStatus.METHOD_NOT_ALLOWED)
+        return None
+
+
+class _ViewBroadcast:
+    """The newest view, for any number of readers, each as fast as it can: nothing is kept for a slow one."""
+
+    def __init__(self, latest: LatestView) -> None:
+        self._latest = latest
+        self._view: View | None = None
+        self._changed = asyncio.Condition()
+        self._wakers: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+        self.streams = 0
+
+    @contextlib.asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """While this lasts, views arrive."""
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._latest.fileno(), self._take)
+        try:
+            yield
+        finally:
+            loop.remove_reader(self._latest.fileno())
+            for waker in self._wakers:
+                waker.cancel()
+
+    def _take(self) -> None:
+        try:
+            self._view = self._latest.take() or self._view
+        except Exception:
+            # A mistake of ours in a thread: told once by ending, not by a page that stands still.
+            signal.raise_signal(signal.SIGTERM)
+            raise
+        waker = asyncio.get_running_loop().create_task(self._wake())
+        self._wakers.add(waker)
+        waker.add_done_callback(self._wakers.discard)
+
+    async def _wake(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def tell(self) -> AsyncIterator[bytes]:
+        """Everything as it is, then what changes, an event a line; an empty line where nothing does."""
+        before: View | None = None
+        while True:
+            view = self._view
+            if view is not None and view is not before:
+                events = list_changes(before, view)
+                yield b"".join(f"{json.dumps(one.model_dump(mode='json'))}\n".encode() for one in events)
+                before = view
+            elif not await self._wait(before):
+                yield b"\n"
+
+    async def _wait(self, before: View | None) -> bool:
+        try:
+            async with asyncio.timeout(_ALIVE_S), self._changed:
+                await self._changed.wait_for(lambda: self._view is not before)
+        except TimeoutError:
+            return False
+        return True
+
+
+class _Stream(StreamingResponse):
+    """What the board tells, counted from the moment it was granted: many may ask in the same one."""
+
+    def __init__(self, board: _ViewBroadcast) -> None:
+        super().__init__(board.tell(), media_type="application/x-ndjson")
+        self._board = board
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._board.streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._board.streams -= 1
+
+
+def _build_file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    with open(os.path.join(_PAGE, name), "rb") as stream:
+        contents = stream.read()
+
+    async def answer(_request: Request) -> Response:
+        return Response(contents, headers={"content-type": kind})
+
+    return answer
+
+
+def _build_stream(
+    board: _ViewBroadcast, token: str, crowd: ConnectionLimit
+) -> Callable[[Request], Awaitable[Response]]:
+    wanted = f"Bearer {token}".encode()
+
+    async def answer(request: Request) -> Response:
+        given = request.headers.get("authorization", "").encode("utf-8", "replace")
+        if not secrets.compare_digest(given, wanted):
+            return PlainTextResponse("only with the token of the address", HTTPStatus.UNAUTHORIZED)
+        if board.streams >= _MOST_STREAMS:
+            return PlainTextResponse("too many look on already", HTTPStatus.SERVICE_UNAVAILABLE)
+        if request.client is not None:
+            crowd.leave((request.client.host, request.client.port))
+        return _Stream(board)
+
+    return answer
+
+
+def _listen(port: int) -> socket.socket:
+    """A socket only this machine reaches."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((HOST, port))
+        # At once: who reads the address may be faster than the server.
+        listening.listen(_WAITING)
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise RelayError(
+            f"cannot listen on port {port} of {HOST}: {getattr(error, 'strerror', error)}",
+            hint="Choose another one with --port, or none: any free one is taken",
+        ) from error
+    return listening

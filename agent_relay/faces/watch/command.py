@@ -1,0 +1,149 @@
+"""`agent-relay watch`: watch sessions live, on a terminal, as a stream of events, or in a browser."""
+
+import errno
+import json
+import os
+import select
+import sys
+from collections.abc import Callable
+from typing import Annotated, NoReturn
+
+import typer
+
+from agent_relay.domain.errors import ExitCode, WrongUseError
+from agent_relay.domain.protocol.watch_output import build_watch_schema
+from agent_relay.faces.cli.dispatch import OUTPUT, report_output
+from agent_relay.faces.cli.extras import missing_extra
+from agent_relay.faces.cli.session.lookup import find_session
+from agent_relay.faces.cli.typer_runner import Function, run_one
+from agent_relay.faces.render.output import print_json
+from agent_relay.faces.watch._lines import LineLog, is_fancy_terminal, print_view
+from agent_relay.faces.watch._watch_loop import WatchLoop
+from agent_relay.faces.watch.view import View, list_changes
+from agent_relay.faces.watch.watcher import WatchedSessions, Watcher
+from agent_relay.store.session_summaries import find_near_root
+from agent_relay.system.clock import LocalZone
+from agent_relay.system.disk.folders import get_cwd, get_folders
+
+
+def run(words: list[str]) -> int:
+    """The exit status of `agent-relay watch`."""
+    return run_one(watch, words, name="watch")
+
+
+def watch(
+    session: Annotated[str, typer.Argument(help="Only this one: the beginning or end of its id.")] = "",
+    *,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All your sessions, in every repository.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow/--no-follow", help="Go on, or show what is now and end.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="An event a line; see docs/watch.md.")] = False,
+    web: Annotated[bool, typer.Option("--web", help="In a browser: serve a page on this machine.")] = False,
+    port: Annotated[
+        int, typer.Option("--port", help="Where the page is served; by default any free one.")
+    ] = 0,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such a line.")] = False,
+) -> int:
+    """Sessions as they go: state, screen, turn, tokens, limits, context, plan, and what happened.
+
+    Those of this repository, or one. Nothing is changed by watching: it starts no daemon, and goes on from
+    files while there is none. On a terminal: arrow keys choose a session, q ends.
+    """
+    if schema:
+        print_json(build_watch_schema())
+        return 0
+    _check_options(
+        ("SESSION and --all", bool(session) and everything),
+        ("--web and --json", web and as_json),
+        ("--web and --no-follow", web and not follow),
+        ("--port without --web", bool(port) and not web),
+    )
+    zone = LocalZone()
+    watched = _choose(session, is_all=everything)
+    watcher = Watcher(get_folders(), watched, zone=zone)
+    loop = WatchLoop(get_folders(), watcher, watched, environ=os.environ)
+    if not follow:
+        view = _look_once(watcher, loop)
+        _print_changes(None, view) if as_json else print_view(view, zone)
+        return ExitCode.DONE
+    if web:
+        return _serve(loop, port)
+    if not as_json and is_fancy_terminal():
+        from agent_relay.faces.watch._full_screen import show
+
+        return show(loop, zone)
+    return _print_on(loop, _print_changes if as_json else LineLog(zone).show)
+
+
+def _print_on(loop: WatchLoop, show: Callable[[View | None, View], None]) -> int:
+    """The exit status where nobody reads any more, or nothing more can be written."""
+    try:
+        _stream(loop, show)
+    except OSError as error:
+        # Before typer makes a plain 1 of it.
+        if error.errno in OUTPUT:
+            return report_output(error)
+        raise
+
+
+def _check_options(*wrong: tuple[str, bool]) -> None:
+    """Raises WrongUseError naming the first of the pairs that is given although it cannot be."""
+    for words, is_given in wrong:
+        if is_given:
+            raise WrongUseError(f"watch does not take {words}", hint="See: agent-relay watch --help")
+
+
+def _choose(session: str, *, is_all: bool) -> WatchedSessions:
+    if is_all:
+        return WatchedSessions()
+    root = find_near_root(get_cwd())
+    if not session:
+        return WatchedSessions(root)
+    found = find_session(get_folders(), session)
+    return WatchedSessions(str(found["root"]), str(found["session"]))
+
+
+def _serve(loop: WatchLoop, port: int) -> int:
+    """Raises ConfigurationError where the libraries of the page are not installed."""
+    try:
+        from agent_relay.faces.watch._web import serve
+    except ModuleNotFoundError as error:
+        raise missing_extra(error, "web") from error
+    return serve(loop, port)
+
+
+def _look_once(watcher: Watcher, loop: WatchLoop) -> View:
+    if watcher.connect():
+        watcher.ask(is_patient=False)
+    watcher.read()
+    loop.read_figures()
+    return watcher.read()
+
+
+def _stream(loop: WatchLoop, show: Callable[[View | None, View], None]) -> NoReturn:
+    """Never returns: a Unix signal ends it, or its reader's end, which is noticed at once."""
+    latest = loop.start()
+    poll = select.poll()
+    poll.register(latest, select.POLLIN)
+    poll.register(sys.stdout, 0)
+    before: View | None = None
+    while True:
+        if any(number != latest.fileno() for number, _ in poll.poll()):
+            raise BrokenPipeError(errno.EPIPE, "the reader has gone")
+        view = latest.take()
+        if view is not None:
+            show(before, view)
+            before = view
+
+
+def _print_changes(before: View | None, after: View) -> None:
+    for event in list_changes(before, after):
+        sys.stdout.write(json.dumps(event.model_dump(mode="json")) + "\n")
+    sys.stdout.flush()
+
+
+FUNCTIONS: dict[str, Function] = {"": watch}
+"""For the generated page of commands."""

@@ -1,1 +1,0 @@
-"""What is exported: figures with bounded labels, and events without anybody's words."""

@@ -1,1 +1,0 @@
-"""From facts to the packet document: what a successor has to know, quoted, without any model's help."""

@@ -1,1 +1,0 @@
-"""Readers of the agents' native transcripts; the one place in code that knows the agents by name."""

@@ -1,0 +1,259 @@
+"""Merge what a predecessor's packet says with what was found since: statements, plan and files.
+
+Nothing is said twice. Files are the predecessors', the agent's and those git sees; git's state counts.
+"""
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from agent_relay.domain.documents.packet import Attempt, Decision, PlanStep, Provenance, Quote, TouchedFile
+from agent_relay.domain.facts import Facts, FileChange, Message
+from agent_relay.domain.values.working_tree import Tree, TreeFile, render_path
+from agent_relay.packet.extract.conversation import Quotation
+from agent_relay.packet.extract.requests import weigh_rule
+from agent_relay.packet.extract.salience import weigh
+from agent_relay.packet.extract.sentences import is_alike, normalise
+
+_EntryT = TypeVar("_EntryT")
+
+_CONSTRAINTS = 40
+_DECISIONS = 30
+_ATTEMPTS = 30
+_REMARKS = 24
+_TASK_LENGTH = 12_000
+_REQUEST_LENGTH = 2_000
+_REQUESTS = 8
+_THEN = "\n\nThen: "
+
+
+def tell_source(agent: str, said: Message) -> Provenance:
+    """Where words stand in their transcript."""
+    return Provenance(agent=agent, transcript=said.place, turn=said.turn, at=said.at)
+
+
+def build_task(before: str | None, requests: Sequence[Message], *, waiting: str = "") -> str | None:
+    """The first request, and below it what the user asked for later; `waiting` has its own place.
+
+    Words are kept verbatim; of overlong ones the middle is left out, and said so.
+    """
+    task = before
+    later = list(requests)
+    if task is None and later:
+        task = _cut(later.pop(0).text.strip(), _TASK_LENGTH)
+    if task is None:
+        return None
+    fresh = [said.text.strip() for said in later]
+    fresh = [text for text in fresh if text not in task and text not in waiting]
+    for text in fresh[-_REQUESTS:]:
+        task += _THEN + _cut(text, _REQUEST_LENGTH)
+    return _cut(task, _TASK_LENGTH)
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def merge_constraints(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
+    """The rules so far and the new; of too many those that hold throughout, the oldest and the newest."""
+    quotes = list(before)
+    known = {normalise(quote.text) for quote in quotes}
+    for spoken in found:
+        key = normalise(spoken.text)
+        if key not in known:
+            known.add(key)
+            quotes.append(Quote(text=spoken.text, source=tell_source(agent, spoken.said)))
+    last = len(quotes) - 1
+    ranks = [(-weigh_rule(quote.text), min(at, last - at)) for at, quote in enumerate(quotes)]
+    return _keep(quotes, ranks, _CONSTRAINTS)
+
+
+def _keep(entries: Sequence[_EntryT], ranks: Sequence[tuple[int, int]], limit: int) -> tuple[_EntryT, ...]:
+    """The `limit` entries of the lowest ranks, in their order."""
+    chosen = sorted(range(len(entries)), key=ranks.__getitem__)[:limit]
+    return tuple(entries[at] for at in sorted(chosen))
+
+
+def _keep_told(entries: Sequence[_EntryT], texts: Sequence[str], limit: int) -> tuple[_EntryT, ...]:
+    """The `limit` entries of the most weight, the newest first among equals; what is said twice once."""
+    order = sorted(range(len(entries)), key=lambda at: (-weigh(texts[at]), -at))
+    chosen: list[int] = []
+    for at in order:
+        if len(chosen) < limit and not any(is_alike(texts[at], texts[other]) for other in chosen):
+            chosen.append(at)
+    return tuple(entries[at] for at in sorted(chosen))
+
+
+def merge_decisions(
+    before: Iterable[Decision], found: Iterable[Quotation], agent: str
+) -> tuple[Decision, ...]:
+    """The decisions so far, with their ids, and the new; of too many the firmest, then the newest."""
+    decisions = list(before)
+    known = {normalise(decision.summary) for decision in decisions}
+    number = max((_number(decision.id) for decision in decisions), default=0)
+    for spoken in found:
+        key = normalise(spoken.text)
+        if key in known:
+            continue
+        known.add(key)
+        number += 1
+        source = tell_source(agent, spoken.said)
+        decisions.append(Decision(id=f"D{number}", summary=spoken.text, why=spoken.clause, source=source))
+    return _keep_told(decisions, [one.summary for one in decisions], _DECISIONS)
+
+
+def _number(name: str) -> int:
+    return int(name[1:]) if name[1:].isascii() and name[1:].isdigit() else 0
+
+
+def merge_attempts(
+    before: Iterable[Attempt], found: Iterable[Quotation], failures: Iterable[Attempt], agent: str
+) -> tuple[Attempt, ...]:
+    """What was tried so far, and since."""
+    attempts = list(before)
+    spoken_of = [
+        Attempt(summary=one.text, outcome=one.clause, source=tell_source(agent, one.said)) for one in found
+    ]
+    known = {normalise(attempt.summary) for attempt in attempts}
+    for attempt in [*spoken_of, *failures]:
+        key = normalise(attempt.summary)
+        if key not in known:
+            known.add(key)
+            attempts.append(attempt)
+    return _keep_told(attempts, [one.summary for one in attempts], _ATTEMPTS)
+
+
+def merge_remarks(before: Iterable[Quote], found: Iterable[Quotation], agent: str) -> tuple[Quote, ...]:
+    """What else was told, of too much that which says most."""
+    quotes = [*before, *(Quote(text=one.text, source=tell_source(agent, one.said)) for one in found)]
+    return _keep_told(quotes, [quote.text for quote in quotes], _REMARKS)
+
+
+def merge_plan(before: Sequence[PlanStep], facts: Facts, agent: str) -> tuple[PlanStep, ...]:
+    """The agent's own plan, and the open steps of its predecessor's that it does not name."""
+    if not facts.plan:
+        return tuple(before)
+    steps = [
+        PlanStep(
+            text=step.text,
+            status=step.status,
+            source=Provenance(agent=agent, transcript=facts.transcript, turn=step.turn or None),
+        )
+        for step in facts.plan
+    ]
+    left = [
+        step
+        for step in before
+        if step.status in ("pending", "in_progress")
+        and not any(is_alike(step.text, one.text) for one in steps)
+    ]
+    return (*steps, *left)
+
+
+_OWN_FOLDER = ".agent-relay"
+_READ_FILES = 30
+_OTHER_FILES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folder paths are relative to: `root`, and `cwd`, which the agent calls its own, below it.
+
+    `prefix` is `cwd` relative to `root`; given where a symlink hides that one lies in the other.
+    """
+
+    root: str
+    cwd: str
+    prefix: str = ""
+
+    def shorten(self, path: str) -> str:
+        """`path` relative to the root; absolute where it lies elsewhere."""
+        whole = posixpath.normpath(posixpath.join(self.cwd or self.root or "/", path))
+        for folder, prefix in ((self.root, ""), (self.cwd, self.prefix)):
+            if folder and whole.startswith(folder.rstrip("/") + "/"):
+                inner = whole[len(folder.rstrip("/")) + 1 :]
+                return render_path(posixpath.normpath(posixpath.join(prefix, inner)))
+        return render_path(whole)
+
+
+def merge_files(
+    facts: Facts, tree: Tree | None, before: Iterable[TouchedFile], *, places: Places, agent: str
+) -> tuple[TouchedFile, ...]:
+    """The files of the work: the predecessors', the agent's, then others git sees; git's state counts.
+
+    Files only read come last, the latest thirty.
+    """
+    found: dict[str, TouchedFile] = {file.path: file for file in before}
+    for change in facts.files:
+        _apply(found, change, places, agent)
+    seen = {render_path(file.path): file for file in tree.files} if tree else {}
+    for path, file in seen.items():
+        known = found.get(path)
+        if known is not None:
+            found[path] = _agree(known, file)
+    others = [_adopt(path, file) for path, file in seen.items() if path not in found]
+    files = [file for file in found.values() if not _is_own(file.path)]
+    changed = [file for file in files if file.status != "read"]
+    read = [file for file in files if file.status == "read"]
+    others = [file for file in others if not _is_own(file.path)]
+    return (*changed, *others[:_OTHER_FILES], *read[-_READ_FILES:])
+
+
+def _is_own(path: str) -> bool:
+    return path == _OWN_FOLDER or path.startswith(f"{_OWN_FOLDER}/")
+
+
+def _apply(found: dict[str, TouchedFile], change: FileChange, places: Places, agent: str) -> None:
+    path = places.shorten(change.path)
+    source = Provenance(agent=agent, transcript=change.place, turn=change.turn, at=change.at)
+    known = found.pop(path, None)
+    if change.action == "read":
+        found[path] = known or TouchedFile(path=path, status="read", source=source)
+        return
+    previous = places.shorten(change.previous_path) if change.previous_path else None
+    if previous is not None:
+        known = found.pop(previous, None) or known
+    if known is not None and known.status == "created" and change.action == "deleted":
+        return
+    found[path] = TouchedFile(
+        path=path,
+        status="created" if known is not None and known.status == "created" else change.action,
+        added=_add(known.added if known else None, change.added),
+        removed=_add(known.removed if known else None, change.removed),
+        previous_path=previous or (known.previous_path if known else None),
+        source=source,
+    )
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return one + other
+
+
+def _agree(known: TouchedFile, file: TreeFile) -> TouchedFile:
+    """The agent's file in the state git sees it in; an untracked file the agent made stays created."""
+    status = "created" if file.status == "untracked" and known.status == "created" else file.status
+    counted = file.added is not None
+    return known.model_copy(
+        update={
+            "status": status,
+            "added": file.added if counted else known.added,
+            "removed": file.removed if counted else known.removed,
+            "previous_path": render_path(file.previous_path) if file.previous_path else known.previous_path,
+        }
+    )
+
+
+def _adopt(path: str, file: TreeFile) -> TouchedFile:
+    return TouchedFile(
+        path=path,
+        status=file.status,
+        added=file.added,
+        removed=file.removed,
+        previous_path=render_path(file.previous_path) if file.previous_path else None,
+    )

@@ -1,0 +1,219 @@
+"""Fit a packet into a number of tokens: the order in which its sections give way, none of them silently."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from agent_relay.domain.documents.document import Document
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.packet._cuts import (
+    CutStep,
+    drop,
+    drop_field,
+    drop_terms,
+    shorten,
+    shorten_field,
+    shorten_terms,
+)
+from agent_relay.packet.extract.requests import weigh_rule
+from agent_relay.packet.extract.salience import FIRM, weigh
+
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_ASCII_PER_TOKEN = 3.0
+_TOKENS_PER_OTHER = 1.5
+TARGET_TOKENS = 2600
+"""Tokens a packet needs: above them goes what the successor can read again, or would hardly miss."""
+# Characters per token no text reaches: what is longer than this times the budget does not fit alone.
+_NEVER_FITS = 8
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` is, rather too many than too few.
+
+    Public tokenizers take 3.2 to 4.5 ASCII characters of prose and code a token; of other scripts 0.7 to
+    2 tokens a character. Rows of random letters may come out up to a third too low.
+    """
+    others = len(_NOT_ASCII.findall(text))
+    return math.ceil((len(text) - others) / _ASCII_PER_TOKEN + others * _TOKENS_PER_OTHER)
+
+
+def fit_packet(
+    packet: ResumePacket, *, tokens: int, render: Callable[[ResumePacket], str], aim: int = TARGET_TOKENS
+) -> ResumePacket:
+    """The packet whose text by `render` is at most `tokens`, each section cut no more than it must.
+
+    What can be spared gives way in the order of `_SPARED` until the text has `aim` tokens; all else in the
+    order of `_STEPS`, and only as far as the budget asks. `cuts` names what went, how much of it, and the
+    transcript it can be read in. Where even all of it is not enough, what is left is the least that makes
+    sense.
+    """
+    packet = _bound(packet, tokens * _NEVER_FITS)
+    packet = _give_way(packet, _SPARED, tokens=min(aim, tokens), render=render)
+    return _give_way(packet, _STEPS, tokens=tokens, render=render)
+
+
+def _give_way(
+    packet: ResumePacket, steps: Sequence[CutStep], *, tokens: int, render: Callable[[ResumePacket], str]
+) -> ResumePacket:
+    """The packet after as many of the steps, and as much of the last one, as `tokens` ask for."""
+
+    def fits(candidate: ResumePacket) -> bool:
+        return estimate_tokens(render(candidate)) <= tokens
+
+    if fits(packet):
+        return packet
+    for step in steps:
+        most = step.most(packet)
+        if most <= 0:
+            continue
+        least = step.cut(packet, most)
+        if not fits(least):
+            packet = least
+            continue
+        low, high = 1, most  # the smallest amount that fits
+        while low < high:
+            middle = (low + high) // 2
+            if fits(step.cut(packet, middle)):
+                high = middle
+            else:
+                low = middle + 1
+        return step.cut(packet, high)
+    return packet
+
+
+def _bound(packet: ResumePacket, characters: int) -> ResumePacket:
+    """What cannot fit by itself alone goes first, so that a pasted novel is not rendered fifty times."""
+    for field, part in (("narrative", ""), ("unprocessed_prompt", "text"), ("task", ""), ("next_task", "")):
+        step = shorten_field(field, part, to=characters)
+        most = step.most(packet)
+        packet = step.cut(packet, most) if most > 0 else packet
+    for field, part in (
+        ("recent_turns", "text"),
+        ("validation_runs", "output_tail"),
+        ("constraints", "text"),
+    ):
+        step = shorten(field, part, to=characters)
+        most = step.most(packet)
+        packet = step.cut(packet, most) if most > 0 else packet
+    return packet
+
+
+def _is_read(entry: Document) -> bool:
+    return getattr(entry, "status", "") == "read"
+
+
+def _is_done(entry: Document) -> bool:
+    return getattr(entry, "status", "") in ("completed", "cancelled")
+
+
+def _is_untracked(entry: Document) -> bool:
+    return getattr(entry, "status", "") == "untracked"
+
+
+def _weigh(entry: Document) -> int:
+    return weigh(str(getattr(entry, "summary", "") or getattr(entry, "text", "")))
+
+
+def _is_slight(entry: Document) -> bool:
+    return _weigh(entry) < FIRM
+
+
+def _is_passing(entry: Document) -> bool:
+    return weigh_rule(str(getattr(entry, "text", ""))) == 0
+
+
+# What a text short enough to be read with care does without: what stands in the files, in git or in the
+# transcript, and what was said in passing.
+_SPARED: tuple[CutStep, ...] = (
+    drop("remarks", keep=4, rank=_weigh),
+    shorten("recent_turns", "text", to=1200),
+    drop("recent_turns", keep=2),
+    drop("touched_files", where=_is_read, label="touched_files read"),
+    shorten("validation_runs", "output_tail", to=400),
+    drop("attempts", where=_is_slight, keep=6),
+    drop("validation_runs", keep=3),
+    drop("decisions", where=_is_slight, keep=6),
+    drop("touched_files", where=_is_untracked, keep=10, newest_first=True),
+    drop("plan", where=_is_done, keep=6),
+    shorten("attempts", "outcome", to=300),
+    drop("constraints", where=_is_passing, keep=8),
+    shorten("recent_turns", "text", to=400),
+    drop("attempts", where=_is_slight, keep=2),
+    drop("decisions", where=_is_slight),
+    drop("lineage", keep=2),
+    shorten_field("narrative", to=1500),
+    shorten_field("last_lines", to=3000),
+    shorten_field("last_screen", to=2000),
+    shorten("validation_runs", "output_tail", to=0),
+    shorten("blockers", "evidence", to=800),
+    drop("touched_files", keep=25, newest_first=True),
+    drop("constraints", where=_is_passing, keep=3),
+    drop("attempts", keep=12, rank=_weigh),
+    drop("decisions", keep=15, rank=_weigh),
+    drop("remarks", rank=_weigh),
+    shorten_field("narrative", to=600),
+)
+# The declared order. First what the successor can read again by itself, then the history, then how much
+# of each thing is said, and only at the very end the user's own words.
+_STEPS: tuple[CutStep, ...] = (
+    drop("remarks", rank=_weigh),
+    shorten("recent_turns", "text", to=1200),
+    drop("recent_turns", keep=2),
+    drop("touched_files", where=_is_read, label="touched_files read"),
+    shorten("validation_runs", "output_tail", to=600),
+    drop("attempts", keep=6, rank=_weigh),
+    shorten("attempts", "outcome", to=300),
+    drop("validation_runs", keep=3),
+    drop("touched_files", where=_is_untracked, keep=10, newest_first=True),
+    drop("plan", where=_is_done, keep=3),
+    drop("lineage", keep=2),
+    shorten("recent_turns", "text", to=300),
+    shorten_field("narrative", to=2000),
+    shorten_field("last_lines", to=1500),
+    shorten_field("last_screen", to=1500),
+    drop("recent_turns"),
+    shorten("blockers", "evidence", to=600),
+    drop("attempts", keep=2, rank=_weigh),
+    drop("touched_files", keep=40, newest_first=True),
+    shorten_field("narrative", to=0),
+    shorten_field("last_lines", to=0),
+    shorten_field("last_screen", to=300),
+    shorten("validation_runs", "output_tail", to=0),
+    shorten("attempts", "summary", to=200),
+    shorten("background", "text", to=200),
+    drop("background", keep=3),
+    drop("attempts"),
+    drop("touched_files", keep=10, newest_first=True),
+    shorten("decisions", "summary", to=300),
+    shorten("decisions", "why", to=200),
+    shorten("plan", "text", to=200),
+    drop("plan", keep=8, where=lambda entry: not _is_done(entry), newest_first=True),
+    drop("validation_runs", keep=1),
+    shorten("validation_runs", "command", to=200),
+    shorten("blockers", "summary", to=300),
+    shorten("blockers", "evidence", to=120),
+    drop("decisions", keep=5, rank=_weigh),
+    drop("blockers", keep=3),
+    shorten_terms("expectations", to=300),
+    shorten_terms("rollback", to=300),
+    drop_terms("rollback", "questions", keep=5),
+    drop_field("expectations"),
+    shorten_field("limit", "evidence", to=200),
+    drop("plan", keep=3, newest_first=True),
+    drop("background"),
+    drop("touched_files", newest_first=True),
+    drop("decisions"),
+    drop("blockers", keep=1),
+    drop("validation_runs"),
+    drop_terms("rollback", "questions", keep=1),
+    shorten_field("focus", to=300),
+    shorten("constraints", "text", to=300),
+    shorten_field("next_task", to=600),
+    shorten_field("unprocessed_prompt", "text", to=2000),
+    shorten_field("task", to=1000),
+    drop_field("rollback"),
+    shorten_field("last_screen", to=0),
+    drop("constraints", keep=5),
+    shorten_field("unprocessed_prompt", "text", to=400),
+    shorten_field("task", to=300),
+)

@@ -1,0 +1,138 @@
+"""Find what the user wants, in the user's own words: requests, rules and corrections."""
+
+import re
+
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.packet.extract.conversation import USER_SAID, Quotation
+from agent_relay.packet.extract.phrases import (
+    APPROVAL,
+    CONSENT,
+    CONTRAST,
+    CORRECTION,
+    MILD,
+    POLITE,
+    RULE,
+    STANDING,
+    STATEMENT,
+    plain_apostrophes,
+)
+from agent_relay.packet.extract.sentences import is_alike, split_sentences
+
+_CORRECTION_LENGTH = 300
+# A message whose secret was taken out told little else.
+_REMOVED = "[redacted"
+_CLAUSE = re.compile(
+    r"(?:(?<!\s)\s+)?(?:(?<![,;:.!()\u2013\u2014])[,;:.!()\u2013\u2014]++(?:\s|$)|\s-\s|\bbut\b|\bbecause\b|\bcause\b|\bso\b)\s*"
+)
+_WORDS = 4
+_PRAISE = 8
+# A wish that passes says the same as a later one: the newest is kept, looked for among so many.
+_NEAR = 12
+_HOLDS = 2
+
+
+def find_requests(facts: Facts, *, has_task: bool = False) -> list[Message]:
+    """The user's messages that ask for something: neither mere consent nor mere rules.
+
+    Without a task so far the first one counts whatever it is: it is all there is.
+    """
+    found: list[Message] = []
+    for said in facts.conversation:
+        if said.role != "user" or CONSENT.fullmatch(said.text.strip()):
+            continue
+        sentences = split_sentences(said.text)
+        is_first = not found and not has_task
+        if is_first or not sentences or not (_is_kept_whole(said) or all(map(is_rule, sentences))):
+            found.append(said)
+    if found or has_task:
+        return found
+    return [said for said in facts.conversation if said.role == "user"][:1]
+
+
+def is_rule(sentence: str) -> bool:
+    """Whether a sentence of the user's is a rule or a correction, not a question."""
+    plain = plain_apostrophes(sentence)
+    if plain.endswith("?") and not POLITE.match(plain):
+        return False
+    return bool(RULE.search(plain) or STANDING.search(plain) or CORRECTION.match(plain))
+
+
+def weigh_rule(text: str) -> int:
+    """How much one of the user's rules is missed: 2 for what holds throughout and for a contradiction."""
+    plain = plain_apostrophes(text)
+    if STANDING.search(plain) or (CORRECTION.match(plain) and not MILD.match(plain)):
+        return 2
+    if _is_statement(plain):
+        return 2 if CONTRAST.search(plain) else 1
+    return 1 if is_explained(plain) else 0
+
+
+def find_constraints(facts: Facts) -> list[Quotation]:
+    """The user's rules and corrections, verbatim; a short correction is quoted whole."""
+    found: list[Quotation] = []
+    for said in facts.conversation:
+        if said.role != "user":
+            continue
+        if _is_kept_whole(said):
+            found.append(Quotation(" ".join(said.text.split()), said))
+        else:
+            sentences = split_sentences(said.text.strip())
+            found.extend(Quotation(sentence, said) for sentence in sentences if is_rule(sentence))
+    for error in facts.errors:
+        _, told, words = error.text.partition(USER_SAID)
+        if told and words.strip():
+            said = Message("user", words.strip(), error.turn, error.at, error.place)
+            found.append(Quotation(words.strip(), said))
+    return _leave_repeated(found)
+
+
+def _leave_repeated(found: list[Quotation]) -> list[Quotation]:
+    """The wishes without those of one turn that a later one says again."""
+    kept: list[Quotation] = []
+    passing: list[Quotation] = []
+    for spoken in reversed(found):
+        if weigh_rule(spoken.text) < _HOLDS:
+            if any(is_alike(spoken.text, other.text) for other in passing[-_NEAR:]):
+                continue
+            passing.append(spoken)
+        kept.append(spoken)
+    return kept[::-1]
+
+
+def _is_kept_whole(said: Message) -> bool:
+    """Whether a message is short and, past the first, corrects or tells something."""
+    text = said.text.strip()
+    return said.turn > 1 and len(text) <= _CORRECTION_LENGTH and _is_correction(text) and _REMOVED not in text
+
+
+def _is_correction(text: str) -> bool:
+    """Whether the user contradicts or states something, questions aside."""
+    plain = plain_apostrophes(text)
+    if not plain.endswith("?") and (CORRECTION.match(plain) or _is_statement(plain)):
+        return True
+    told = [sentence for sentence in split_sentences(text) if not sentence.endswith("?")]
+    return any(_is_telling(plain_apostrophes(sentence)) for sentence in told)
+
+
+def _is_telling(plain: str) -> bool:
+    return bool(CORRECTION.match(plain)) or _is_statement(plain) or is_explained(plain)
+
+
+def is_explained(plain: str) -> bool:
+    """Whether a wish comes with its grounds, its limits or its opposite: it has more than one clause."""
+    if plain.endswith("?"):
+        return False
+    clauses = [clause for clause in _CLAUSE.split(plain) if clause and not _is_praise(clause)]
+    return len(clauses) > 1 and sum(len(clause.split()) for clause in clauses) >= _WORDS
+
+
+def _is_praise(plain: str) -> bool:
+    """Whether the user only consents, or finds it well so."""
+    if CONSENT.fullmatch(plain):
+        return True
+    return bool(APPROVAL.search(plain)) and len(plain.split()) <= _PRAISE
+
+
+def _is_statement(plain: str) -> bool:
+    """Whether the user states something, other than that it is well so."""
+    return bool(STATEMENT.match(plain)) and not _is_praise(plain)

@@ -1,0 +1,264 @@
+"""Sort what was said into decisions, failed attempts, remarks and the next intention.
+
+Beside the agent's messages these are its questions with the user's short answers, and commit messages
+that explain themselves.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from agent_relay.domain.facts import CommandRun, Facts, Message
+from agent_relay.domain.text.patterns import compile_late
+from agent_relay.packet.extract._passages import (
+    BAD_LEAD,
+    DESIGN_QUESTION,
+    GOOD_LEAD,
+    LENGTH,
+    PROCEDURE,
+    STATUS,
+    UNDOING,
+    Passage,
+    is_question,
+    split_passages,
+)
+from agent_relay.packet.extract.conversation import Quotation
+from agent_relay.packet.extract.phrases import CONSENT, INTENT, LABEL, OUTCOME, REASON, plain_apostrophes
+from agent_relay.packet.extract.requests import is_rule
+from agent_relay.packet.extract.salience import (
+    ARROW,
+    FIRM,
+    is_decision,
+    is_failure,
+    weigh,
+    weigh_choice,
+    weigh_refusal,
+)
+from agent_relay.packet.extract.sentences import cut_sentences, split_sentences
+
+_COMMIT = compile_late(r"\bgit\b[^|;&\n]{0,300}?\bcommit\b")
+_MESSAGE = compile_late(
+    r"\s-(?:-message(?:=|\s+)|[a-z]*m\s*)"
+    r"(?:\"\$\(cat <<-?\s*['\"]?(?P<mark>\w+)['\"]?\n(?P<here>.*?)\n\s*(?P=mark)"
+    r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\")",
+    re.DOTALL,
+)
+_TRAILER = compile_late(
+    r"^(?:[A-Z][\w-]+-[Bb]y|[\w-]+-Id|Refs?|Fixes|Closes): .*$|^[^\w\n]*Generated with .*$", re.MULTILINE
+)
+_ALTERNATIVES = compile_late(r"\bor\b|\bwhich\b|\b[ab]\)", re.IGNORECASE)
+_LONGEST_REPLY = 160
+_LONGEST_QUESTION = 240
+_BARE = 48
+_NAME = 2
+_COMMIT_LENGTH = 320
+# Of a command no more is read: forged here-documents in one another would take for ever.
+_COMMAND_LENGTH = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMessage:
+    """A message of the agent's where it stands.
+
+    `asked` is the user's question about the design it answers, empty where there is none; `is_closing`
+    is whether it ended its turn, `is_undone` whether work was taken back in that turn.
+    """
+
+    said: Message
+    asked: str
+    is_closing: bool
+    is_undone: bool
+
+
+def iterate_messages(facts: Facts) -> Iterator[AgentMessage]:
+    """The agent's messages in order."""
+    undone = {run.turn for run in facts.commands if "git" in run.command and UNDOING.search(run.command)}
+    roles = [*(said.role for said in facts.conversation), "user"]
+    asked = ""
+    for said, after in zip(facts.conversation, roles[1:], strict=True):
+        if said.role == "user":
+            asked = _find_question(said.text)
+        else:
+            yield AgentMessage(said, asked, after == "user", said.turn in undone)
+
+
+def _find_question(text: str) -> str:
+    """The user's words where they ask how it should be, or only name something, on one line."""
+    plain = " ".join(text.split())
+    sentences = [plain_apostrophes(sentence) for sentence in split_sentences(text)]
+    asks = any(
+        DESIGN_QUESTION.search(one) for one in sentences if is_question(one) and not STATUS.search(one)
+    )
+    names = len(plain.split()) <= _NAME and not CONSENT.fullmatch(plain) and not is_rule(plain)
+    return plain if asks or names else ""
+
+
+def find_replies(facts: Facts) -> list[Quotation]:
+    """What an agent asked and the user answered in a few words, as one quotation of both."""
+    found: list[Quotation] = []
+    for said, after in pairwise(facts.conversation):
+        if (said.role, after.role) != ("assistant", "user"):
+            continue
+        answer = " ".join(after.text.split())
+        question = _find_last_question(said.text)
+        if question and len(answer) <= _LONGEST_REPLY and _settles(question, answer):
+            found.append(Quotation(f"{question}{ARROW}{answer}", after))
+    return found
+
+
+def _find_last_question(text: str) -> str:
+    """The question a message ends with; a bare one with the sentence before it."""
+    sentences = split_sentences(text)
+    if not sentences or not sentences[-1].endswith("?"):
+        return ""
+    question = sentences[-1]
+    if len(question) <= _BARE and len(sentences) > 1:
+        question = f"{sentences[-2]} {question}"
+    return question if len(question) <= _LONGEST_QUESTION else ""
+
+
+def _settles(question: str, answer: str) -> bool:
+    """Whether an answer settles more than that the work goes on."""
+    if answer.endswith("?"):
+        return False
+    if _ALTERNATIVES.search(question):
+        return True
+    return not PROCEDURE.search(question) and bool(CONSENT.match(answer) or len(answer.split()) > 1)
+
+
+def find_commits(facts: Facts) -> list[Quotation]:
+    """The messages of commits that explain themselves."""
+    found: list[Quotation] = []
+    for run in facts.commands:
+        text = _read_message(run) if "commit" in run.command and not run.exit_code else ""
+        if text:
+            found.append(Quotation(text, Message("assistant", text, run.turn, run.at, run.place)))
+    return found
+
+
+def _read_message(run: CommandRun) -> str:
+    """A commit's message on one line: with its body, or alone where its words tell a choice; else empty."""
+    found = _COMMIT.search(run.command)
+    if found is None:
+        return ""
+    command = run.command[found.start() :][:_COMMAND_LENGTH]
+    parts = [one["here"] or one["single"] or one["double"] or "" for one in _MESSAGE.finditer(command)]
+    subject, _, body = _TRAILER.sub("", "\n\n".join(parts)).strip().partition("\n")
+    body = " ".join(body.split())
+    if not body and weigh_choice(plain_apostrophes(subject)) < FIRM:
+        return ""
+    mark = "" if subject.endswith((".", ":", "!")) else "."
+    return f"{subject}{mark if body else ''} {body}".strip()[:_COMMIT_LENGTH]
+
+
+_SHORT = 15
+_LONGEST_QUOTED_QUESTION = 120
+# An answer this short is about what was asked; of a longer one only its beginning surely is.
+_ANSWER = 700
+_REMARK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """Quotations in the order they were made. `remarks` ended a turn and are neither of the others."""
+
+    decisions: list[Quotation] = field(default_factory=list)
+    attempts: list[Quotation] = field(default_factory=list)
+    remarks: list[Quotation] = field(default_factory=list)
+
+
+def sort_statements(facts: Facts) -> Statements:
+    """What the agent settled, tried in vain and told, with the clause that gives its reason or outcome.
+
+    A sentence that says by its words what it is, is quoted alone. A passage is weighed by its signs and by
+    where it stands: as the answer to a question about the design, in a list of choices, at a turn's end.
+    A short answer to such a question is quoted whole, with the question.
+    """
+    found = Statements()
+    for moment in iterate_messages(facts):
+        is_answer = bool(moment.asked) and len(moment.said.text) <= LENGTH
+        sure = [] if is_answer else _sort_sentences(moment.said, found)
+        _sort_passages(moment, sure, found)
+    found.decisions.extend(find_replies(facts))
+    found.decisions.extend(find_commits(facts))
+    found.decisions.sort(key=lambda spoken: spoken.said.turn)
+    return found
+
+
+def _sort_sentences(said: Message, found: Statements) -> list[str]:
+    """The sentences that were sorted by their words alone."""
+    sure: list[str] = []
+    for sentence, after in pairwise([*split_sentences(said.text), ""]):
+        if len(sentence) < _SHORT or sentence.endswith(("?", ":")):
+            continue
+        plain = plain_apostrophes(sentence)
+        if is_decision(plain):
+            found.decisions.append(_explain(said, sentence, after, REASON))
+        elif is_failure(plain):
+            found.attempts.append(_explain(said, sentence, after, OUTCOME))
+        else:
+            continue
+        sure.append(sentence)
+    return sure
+
+
+def _explain(said: Message, sentence: str, after: str, clause: re.Pattern[str]) -> Quotation:
+    """The sentence with its clause; without one the next sentence is it, unless it says something new."""
+    label = LABEL.match(sentence)
+    found = clause.search(sentence, label.end() if label else 0)
+    words = next((words for words in found.groups() if words), "") if found else ""
+    plain = plain_apostrophes(after)
+    is_new = INTENT.match(plain) or is_decision(plain) or is_failure(plain)
+    if not words and after and not is_new:
+        return Quotation(sentence, said, after)
+    return Quotation(sentence, said, words)
+
+
+def _sort_passages(moment: AgentMessage, sure: list[str], found: Statements) -> None:
+    """Add what the message says besides the sentences that are `sure`."""
+    said = moment.said
+    question = moment.asked if len(moment.asked) <= _LONGEST_QUOTED_QUESTION else ""
+    asks = is_question(moment.asked)
+    for at, passage in enumerate(split_passages(said.text, sure)):
+        plain = plain_apostrophes(passage.text)
+        answers = bool(moment.asked) and (at == 0 or len(said.text) <= _ANSWER)
+        more = _weigh_place(passage)
+        is_short = asks and len(said.text) <= LENGTH
+        more += (3 if is_short else 1 + asks) * answers
+        parts = [plain] if more > 0 else [plain_apostrophes(part) for part in cut_sentences(passage.text)]
+        choice, refusal = max(map(weigh_choice, parts)), max(map(weigh_refusal, parts))
+        choice = choice + more if choice or is_short else 0
+        refusal = refusal + more + 2 * moment.is_undone if refusal else 0
+        if max(choice, refusal) < (FIRM if moment.is_closing or answers else FIRM + 1):
+            if moment.is_closing and weigh(plain) + more >= _REMARK:
+                found.remarks.append(Quotation(passage.text, said))
+            continue
+        text = f"{question}{ARROW}{passage.text}" if answers and question else passage.text
+        question = ""
+        (found.attempts if refusal > choice else found.decisions).append(Quotation(text, said))
+
+
+def _weigh_place(passage: Passage) -> int:
+    if not passage.lead:
+        return 0
+    return 2 * bool(GOOD_LEAD.search(passage.lead)) - 2 * bool(BAD_LEAD.search(passage.lead))
+
+
+def find_decisions(facts: Facts) -> list[Quotation]:
+    """What the agent settled."""
+    return sort_statements(facts).decisions
+
+
+def find_attempts(facts: Facts) -> list[Quotation]:
+    """What the agent says it tried in vain."""
+    return sort_statements(facts).attempts
+
+
+def find_intent(facts: Facts) -> str:
+    """The agent's last statement of what it is about to do, empty where it made none since."""
+    last = next((said for said in reversed(facts.conversation) if said.role == "assistant"), None)
+    if last is None:
+        return ""
+    found = [sentence for sentence in split_sentences(last.text) if INTENT.match(plain_apostrophes(sentence))]
+    return found[-1] if found else ""

@@ -1,0 +1,120 @@
+"""Find what the agent's own record lacks, and add the newest prompt from relay's journal.
+
+A transcript may be missing, of a format that is not understood, or older than the last prompt.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.documents.record_matching import squeeze
+from agent_relay.domain.facts import Facts, Message
+from agent_relay.domain.session import Handoff, Leg, Prompt, Session
+
+AUTOMATIC = frozenset({"rate_limit", "context", "failure"})
+"""Reasons of handoffs nobody asked for."""
+JOURNAL = "relay's journal"
+"""Where a prompt stands that the agent's own record lacks."""
+# A hook is a program of its own: its record may be that much younger than the prompt's row.
+_HOOK_SLACK = timedelta(seconds=60)
+
+
+def is_prompt_unanswered(session: Session, leg: Leg, handoff: Handoff) -> bool:
+    """Return whether nobody answered what the leg was asked last, as far as relay saw.
+
+    It was answered where its turn was seen to end, by anything but what forces a handoff.
+    """
+    asked, limit = leg.asked, session.limit
+    is_limited = asked is not None and limit is not None and limit.agent == leg.agent and limit.at >= asked.at
+    return handoff.reason in AUTOMATIC or is_limited or (asked is not None and not asked.is_over)
+
+
+def add_newest_prompt(facts: Facts, leg: Leg, *, waits: bool, clean: Callable[[str], str]) -> Facts:
+    """Return the facts with the leg's newest prompt, where the record neither has nor answers it.
+
+    `clean` redacts a text as the journal's are; `waits` is whether the prompt still waits for an answer.
+    """
+    asked = leg.asked
+    if asked is None or not _is_of(asked, leg) or _has(facts, asked, clean):
+        return facts
+    text = asked.text
+    if asked.left_out:
+        text += f"\n[… {asked.left_out} characters left out …]"
+    return add_prompt(facts, text, waits=waits, at=asked.at, place=JOURNAL)
+
+
+def add_prompt(
+    facts: Facts, prompt: str, *, waits: bool, at: datetime | None = None, place: str = ""
+) -> Facts:
+    """Return the facts with a prompt known from elsewhere as the newest one; it `waits` for an answer.
+
+    What the record itself says is unanswered stays so, above it.
+    """
+    if not prompt.strip():
+        return facts
+    turn = 1 + max((said.turn for said in facts.conversation), default=0)
+    said = Message("user", prompt, turn, at, place)
+    before = facts.unprocessed_prompt
+    waiting = before
+    if waits:
+        waiting = said if before is None else replace(said, text=f"{before.text}\n\n{prompt}")
+    return replace(facts, conversation=(*facts.conversation, said), unprocessed_prompt=waiting)
+
+
+def _is_of(asked: Prompt, leg: Leg) -> bool:
+    """Return whether it was asked in the leg's present conversation: one that was left may be cleared."""
+    return not asked.native_id or not leg.native_id or asked.native_id == leg.native_id
+
+
+def _has(facts: Facts, asked: Prompt, clean: Callable[[str], str]) -> bool:
+    """Return whether the record has the prompt, or an answer younger than it.
+
+    The same words may have been said before: then they are this prompt unless all that answers them is older
+    than it.
+    """
+    wanted, answers = squeeze(asked.text), 0
+    for said in reversed(facts.conversation):
+        if said.role == "assistant":
+            if said.at is not None and said.at > asked.at:
+                return True
+            answers += said.at is not None
+        elif said.at is not None and said.at < asked.at - _HOOK_SLACK:
+            return False
+        elif wanted in squeeze(clean(said.text)):
+            return answers == 0 or said.at is None or said.at >= asked.at
+    return False
+
+
+# Agents' clocks are coarser than ours, and a prompt may be typed while the leg is still said to start.
+_CLOCK_SLACK = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordGap:
+    """`sentence` says what of the predecessor's record is missing, empty for nothing.
+
+    It `is_wordless` where the leg was asked something and its record has no word of that.
+    """
+
+    sentence: str = ""
+    is_wordless: bool = False
+
+
+def find_record_gap(facts: Facts, *, agent: str, version: str, leg: Leg) -> RecordGap:
+    """Return what is missing of the leg's transcript; `version` is the newest of `agent` known here."""
+    is_wordless = leg.was_busy and not any(_is_asked(said, leg.starting_at) for said in facts.conversation)
+    newer = f"; {agent} may be newer than {version}, the newest version known here" if version else ""
+    if facts.unread:
+        return RecordGap(is_wordless=is_wordless)
+    if facts.strange_lines:
+        how_many = f"{facts.strange_lines} of {facts.lines} lines"
+        return RecordGap(f"{how_many} of {agent}'s own record could not be understood{newer}", is_wordless)
+    if not is_wordless:
+        return RecordGap()
+    if not facts.transcript:
+        return RecordGap(f"no record of {agent}'s own of this work was found{newer}", is_wordless)
+    return RecordGap(f"{agent}'s own record has no word of what it was last asked{newer}", is_wordless)
+
+
+def _is_asked(said: Message, since: datetime) -> bool:
+    return said.role == "user" and (said.at is None or said.at >= since - _CLOCK_SLACK)

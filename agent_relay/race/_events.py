@@ -1,0 +1,269 @@
+"""The events of a race's journal as types, and as the JSON objects of its lines."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import ClassVar, get_args
+
+from agent_relay.domain.events.codec import build_body, parse_head
+from agent_relay.domain.events.session import Unknown
+
+RACE_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RaceBegun:
+    """A race in the working tree `root`, which stood on `head`; fields as `Race` has them."""
+
+    name: ClassVar[str] = "race.begun"
+    race: str
+    root: str
+    below: str
+    head: str
+    task: str
+    agents: tuple[str, ...]
+    test: str = ""
+    test_limit_s: int = 0
+    max_time_s: int = 0
+    applies: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RaceCarried:
+    """What is not committed in `root` was copied, `files` of it; `notes` say what could not be."""
+
+    name: ClassVar[str] = "race.carried"
+    files: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerPlacing:
+    """The runner's branch and worktree are about to be made."""
+
+    name: ClassVar[str] = "runner.placing"
+    runner: int
+    branch: str
+    tree: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerPlaced:
+    """The worktree holds what the user's does; `base` is that state as a commit."""
+
+    name: ClassVar[str] = "runner.placed"
+    runner: int
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStarting:
+    """The runner's session is about to be begun or continued."""
+
+    name: ClassVar[str] = "runner.starting"
+    runner: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStarted:
+    """The runner's session is at work."""
+
+    name: ClassVar[str] = "runner.started"
+    runner: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerStopped:
+    """The runner was stopped before its end and can be continued; `spent_ms` is all its time so far."""
+
+    name: ClassVar[str] = "runner.stopped"
+    runner: int
+    spent_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerEnded:
+    """The runner's work is over, in the way `how` says; `spent_ms` is all its time."""
+
+    name: ClassVar[str] = "runner.ended"
+    runner: int
+    how: str
+    spent_ms: int
+    status: int = -1
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerCounted:
+    """What the runner's agents used, by their records; `tokens` -1 and `cost` empty where nothing tells."""
+
+    name: ClassVar[str] = "runner.counted"
+    runner: int
+    turns: int
+    tokens: int = -1
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerMeasured:
+    """What the runner left, as a commit, and how much of it differs from the base."""
+
+    name: ClassVar[str] = "runner.measured"
+    runner: int
+    result: str
+    files: int
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerTesting:
+    """The test is about to run in the runner's worktree."""
+
+    name: ClassVar[str] = "runner.testing"
+    runner: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerTested:
+    """The test ended with `status`, as the shell reports it; `why` where it did not end by itself."""
+
+    name: ClassVar[str] = "runner.tested"
+    runner: int
+    status: int
+    spent_ms: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OverlapSeen:
+    """Two runners touch the same place; fields as `Overlap` has them."""
+
+    name: ClassVar[str] = "overlap.seen"
+    first: int
+    second: int
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RaceScored:
+    """The race is decided; `order` holds runners' numbers as texts, `reasons` a sentence for each of them."""
+
+    name: ClassVar[str] = "race.scored"
+    winner: int
+    order: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RaceStopped:
+    """Nothing runs for the race any more; it can be resumed."""
+
+    name: ClassVar[str] = "race.stopped"
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceResumed:
+    """The race goes on."""
+
+    name: ClassVar[str] = "race.resumed"
+
+
+@dataclass(frozen=True, slots=True)
+class RaceApplying:
+    """The runner's changes are about to be written to the user's working tree."""
+
+    name: ClassVar[str] = "race.applying"
+    runner: int
+
+
+@dataclass(frozen=True, slots=True)
+class RaceApplied:
+    """The user's working tree has the runner's changes, in `files` files."""
+
+    name: ClassVar[str] = "race.applied"
+    runner: int
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class RaceNotApplied:
+    """The user's working tree is as it was, for this reason."""
+
+    name: ClassVar[str] = "race.not-applied"
+    runner: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RaceCleaning:
+    """The race is about to be removed with all it made."""
+
+    name: ClassVar[str] = "race.cleaning"
+
+
+RaceBody = (
+    RaceBegun
+    | RaceCarried
+    | RunnerPlacing
+    | RunnerPlaced
+    | RunnerStarting
+    | RunnerStarted
+    | RunnerStopped
+    | RunnerEnded
+    | RunnerCounted
+    | RunnerMeasured
+    | RunnerTesting
+    | RunnerTested
+    | OverlapSeen
+    | RaceScored
+    | RaceStopped
+    | RaceResumed
+    | RaceApplying
+    | RaceApplied
+    | RaceNotApplied
+    | RaceCleaning
+    | Unknown
+)
+_BY_NAME: dict[str, type[RaceBody]] = {kind.name: kind for kind in get_args(RaceBody) if kind is not Unknown}
+
+
+@dataclass(frozen=True, slots=True)
+class RaceEvent:
+    """One line of a race's journal. `number` counts from 1."""
+
+    number: int
+    at: datetime
+    body: RaceBody
+
+
+def render_race_event(event: RaceEvent) -> dict[str, object]:
+    """The JSON object of one line."""
+    body = event.body
+    if isinstance(body, Unknown):
+        data = dict(body.data)
+    else:
+        data = {field.name: getattr(body, field.name) for field in fields(body)}
+    return {
+        "v": RACE_VERSION,
+        "n": event.number,
+        "at": event.at.isoformat(),
+        "event": body.name,
+        "data": data,
+    }
+
+
+def parse_race_event(line: Mapping[str, object]) -> RaceEvent:
+    """The event of one line; one of a newer version is carried as `Unknown`.
+
+    Raises UntrustedDataError where the line is of a newer format, no event, or a known one lacks a field.
+    """
+    number, at, name, data = parse_head(line, version=RACE_VERSION)
+    kind = _BY_NAME.get(name)
+    if kind is None:
+        return RaceEvent(number, at, Unknown(name, data))
+    build: Callable[..., RaceBody] = kind
+    return RaceEvent(number, at, build_body(build, name, data))

@@ -1,0 +1,156 @@
+"""A race as a value: several agents at one task, each in its own worktree, scored by one test."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class RaceState(StrEnum):
+    """A race's one condition."""
+
+    PREPARING = "preparing"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    SCORED = "scored"
+    APPLYING = "applying"
+    APPLIED = "applied"
+    CLEANING = "cleaning"
+
+
+class RunnerState(StrEnum):
+    """How far one runner has come: the last thing the journal says is true."""
+
+    WAITING = "waiting"
+    PLACING = "placing"
+    PLACED = "placed"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    ENDED = "ended"
+    MEASURED = "measured"
+    TESTING = "testing"
+    TESTED = "tested"
+
+
+class RunnerOutcome(StrEnum):
+    """How a runner ended by itself or by its time."""
+
+    FINISHED = "finished"
+    FAILED = "failed"
+    LIMITED = "limited"
+    TIMED_OUT = "timed-out"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """One agent of a race; `number` counts from 1 in the order given.
+
+    `branch` and `tree` (its folder) are known from when they are about to be made. `base` and `result` are
+    commits in the race's own store of objects: what the runner found, and what it left. `since` is when its
+    agent was last started, `spent_ms` the time before that. `status` and
+    `test_status` are -1 while unknown; so are `tokens`, and `turns` 0 and `cost` empty.
+    """
+
+    number: int
+    agent: str
+    state: RunnerState = RunnerState.WAITING
+    branch: str = ""
+    tree: str = ""
+    base: str = ""
+    session: str = ""
+    since: datetime | None = None
+    spent_ms: int = 0
+    how: str = ""
+    status: int = -1
+    why: str = ""
+    result: str = ""
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    test_status: int = -1
+    test_ms: int = 0
+    test_why: str = ""
+    turns: int = 0
+    tokens: int = -1
+    cost: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it: its number and its agent."""
+        return f"{self.number}-{self.agent}"
+
+    @property
+    def lines(self) -> int:
+        """The size of its diff: lines added and removed."""
+        return self.added + self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Two runners (by number, the smaller first) touch the same place; `what` says where and how."""
+
+    first: int
+    second: int
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Who won (0 for nobody), all runners from best to worst, and a sentence of reasons for each of them."""
+
+    winner: int
+    order: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """The fold of a race's journal.
+
+    `root` is the user's working tree, `below` the folder in it the race was asked for in, relative and empty
+    for the root; `head` the commit it stood on. `test` is a shell's command line. `applying` is the number of
+    the runner whose changes are being or were last applied, `applied` the same once they were, `failure` why
+    they could not be.
+    """
+
+    id: str
+    root: str
+    below: str
+    head: str
+    task: str
+    began_at: datetime
+    updated_at: datetime
+    runners: tuple[Runner, ...]
+    test: str = ""
+    test_limit_s: int = 0
+    max_time_s: int = 0
+    applies: bool = False
+    state: RaceState = RaceState.PREPARING
+    number: int = 0
+    carried: int = -1
+    notes: tuple[str, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    verdict: Verdict | None = None
+    applying: int = 0
+    applied: int = 0
+    applied_files: int = 0
+    failure: str = ""
+    why: str = ""
+
+    @property
+    def base(self) -> str:
+        """The commit all runners began from; empty before the first was placed."""
+        return next((runner.base for runner in self.runners if runner.base), "")
+
+    def get_runner(self, number: int) -> Runner:
+        """The runner of that number. Raises IndexError where there is none."""
+        if not 1 <= number <= len(self.runners):
+            raise IndexError(number)
+        return self.runners[number - 1]
+
+    def is_settled(self, runner: Runner) -> bool:
+        """Whether nothing is left to be done for it but scoring."""
+        last = RunnerState.TESTED if self.test else RunnerState.MEASURED
+        return runner.state is last

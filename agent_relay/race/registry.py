@@ -1,0 +1,241 @@
+"""The races of one user in the daemon: begin, resume after an interruption, stop, apply, remove."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.session import BY_HAND
+from agent_relay.domain.values.ulid import is_ulid
+from agent_relay.engine.publishing.redaction import redact_in_thread
+from agent_relay.engine.services import Services
+from agent_relay.race._driver import RaceDriver
+from agent_relay.race._events import RaceBegun, RaceCleaning, RaceResumed
+from agent_relay.race._steps import RaceStep, find_race_step
+from agent_relay.race.journal import RaceJournal, create_race, list_races, read_race
+from agent_relay.race.model import Race, RaceState
+from agent_relay.race.runner import Runners
+from agent_relay.race.view import build_race_view
+from agent_relay.system.config.secrets import gather_secrets
+from agent_relay.system.disk.removal import remove_tree
+from agent_relay.system.git.snapshot import check_version
+from agent_relay.system.git.tree_state import find_root
+from agent_relay.system.git.worktree import check_repository
+
+_log = logging.getLogger(__name__)
+_FEWEST, _MOST = 2, 9
+_UNDECIDED = (RaceState.PREPARING, RaceState.RUNNING, RaceState.STOPPED)
+_UNDER_WAY = "Stop it first: agent-relay race stop"
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRequest:
+    """Several agents at `task` in the repository of `cwd`, with the user's environment.
+
+    `test` is a shell's command line, limited to `test_limit_s`; `max_time_s` limits each runner, 0 for none.
+    """
+
+    agents: tuple[str, ...]
+    task: str
+    cwd: str
+    environ: dict[str, str] = field(repr=False)
+    test: str = ""
+    test_limit_s: int = 600
+    max_time_s: int = 0
+    applies: bool = False
+
+
+class RaceRegistry:
+    """The registry. One instance per daemon; use it from the event loop only."""
+
+    def __init__(self, ground: Services, runners: Runners) -> None:
+        self._ground, self._runners = ground, runners
+        self._drivers: dict[str, RaceDriver] = {}
+        self._turn = asyncio.Lock()
+
+    async def start(self) -> None:
+        """What a crash left half removed is removed. Interrupted races wait for somebody to resume them."""
+        for race_id in await asyncio.to_thread(list_races, self._ground.folders):
+            try:
+                folder = os.path.join(self._ground.folders.races, race_id)
+                race = await asyncio.to_thread(read_race, folder)
+                if race is None:
+                    await asyncio.to_thread(remove_tree, folder)
+                elif race.state is RaceState.CLEANING:
+                    await self.clean(race_id)
+            except RelayError as error:
+                _log.warning("race-left race=%s why=%s", race_id, type(error).__name__)
+
+    async def close(self) -> None:
+        """Nothing of any race runs in this process; runners' sessions are left at work."""
+        await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
+
+    async def begin(self, wish: RaceRequest) -> Race:
+        """A new race, on its way. Raises RelayError where there can be none; then nothing was made."""
+        if not _FEWEST <= len(wish.agents) <= _MOST:
+            raise WrongUseError(f"a race takes {_FEWEST} to {_MOST} agents, not {len(wish.agents)}")
+        if not wish.task.strip():
+            raise WrongUseError("a race needs a task")
+        for agent in wish.agents:
+            await self._runners.check(agent, wish.environ)
+        begun = await asyncio.to_thread(self._build, wish)
+        now = self._ground.clock.now()
+        journal = await asyncio.to_thread(create_race, self._ground.folders, begun, at=now)
+        return self._drive(journal, wish.environ, task=wish.task, test=wish.test).race
+
+    async def resume(self, race_id: str, environ: dict[str, str]) -> Race:
+        """The race, going on from its last line. Raises WrongUseError where it is over."""
+        async with self._turn:
+            driver = self._drivers.get(race_id)
+            if driver is not None and driver.is_active:
+                return driver.race
+            await self._let_go(race_id)
+            journal = await asyncio.to_thread(self._open, race_id)
+            race = journal.race
+            if race is None or (race.state not in _UNDECIDED and find_race_step(race) is RaceStep.NOTHING):
+                journal.close()
+                raise WrongUseError(f"race {race_id} is over", hint="See: agent-relay race show")
+            driver = self._drive(journal, environ, starts=False)
+            if race.state in _UNDECIDED:
+                await driver.write(RaceResumed())
+            driver.start()
+            return driver.race
+
+    async def stop(self, race_id: str) -> Race:
+        """The race, its runners ended, to be resumed. Raises WrongUseError where it is not at work."""
+        driver = self._drivers.get(race_id)
+        if driver is None or not driver.is_active:
+            raise WrongUseError(f"race {race_id[:26]} is not at work", hint="See: agent-relay race list")
+        await driver.stop(BY_HAND)
+        return driver.race
+
+    async def apply(self, race_id: str, number: int) -> tuple[Race, int]:
+        """The race after runner `number`'s changes (0: the winner's) came into the user's tree, or not.
+
+        And how many files were written.
+
+        Raises RelayError where there is nothing to apply.
+        """
+        async with self._turn:
+            driver = await self._hold(race_id)
+            race = driver.race
+            winner = race.verdict.winner if race.verdict is not None else 0
+            chosen = number or winner
+            if not chosen:
+                why = "nobody won" if race.verdict else "it is not decided yet"
+                raise WrongUseError(f"{why}, so there is nothing to apply", hint="Name a runner: --runner N")
+            if not 1 <= chosen <= len(race.runners):
+                raise WrongUseError(f"race {race.id} has no runner {chosen}")
+            if not race.get_runner(chosen).result:
+                raise WrongUseError(f"{race.get_runner(chosen).name} has not come to an end yet")
+            files = await driver.apply(chosen)
+            return driver.race, files
+
+    async def clean(self, race_id: str) -> list[str]:
+        """Nothing of the race is left; says what had to stay in the repository. Raises RelayError."""
+        async with self._turn:
+            driver = await self._hold(race_id)
+            if driver.race.state is not RaceState.CLEANING:
+                await driver.write(RaceCleaning())
+            race, place = driver.race, driver.place
+            for runner in race.runners:
+                if runner.tree:
+                    await self._runners.stop(runner.tree)
+            said = await asyncio.to_thread(place.remove, race)
+            for runner in race.runners:
+                if runner.tree:
+                    await self._runners.forget(runner.tree)
+            await self._let_go(race_id)
+            # The journal goes last: until then it tells the next try what is left to do.
+            await asyncio.to_thread(remove_tree, place.folder)
+            self._ground.teller.tell(race_id)
+            return said
+
+    def show(self, race_id: str) -> dict[str, object]:
+        """The race as it is now, with what is only known while it runs. Reads disk."""
+        driver = self._drivers.get(race_id)
+        race = driver.race if driver is not None else read_race(self._folder_of(race_id))
+        if race is None:
+            raise WrongUseError(f"there is no race {race_id[:26]}", hint="See: agent-relay race list")
+        view = build_race_view(race, self._ground.clock.now())
+        active = driver is not None and driver.is_active
+        view |= {"active": active, "trouble": driver.trouble if driver is not None else ""}
+        runners = view["runners"]
+        if driver is not None and isinstance(runners, list):
+            view["runners"] = [one | _build_live(driver, one["number"], one) for one in runners]
+        return view
+
+    def _drive(
+        self,
+        journal: RaceJournal,
+        environ: dict[str, str],
+        *,
+        task: str = "",
+        test: str = "",
+        starts: bool = True,
+    ) -> RaceDriver:
+        driver = RaceDriver(self._ground, journal, self._runners, environ, task=task, test=test)
+        self._drivers[driver.race.id] = driver
+        if starts:
+            driver.start()
+        return driver
+
+    async def _hold(self, race_id: str) -> RaceDriver:
+        """The race's driver, at rest. Raises WrongUseError where it is at work or there is none."""
+        driver = self._drivers.get(race_id)
+        if driver is not None:
+            if driver.is_active:
+                raise WrongUseError(f"race {race_id} is still under way", hint=_UNDER_WAY)
+            return driver
+        return self._drive(await asyncio.to_thread(self._open, race_id), {}, starts=False)
+
+    async def _let_go(self, race_id: str) -> None:
+        driver = self._drivers.pop(race_id, None)
+        if driver is not None:
+            await driver.close()
+
+    def _open(self, race_id: str) -> RaceJournal:
+        folder = self._folder_of(race_id)
+        if read_race(folder) is None:
+            raise WrongUseError(f"there is no race {race_id[:26]}", hint="See: agent-relay race list")
+        return RaceJournal(folder)
+
+    def _folder_of(self, race_id: str) -> str:
+        if not is_ulid(race_id):
+            raise WrongUseError(f"there is no race {race_id[:26]!r}", hint="See: agent-relay race list")
+        return os.path.join(self._ground.folders.races, race_id)
+
+    def _build(self, wish: RaceRequest) -> RaceBegun:
+        root = find_root(wish.cwd)
+        if root is None:
+            check_repository(wish.cwd)
+            raise RelayError(f"{wish.cwd} is in a repository without a work tree")
+        check_version(root)
+        head = check_repository(root)
+        known = gather_secrets(root, wish.environ, cwd=wish.cwd)
+        below = os.path.relpath(os.path.realpath(wish.cwd), os.path.realpath(root))
+        return RaceBegun(
+            race=self._ground.create_id(),
+            root=root,
+            below="" if below == "." else below,
+            head=head,
+            task=redact_in_thread(wish.task, known=known),
+            agents=wish.agents,
+            test=redact_in_thread(wish.test, known=known),
+            test_limit_s=wish.test_limit_s,
+            max_time_s=wish.max_time_s,
+            applies=wish.applies,
+        )
+
+
+def _build_live(driver: RaceDriver, number: int, known: Mapping[str, object]) -> dict[str, object]:
+    """What is only known while the race is at work; what the journal has stands first."""
+    live: dict[str, object] = {}
+    look, seen = driver.looks.get(number), driver.seen.get(number)
+    if look is not None and known["files"] is None:
+        live |= {"files": look.files, "added": look.added, "removed": look.removed}
+    if seen is not None:
+        live |= {"at_work": seen.agent, "doing": seen.doing}
+    return live

@@ -1,0 +1,245 @@
+"""Run one agent of a race as a headless turn: start it, watch it to its end, stop it, count its usage.
+
+`Runners` is what a race needs of whoever works in a folder; `SessionRunners` provides it with relay's
+sessions. Turns, tokens and cost are read from the agents' own records.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from agent_relay.agents.launch import get_program
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.protocol.run_output import Ended as TurnOver
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.state import State
+from agent_relay.engine.legs.headless import load_for
+from agent_relay.engine.operations.headless_turns import HeadlessTurns
+from agent_relay.engine.services import Services
+from agent_relay.engine.sessions.lifecycle import SessionLifecycle
+from agent_relay.engine.sessions.open_request import OpenRequest
+from agent_relay.race.model import RunnerOutcome
+from agent_relay.session.fold import fold_events
+from agent_relay.session.turns.report import report_end
+from agent_relay.store.journal import read_events
+from agent_relay.store.session_index import list_index, remove_entry
+from agent_relay.store.session_journals import get_journal_path
+from agent_relay.system.disk.folders import Folders
+from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.gather import Wanted, gather_metrics
+from agent_relay.usage.number_format import render_cost
+from agent_relay.usage.prices import PriceList
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUsage:
+    """Turns taken, tokens and money; `None` where nothing tells."""
+
+    turns: int
+    tokens: int | None
+    cost: str | None
+
+
+def read_runner_usage(folders: Folders, tree: str, environ: Mapping[str, str], now: datetime) -> RunnerUsage:
+    """What was used in the worktree `tree` so far. Reads disk. Raises RelayError."""
+    gathered = gather_metrics(folders, Wanted(), cwd=tree, environ=environ, now=now)
+    question = Question("agent", PriceList().get_rates, _name_day)
+    _, total = sum_rows(gathered.works, gathered.natives, question)
+    bill = total.bill
+    if not bill.answers:
+        return RunnerUsage(total.turns, None, None)
+    cost = render_cost(bill.cost, is_whole=not bill.unpriced and not total.untold)
+    return RunnerUsage(total.turns, bill.tokens, cost if bill.cost is not None else None)
+
+
+def _name_day(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).date().isoformat()
+
+
+_LOOK_S = 0.25
+_STOP_S = 30.0
+_GO_ON = (
+    "You were stopped in the middle of this. Go on with it; what you did so far is in the working tree.\n\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerRequest:
+    """An agent at `task` in folder `cwd` of the worktree `tree`, with the user's environment.
+
+    `session` is the one it worked in before it was stopped, empty for none.
+    """
+
+    agent: str
+    task: str
+    tree: str
+    cwd: str
+    environ: dict[str, str] = field(repr=False)
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerActivity:
+    """Who works for a runner right now, and what they are doing."""
+
+    agent: str = ""
+    doing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a runner's work ended; `status` is its agent's, -1 where it has none.
+
+    With `never_began` no agent of it ever ran: it can be started again without doing anything twice.
+    """
+
+    how: RunnerOutcome
+    status: int = -1
+    why: str = ""
+    never_began: bool = False
+
+
+class Runners(Protocol):
+    """Where runners work: sessions of relay, with failover."""
+
+    async def check(self, agent: str, environ: Mapping[str, str]) -> None:
+        """Raises RelayError where the agent could not be a runner."""
+        ...
+
+    async def start(self, wish: RunnerRequest) -> str:
+        """The session at work in `wish.tree`: one that is there already, or a new one.
+
+        Raises RelayError where there can be none.
+        """
+        ...
+
+    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> Ended:
+        """How it ended; `tell` hears meanwhile how it is doing."""
+        ...
+
+    async def stop(self, tree: str) -> None:
+        """Nobody works in the worktree any more."""
+        ...
+
+    async def forget(self, tree: str) -> None:
+        """The user's list of sessions does not name those of the worktree."""
+        ...
+
+
+class SessionRunners:
+    """Runners as headless turns of relay's sessions, one turn each."""
+
+    def __init__(self, sessions: SessionLifecycle, ground: Services) -> None:
+        self._sessions = sessions
+        self._ground = ground
+        self._running = HeadlessTurns(sessions, ground)
+
+    async def check(self, agent: str, environ: Mapping[str, str]) -> None:
+        """Raises RelayError where the agent is not installed or knows no headless work."""
+        leg = Leg("", agent, 0, self._ground.clock.now(), headless=True)
+        await asyncio.to_thread(get_program, load_for(self._ground, leg), environ)
+
+    async def start(self, wish: RunnerRequest) -> str:
+        """The session at work in the worktree: taken up, continued, or begun. Raises RelayError."""
+        for session in await asyncio.to_thread(self._list_sessions, wish.tree):
+            found = await self._read(session, wish.tree)
+            if found is not None and _asked_nobody(found):
+                # A daemon that was killed had no time to give it its task, or to ask anybody.
+                return await self._begin(wish, session, wish.task)
+            if found is not None and (session != wish.session or self._is_at_work(session)):
+                await self._check_ours(session)
+                return session
+        return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
+
+    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> Ended:
+        """How the turn ended; one that rests or was refused ends so."""
+        while True:
+            found = await self._read(session, tree)
+            if found is None:
+                return Ended(RunnerOutcome.LOST, why="its session is gone")
+            tell(RunnerActivity(found.agent, found.shown_state.value))
+            if not await asyncio.to_thread(os.path.isdir, tree):
+                await self.stop(tree)
+                return Ended(RunnerOutcome.LOST, why="its worktree was removed")
+            over = report_end(found, self._sessions.zone)
+            if over is not None:
+                await self.stop(tree)
+                with contextlib.suppress(RelayError):
+                    await self._running.forget(session)
+                return _judge(over, found.leg)
+            await asyncio.sleep(_LOOK_S)
+
+    async def stop(self, tree: str) -> None:
+        """Every session of the worktree has ended, or had its time to.
+
+        Raises TreeOwnedError where another owner has one: what is removed next would go from under its agent.
+        """
+        async with self._sessions.entrance.lock:
+            await self._sessions.entrance.enter_released(tree)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                while here := [one for one in self._sessions.at_work() if one.root == tree]:
+                    for one in here:
+                        if one.state is not State.STOPPING:
+                            with contextlib.suppress(RelayError):
+                                await self._sessions.stop_session(one.id)
+                    await asyncio.sleep(_LOOK_S)
+
+    async def _begin(self, wish: RunnerRequest, session: str, task: str) -> str:
+        given = OpenRequest(wish.agent, wish.cwd, wish.environ, task=task, session=session, fresh=not session)
+        begun, _ = await self._running.begin(given, 0)
+        return begun
+
+    async def forget(self, tree: str) -> None:
+        """The index does not name sessions of the worktree."""
+        await asyncio.to_thread(self._forget, tree)
+
+    def _forget(self, tree: str) -> None:
+        for session in self._list_sessions(tree):
+            with contextlib.suppress(RelayError):
+                remove_entry(self._ground.folders.sessions, session)
+
+    def _list_sessions(self, tree: str) -> list[str]:
+        """The sessions of the worktree, newest first."""
+        index = list_index(self._ground.folders.sessions)
+        return [session for session, root in reversed(index) if root == tree]
+
+    async def _check_ours(self, session: str) -> None:
+        """Raises TreeOwnedError where another owner has the session: nobody here would see it end."""
+        with contextlib.suppress(WrongUseError):
+            await self._sessions.find(session)
+
+    def _is_at_work(self, session: str) -> bool:
+        return any(one.id == session for one in self._sessions.at_work())
+
+    async def _read(self, session: str, tree: str) -> Session | None:
+        """The session as it is, also where it ended while no daemon was there; `None` where it is gone."""
+        with contextlib.suppress(RelayError):
+            return self._sessions.get(session).session
+        try:
+            return fold_events(await asyncio.to_thread(read_events, get_journal_path(tree, session)))
+        except RelayError:
+            return None
+
+
+def _asked_nobody(session: Session) -> bool:
+    """Whether the session has no turn, or one that was ended before any agent was asked."""
+    turn = session.turn
+    return turn is None or turn.never_began or (session.leg is None and turn.outcome == "stopped")
+
+
+def _judge(over: TurnOver, leg: Leg | None) -> Ended:
+    is_killed = leg is None and over.outcome == "stopped"
+    if over.never_began or is_killed or (leg is not None and leg.how == "lost" and not leg.child_pid):
+        return Ended(RunnerOutcome.LOST, why=over.why, never_began=True)
+    match over.outcome:
+        case "done":
+            return Ended(RunnerOutcome.FINISHED, 0)
+        case "resting":
+            return Ended(RunnerOutcome.LIMITED, why=over.message or "; ".join(over.skipped))
+        case _:
+            return Ended(RunnerOutcome.FAILED, why=over.why or over.outcome)

@@ -1,0 +1,90 @@
+"""What `race --json` prints, as pydantic models, and the JSON Schema made of them."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from agent_relay.domain.documents.document import Strict
+
+
+class _Part(Strict):
+    """Fields of later versions may be added, none is taken away."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class RunnerView(_Part):
+    """One runner; `null` is what is not known (yet).
+
+    `runner` is its number and agent, `how` how it ended and `why`; `place` and `reason` come with the
+    verdict. `at_work` is whose turn it is just now, `doing` what that one does.
+    """
+
+    runner: str
+    number: int
+    agent: str
+    state: str
+    how: str = Field(description="empty while it works; finished, limited, failed, timed-out, lost …")
+    why: str
+    session: str
+    branch: str
+    tree: str
+    spent_s: float
+    files: int | None
+    added: int | None
+    removed: int | None
+    turns: int | None
+    tokens: int | None
+    cost: str | None = Field(description="in US dollars, at list prices")
+    test: Literal["none", "waiting", "running", "passed", "failed"]
+    test_status: int | None
+    test_s: float | None
+    place: int | None
+    reason: str
+    at_work: str = ""
+    doing: str = ""
+
+
+class OverlapView(_Part):
+    """Two runners that touched the same place."""
+
+    first: str
+    second: str
+    path: str
+    what: str
+
+
+class RaceView(_Part):
+    """A race with all its runners; `winner` and `applied` are empty where nobody has won, or was applied."""
+
+    race: str
+    state: str
+    root: str
+    task: str
+    test: str
+    max_time_s: int
+    head: str
+    began_at: str
+    updated_at: str
+    notes: list[str]
+    why: str
+    resumable: bool
+    runners: list[RunnerView]
+    overlaps: list[OverlapView]
+    winner: str
+    ranking: list[str]
+    applied: str
+    applied_files: int
+    failure: str
+    active: bool
+    trouble: str
+
+
+def build_race_schema() -> dict[str, object]:
+    """The JSON Schema of a race."""
+    schema: dict[str, object] = TypeAdapter(RaceView).json_schema(mode="serialization")
+    head: dict[str, object] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What agent-relay race --json prints",
+    }
+    return head | schema

@@ -1,0 +1,179 @@
+"""Rules for secrets with a published prefix: keys and tokens of providers, forges, registries and clouds."""
+
+import re
+from base64 import urlsafe_b64decode
+from binascii import Error as NotBase64Error
+from collections.abc import Callable
+from json import loads
+
+from agent_relay.domain.text.patterns import compile_late
+from agent_relay.redact._value_checks import is_stand_in
+from agent_relay.redact.rules import LEFT, RIGHT, Token, is_varied
+
+_WORD = r"[A-Za-z0-9_-]"
+_ALNUM = r"[A-Za-z0-9]"
+_HEX = r"[0-9a-fA-F]"
+_SLASH = "(?:/|%2F)"
+
+# kind, literal beginning, rest. A rest ending in `}` after a comma has no fixed length.
+_FORMATS: tuple[tuple[str, str, str], ...] = (
+    ("anthropic-key", "sk-ant-", _WORD + "{20,}"),
+    ("openai-key", "sk-proj-", _WORD + "{20,}"),
+    ("openai-key", "sk-svcacct-", _WORD + "{20,}"),
+    ("openai-key", "sk-admin-", _WORD + "{20,}"),
+    ("openai-key", "sk-None-", _WORD + "{20,}"),
+    ("openrouter-key", "sk-or-", _WORD + "{20,}"),
+    ("langfuse-key", "sk-lf-", _WORD + "{20,}"),
+    ("api-key", "sk-", _ALNUM + "{32,}"),
+    ("google-key", "AIza", _WORD + "{35}"),
+    ("google-token", "ya29.", _WORD + "{20,}"),
+    ("google-secret", "GOCSPX-", _WORD + "{28}"),
+    ("google-token", "1//0", _WORD + "{30,}"),
+    *((("github-token", f"gh{letter}_", _ALNUM + "{36,}")) for letter in "pousr"),
+    ("github-token", "github_pat_", r"[A-Za-z0-9_]{22,}"),
+    *(
+        ("gitlab-token", f"{kind}-", r"[A-Za-z0-9_.-]{20,}")
+        for kind in [
+            "glpat",
+            "gldt",
+            "glrt",
+            "glft",
+            "glsoat",
+            "glcbt",
+            "glptt",
+            "glagent",
+            "gloas",
+            "glimt",
+            "glffct",
+        ]
+    ),
+    ("gitlab-token", "GR1348941", _WORD + "{20,}"),
+    *(("slack-token", f"xox{letter}-", r"[A-Za-z0-9-]{10,}") for letter in "abceoprs"),
+    ("slack-token", "xoxe.xox", r"[bp]-[A-Za-z0-9-]{10,}"),
+    ("slack-token", "xapp-", r"\d-[A-Z0-9]+-\d+-[a-z0-9]{20,}"),
+    (
+        "slack-webhook",
+        "hooks.slack.com",
+        rf"{_SLASH}(?:services|workflows|triggers)(?:{_SLASH}[A-Za-z0-9_]{{6,}})+",
+    ),
+    *(
+        (
+            "discord-webhook",
+            host,
+            rf"{_SLASH}api{_SLASH}webhooks{_SLASH}\d{{15,}}{_SLASH}[A-Za-z0-9_-]{{30,}}",
+        )
+        for host in ("discord.com", "discordapp.com")
+    ),
+    ("npm-token", "npm_", _ALNUM + "{36}"),
+    ("pypi-token", "pypi-Ag", _WORD + "{40,}"),
+    ("huggingface-token", "hf_", _ALNUM + "{30,}"),
+    ("huggingface-token", "api_org_", _ALNUM + "{30,}"),
+    ("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    *(("aws-key", kind, r"[0-9A-Z]{16}") for kind in ("AKIA", "ASIA", "ABIA", "ACCA")),
+    ("aws-key", "A3T", r"[A-Z0-9]{17}"),
+    ("aws-token", "ABSK", r"[A-Za-z0-9+/]{109,}={0,2}"),
+    *(("stripe-key", f"{kind}_", _ALNUM + "{16,}") for kind in ["sk_live", "sk_test", "rk_live", "rk_test"]),
+    ("stripe-secret", "whsec_", r"[A-Za-z0-9+/=]{32,}"),
+    ("twilio-key", "AC", r"[0-9a-f]{32}"),
+    ("twilio-key", "SK", r"[0-9a-f]{32}"),
+    ("mailgun-key", "key-", r"[0-9a-f]{32}"),
+    *(("square-token", f"sq0{kind}-", _WORD + "{22,}") for kind in ["csp", "atp", "idp"]),
+    ("square-token", "EAAA", _WORD + "{60}"),
+    *(("shopify-token", f"shp{kind}_", _HEX + "{32}") for kind in ["at", "ca", "pa", "ss"]),
+    *(("digitalocean-token", f"do{kind}_v1_", r"[0-9a-f]{64}") for kind in "opr"),
+    ("heroku-key", "HRKU-", _WORD + "{36,}"),
+    *(("vault-token", f"hv{kind}.", _WORD + "{24,}") for kind in "sbr"),
+    ("databricks-token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
+    ("grafana-token", "glsa_", r"[A-Za-z0-9]{32}_[0-9a-fA-F]{8}"),
+    ("grafana-token", "glc_", r"[A-Za-z0-9+/]{32,}={0,2}"),
+    ("linear-key", "lin_api_", _ALNUM + "{32,}"),
+    ("notion-token", "ntn_", _ALNUM + "{40,}"),
+    ("notion-token", "secret_", _ALNUM + "{43}"),
+    ("replicate-token", "r8_", _ALNUM + "{37}"),
+    ("groq-key", "gsk_", _ALNUM + "{40,}"),
+    ("xai-key", "xai-", _ALNUM + "{40,}"),
+    ("perplexity-key", "pplx-", _ALNUM + "{40,}"),
+    ("fireworks-key", "fw_", _ALNUM + "{22,}"),
+    ("docker-token", "dckr_pat_", _WORD + "{27,}"),
+    ("docker-token", "dckr_oat_", _WORD + "{27,}"),
+    ("postman-key", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
+    *(("newrelic-key", f"NR{kind}-", r"[A-Za-z0-9-]{27,}") for kind in ["AK", "JS", "II", "RA"]),
+    ("sentry-token", "sntrys_", r"[A-Za-z0-9+/=_-]{40,}"),
+    ("sentry-token", "sntryu_", r"[0-9a-f]{64}"),
+    *(
+        ("doppler-token", f"dp.{kind}.", r"[A-Za-z0-9._-]{40,}")
+        for kind in ["pt", "st", "ct", "scim", "audit"]
+    ),
+    *(("planetscale-token", f"pscale_{kind}_", r"[A-Za-z0-9_.=-]{32,}") for kind in ["tkn", "pw", "oauth"]),
+    ("supabase-token", "sbp_", r"[0-9a-f]{40}"),
+    ("supabase-token", "sb_secret_", _WORD + "{22,}"),
+    ("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{58}"),
+    ("atlassian-token", "ATATT3", r"[A-Za-z0-9_=-]{50,}"),
+    ("atlassian-token", "ATBB", r"[A-Za-z0-9_=-]{24,}"),
+    ("rubygems-key", "rubygems_", r"[0-9a-f]{48}"),
+    ("crates-token", "cio", _ALNUM + "{32}"),
+    ("figma-token", "figd_", _WORD + "{40,}"),
+    ("fly-token", "fm2_", r"[A-Za-z0-9+/=_-]{60,}"),
+    ("fly-token", "fo1_", _WORD + "{40,}"),
+    ("cloudflare-key", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{146}"),
+    ("pulumi-token", "pul-", r"[0-9a-f]{40}"),
+    ("tailscale-key", "tskey-", r"[A-Za-z0-9-]{20,}"),
+    ("dropbox-token", "sl.", r"[A-Za-z0-9_-]{130,}"),
+    ("facebook-token", "EAACEdEose0cBA", r"[0-9A-Za-z]+"),
+    ("easypost-key", "EZAK", _ALNUM + "{54}"),
+    ("artifactory-token", "AKCp", _ALNUM + "{10,}"),
+    ("artifactory-token", "cmVmdGtuO", _ALNUM + "{50,}"),
+    ("telegram-token", "bot", r"\d{8,10}:[A-Za-z0-9_-]{35}"),
+    ("cargo-token", "crates_io_", _ALNUM + "{30,}"),
+)
+
+_SEPARATOR = compile_late(r"[-_.]")
+_WEAK_LENGTH = 3
+_WEAK = frozenset({"secret_", "api_org_", "dapi", "EAAA", "key-", "1//0", "crates_io_"})
+_OPEN = re.compile(r"(?:,\}|\)?\+)(?:=\{0,2\})?$")
+_JWT = r"eyJ[A-Za-z0-9_=-]{8,2000}+\.[A-Za-z0-9_=-]{8,20000}+(?:\.[A-Za-z0-9_.+/=-]{0,4000})?"
+
+
+def build_tokens() -> tuple[Token, ...]:
+    """Every format as a rule, JSON web tokens included."""
+    formats = tuple(
+        Token(
+            kind,
+            prefix,
+            compile_late(f"{LEFT}{re.escape(prefix)}{rest}{RIGHT}"),
+            compile_late(f"{re.escape(prefix)}{rest}"),
+            open_ended=_OPEN.search(rest) is not None,
+            accept=_accept_after(prefix),
+        )
+        for kind, prefix, rest in _FORMATS
+    )
+    return (
+        *formats,
+        Token("jwt", "eyJ", compile_late(LEFT + _JWT), compile_late(_JWT), open_ended=True, accept=_is_jwt),
+    )
+
+
+def _accept_after(prefix: str) -> Callable[[str], bool]:
+    """A test of what follows `prefix`: a short prefix proves little, so the rest must look generated."""
+    length = len(prefix)
+    if length <= _WEAK_LENGTH or prefix in _WEAK:
+        return lambda secret: is_varied(secret[length:])
+    return lambda secret: not _is_filler(secret[length:])
+
+
+def _is_filler(rest: str) -> bool:
+    """Whether `rest` is what manuals write in a key's place: `xxxx`, `your-key-goes-here`."""
+    parts = _SEPARATOR.split(rest)
+    row = len(set("".join(parts).lower())) == 1 and rest[0] in "xX*.0"
+    words = len(parts) > 2 and all(part == "" or (part.isalpha() and part.islower()) for part in parts)  # noqa: PLR2004 - a generated key may hold one or two
+    return row or words or is_stand_in(rest)
+
+
+def _is_jwt(token: str) -> bool:
+    """Whether the first part is a JSON object: `eyJ` alone begins a lot of base64."""
+    head = token.partition(".")[0]
+    try:
+        header: object = loads(urlsafe_b64decode(head + "=" * (-len(head) % 4)))
+    except (ValueError, NotBase64Error, RecursionError):
+        return False
+    return isinstance(header, dict)

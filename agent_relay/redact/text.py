@@ -1,0 +1,111 @@
+"""Remove secrets from a text: apply all rules to the same original, then replace once."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from agent_relay.domain.text.plain import clean_text
+from agent_relay.redact._assignments import WORDS, find_assignments
+from agent_relay.redact._detect_secrets_rules import FOLDING, build_line_rules, find_by_punctuation
+from agent_relay.redact._folded_secrets import find_folded
+from agent_relay.redact._login_rules import RULES
+from agent_relay.redact._private_keys import find_blocks
+from agent_relay.redact._token_formats import build_tokens
+from agent_relay.redact.allow_list import EMPTY_ALLOW_LIST, AllowList
+from agent_relay.redact.known_secrets import build_known, find_known
+from agent_relay.redact.rules import PLACEHOLDER, SecretSpan, find_in_lines, find_tokens
+
+_TOKENS = build_tokens()
+_LINE_RULES = build_line_rules()
+# Formats without a literal beginning that may go over a line end as well.
+_FOLDING = (*(rule for rule in _LINE_RULES if rule.hint == "-us"), *FOLDING)
+# Which name a secret gets that several rules found.
+_BLOCK, _TOKEN, _ADDRESS, _ADOPTED, _NAMED, _KNOWN = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, how many of each kind were removed, and how many the user's list spared."""
+
+    text: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+    spared: Mapping[str, int] = field(default_factory=dict)
+
+
+def redact_text(
+    text: str, *, known: frozenset[str] = frozenset(), allow: AllowList = EMPTY_ALLOW_LIST
+) -> Redacted:
+    """`text` with every secret replaced by `[redacted: <kind>]`; a second time changes nothing.
+
+    `known` are values that are secret wherever they stand, such as those of the user's environment; what
+    `allow` spares stays, unless it is part of something larger that it does not spare.
+    """
+    found = sorted(_find_all(text, known), key=lambda span: (span.start, -span.end))
+    spared = [] if allow is EMPTY_ALLOW_LIST else [span for span in found if allow.spares(text, span)]
+    stays = frozenset(spared)
+    spans = _merge([span for span in found if span not in stays])
+    counts = Counter(span.kind for span in _merge(spared) if not any(_overlap(span, one) for one in spans))
+    if not spans:
+        return Redacted(text, spared=counts)
+    pieces: list[str] = []
+    done = 0
+    for span in spans:
+        pieces += (text[done : span.start], f"{PLACEHOLDER}{span.kind}]")
+        done = span.end
+    pieces.append(text[done:])
+    return Redacted("".join(pieces), Counter(span.kind for span in spans), counts)
+
+
+def redact_words(text: str, *, known: frozenset[str] = frozenset()) -> str:
+    """`text` without secrets, those included that only show where its control characters do not.
+
+    It keeps these where they part no secret: whoever shows the text cleans it.
+    """
+    found = redact_text(text, known=known).text
+    shown = redact_text(clean_text(found), known=known)
+    return shown.text if shown.counts else found
+
+
+def _find_all(text: str, known: frozenset[str]) -> Iterator[SecretSpan]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters grow in lower case and would shift every place behind them
+        lower = "".join(letter if letter > "\x7f" else letter.lower() for letter in text)
+    yield from find_blocks(text)
+    # Asked first, because almost no text holds any of them and asking is much cheaper than seeking.
+    for token in (token for token in _TOKENS if token.prefix in text):
+        for match in find_tokens(text, token, token.pattern):
+            yield SecretSpan(match.start(), match.end(), token.kind, _TOKEN)
+    yield from find_folded(text, _TOKENS, _FOLDING, rank=_TOKEN)
+    for rule in (rule for rule in RULES if rule.hint in lower):
+        yield from find_in_lines(text, lower, rule, rank=_ADDRESS)
+    for rule in (rule for rule in _LINE_RULES if rule.hint in lower):
+        yield from find_in_lines(text, lower, rule, rank=_ADOPTED)
+    yield from find_by_punctuation(text, rank=_ADOPTED)
+    yield from find_assignments(text, lower, rank=_NAMED)
+    yield from find_known(text, build_known(known), rank=_KNOWN)
+
+
+def _overlap(one: SecretSpan, other: SecretSpan) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _merge(spans: list[SecretSpan]) -> list[SecretSpan]:
+    """Overlapping spans become one, named by the rule that knows best."""
+    merged: list[SecretSpan] = []
+    for span in spans:
+        last = merged[-1] if merged else None
+        if last is None or span.start >= last.end:
+            merged.append(span)
+            continue
+        best = min(last, span, key=lambda one: one.rank)
+        merged[-1] = SecretSpan(last.start, max(last.end, span.end), best.kind, best.rank)
+    return merged
+
+
+def list_literals() -> tuple[str, ...]:
+    """What the rules look for first, each once: what a text is slow of that is made to be."""
+    rules = (*RULES, *_LINE_RULES, *FOLDING)
+    hints = (*(token.prefix for token in _TOKENS), *(rule.hint for rule in rules))
+    return tuple(
+        dict.fromkeys((*hints, "-----BEGIN PRIVATE KEY-----", "Private-Lines: 1", "LS0tLS1CRUdJTi", *WORDS))
+    )

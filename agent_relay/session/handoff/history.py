@@ -1,0 +1,238 @@
+"""Fold a journal into records of its handoffs: steps reached, terms expected, verdicts given."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from agent_relay.domain.events.handoff import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PredecessorStopped,
+)
+from agent_relay.domain.events.session import (
+    Event,
+    LegEnded,
+    LegStarted,
+    LegStarting,
+    SessionEnded,
+    SessionRested,
+    SessionStopping,
+)
+from agent_relay.domain.session import NO_TERMS, Step, Terms
+from agent_relay.session.fold import read_terms
+
+
+class HandoffStatus(StrEnum):
+    """What became of a handoff. The first three are open: something or somebody is still to do something."""
+
+    UNDER_WAY = "under-way"
+    CANCELLING = "cancelling"
+    WORKING = "working"
+    DONE = "done"
+    PASSED_ON = "passed-on"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OPEN_STATUSES = frozenset({HandoffStatus.UNDER_WAY, HandoffStatus.CANCELLING, HandoffStatus.WORKING})
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffTrailEntry:
+    """One line of a handoff's trail: an event's name, and what it said."""
+
+    at: datetime
+    event: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffRecord:
+    """One handoff. `ended_at` is when it was made or given up, `closed_at` when a person judged it.
+
+    `legs` are the successor's: several where it was retried. Paths are relative to the session's folder.
+    """
+
+    id: str
+    from_leg: str
+    from_agent: str
+    to_agent: str
+    reason: str
+    began_at: datetime
+    why: str = ""
+    focus: str = ""
+    skipped: tuple[str, ...] = ()
+    model: str = ""
+    parent: str = ""
+    depth: int = 0
+    rolls_back: str = ""
+    terms: Terms = NO_TERMS
+    status: HandoffStatus = HandoffStatus.UNDER_WAY
+    step: str = Step.BEGUN
+    packet: str = ""
+    sequence: int = 0
+    json_path: str = ""
+    text_path: str = ""
+    fingerprint: str = ""
+    legs: tuple[str, ...] = ()
+    ended_at: datetime | None = None
+    closed_at: datetime | None = None
+    note: str = ""
+    retries: int = 0
+    trail: tuple[HandoffTrailEntry, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is still to happen to it."""
+        return self.status in OPEN_STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class LegRecord:
+    """One leg of the chain; `handoff` brought it, empty for one that was started or resumed without."""
+
+    id: str
+    agent: str
+    handoff: str
+    began_at: datetime
+    resumes: bool = False
+    ended_at: datetime | None = None
+    how: str = ""
+
+
+class HandoffHistory:
+    """The handoffs and legs of one session, in the order they began; fed its events one by one."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._records: dict[str, HandoffRecord] = {}
+        self._legs: dict[str, LegRecord] = {}
+        self._current = ""
+        for event in events:
+            self.hear(event)
+
+    @property
+    def records(self) -> tuple[HandoffRecord, ...]:
+        """Every handoff."""
+        return tuple(self._records.values())
+
+    @property
+    def legs(self) -> tuple[LegRecord, ...]:
+        """Every leg."""
+        return tuple(self._legs.values())
+
+    def hear(self, event: Event) -> None:
+        """One more line of the journal."""
+        at = event.at
+        match event.body:
+            case HandoffBegun() as body:
+                self._begin(body, at)
+            case PredecessorStopped(handoff):
+                self._note(handoff, event, step=Step.STOPPED)
+            case PacketPublished() as body:
+                self._note(
+                    body.handoff,
+                    event,
+                    body.text_path,
+                    step=Step.PUBLISHED,
+                    packet=body.packet,
+                    sequence=body.sequence,
+                    json_path=body.json_path,
+                    text_path=body.text_path,
+                    fingerprint=body.fingerprint,
+                )
+            case LegStarting() as body:
+                self._legs[body.leg] = LegRecord(body.leg, body.agent, body.handoff, at, body.resumes)
+                known = self._records.get(body.handoff)
+                legs = (*known.legs, body.leg) if known is not None else ()
+                self._note(body.handoff, event, body.leg, step=Step.SPAWNING, legs=legs)
+            case LegStarted(leg) if leg in self._legs:
+                self._note(self._legs[leg].handoff, event, leg, step=Step.SPAWNED)
+            case LegEnded(leg, how) if leg in self._legs:
+                self._legs[leg] = replace(self._legs[leg], ended_at=at, how=how)
+            case PacketDelivered(handoff):
+                self._note(handoff, event, step=Step.DELIVERED)
+            case HandoffConfirmed(handoff):
+                self._confirm(handoff, event)
+            case SessionRested(why) | SessionEnded(why) | SessionStopping(why):
+                self._leave(why, event)
+            case _:
+                self._judge(event)
+
+    def _judge(self, event: Event) -> None:
+        at = event.at
+        match event.body:
+            case HandoffFailed(handoff, step, why):
+                self._note(handoff, event, why, status=HandoffStatus.FAILED, step=step, note=why, ended_at=at)
+                self._current = ""
+            case HandoffCancelled(handoff, _, why):
+                self._note(handoff, event, why, status=HandoffStatus.CANCELLING, note=why)
+            case HandoffRetried(handoff) if handoff in self._records:
+                retries = self._records[handoff].retries + 1
+                status = HandoffStatus.UNDER_WAY
+                self._note(handoff, event, status=status, ended_at=None, note="", retries=retries)
+                self._current = handoff
+            case HandoffClosed(handoff, verdict, note, skipped):
+                status = HandoffStatus.COMPLETED if verdict == "completed" else HandoffStatus.FAILED
+                said = "; ".join(text for text in (verdict, note, *skipped) if text)
+                self._note(handoff, event, said, status=status, note=note, closed_at=at)
+            case _:
+                pass
+
+    def _begin(self, body: HandoffBegun, at: datetime) -> None:
+        parent = body.parent or (next(reversed(self._records)) if self._records and not body.depth else "")
+        above = self._records.get(parent)
+        depth = body.depth or (above.depth + 1 if above is not None else 1)
+        self._records[body.handoff] = HandoffRecord(
+            body.handoff,
+            body.from_leg,
+            body.from_agent,
+            body.to_agent,
+            body.reason,
+            at,
+            why=body.why,
+            focus=body.focus,
+            skipped=body.skipped,
+            model=body.model,
+            parent=parent,
+            depth=depth,
+            rolls_back=body.rolls_back,
+            terms=read_terms(body),
+            trail=(HandoffTrailEntry(at, body.name, body.why),),
+        )
+        self._current = body.handoff
+
+    def _confirm(self, handoff: str, event: Event) -> None:
+        record = self._records.get(handoff)
+        if record is None:
+            return
+        status = HandoffStatus.WORKING if record.terms.expects else HandoffStatus.DONE
+        self._note(handoff, event, status=status, ended_at=event.at)
+        above = self._records.get(record.parent)
+        if above is not None and above.status is HandoffStatus.WORKING:
+            self._records[above.id] = replace(above, status=HandoffStatus.PASSED_ON)
+        self._current = ""
+
+    def _leave(self, why: str, event: Event) -> None:
+        """The session goes on without the handoff that was under way."""
+        record = self._records.get(self._current)
+        self._current = ""
+        if record is None:
+            return
+        status = (
+            HandoffStatus.CANCELLED if record.status is HandoffStatus.CANCELLING else HandoffStatus.FAILED
+        )
+        self._note(record.id, event, why, status=status, note=record.note or why, ended_at=event.at)
+
+    def _note(self, handoff: str, event: Event, text: str = "", **changes: object) -> None:
+        record = self._records.get(handoff)
+        if record is not None:
+            trail = (*record.trail, HandoffTrailEntry(event.at, event.body.name, text))
+            self._records[handoff] = replace(record, trail=trail, **changes)  # type: ignore[arg-type]  # fields of one dataclass, named by the caller

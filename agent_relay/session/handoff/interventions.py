@@ -1,0 +1,256 @@
+"""What a person does to a handoff: preview, cancel, retry, or judge its result.
+
+A packet that waits for an agent is checked first: nobody is stopped for a packet that cannot be read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agent_relay.domain.effects import CancelAsked, CloseAsked, PublishPacket, RetryAsked, StopLeg
+from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
+from agent_relay.domain.events.handoff import (
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffRetried,
+)
+from agent_relay.domain.session import Handoff, Session, Step
+from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.text.commands import continue_command, retry_command
+from agent_relay.session.fold import find_step_left
+from agent_relay.session.handoff.lifecycle import (
+    find_delivery,
+    note_refused,
+    rest_cancelled,
+    start_successor,
+    try_roll_back,
+)
+from agent_relay.session.lineage import inherit_terms
+from agent_relay.session.outcome import DecisionContext, Outcome
+from agent_relay.session.policy import choose_successor, explain_unavailable
+
+if TYPE_CHECKING:
+    from agent_relay.domain.events.session import Body
+
+
+def check_waiting_packet(session: Session, agent: str, world: DecisionContext) -> None:
+    """Raise UntrustedDataError, with the way out, where what waits for `agent` cannot be given to it."""
+    why = world.spoilt.get(agent, "")
+    if agent and why:
+        again = continue_command(agent, session.id, "--no-launch")
+        raise UntrustedDataError(
+            f"the packet that waits for {agent} cannot be used: {why}",
+            hint=f"Write another one, which then counts: {again}",
+        )
+
+
+RETRIED_FROM = frozenset({State.LIMITED, State.RESTING, State.ENDED})
+"""Where a handoff can go on without a leg."""
+VERDICTS = ("completed", "failed")
+
+
+def intervene(
+    session: Session, asked: CancelAsked | RetryAsked | CloseAsked, world: DecisionContext
+) -> Outcome:
+    """What follows. Raises WrongUseError or NobodyAvailableError where it cannot be."""
+    match asked:
+        case CancelAsked():
+            return _cancel(session, asked)
+        case RetryAsked():
+            return _retry(session, asked, world)
+        case _:
+            return _close(session, asked, world)
+
+
+def _cancel(session: Session, asked: CancelAsked) -> Outcome:
+    """The handoff under way is cancelled: what it has begun is finished or undone, then the session rests.
+
+    Its predecessor is on its way out already, so the packet is made all the same; a successor that has not
+    been given it yet is stopped. Raises WrongUseError where there is nothing to cancel any more.
+    """
+    handoff = session.handoff
+    if handoff is None or handoff.id != asked.handoff:
+        raise _refuse_over(session, asked.handoff, "cancelled")
+    if handoff.is_cancelled:
+        raise WrongUseError(f"handoff {handoff.id} is being cancelled already")
+    if handoff.step is Step.DELIVERED:
+        back = continue_command(handoff.from_agent, session.id)
+        raise WrongUseError(
+            f"too late to cancel: {handoff.to_agent} already has the packet",
+            hint=f"Take it back: {back}, or agent-relay handoff fail {handoff.id}",
+        )
+    cancelled = Outcome((HandoffCancelled(handoff.id, handoff.step, asked.why),))
+    match handoff.step:
+        case Step.BEGUN | Step.STOPPED:
+            # The predecessor's end, or its packet, is on the way, and brings the rest.
+            return cancelled
+        case Step.PUBLISHED:
+            return cancelled.then(rest_cancelled(handoff))
+        case _:
+            return cancelled.then(Outcome((), (StopLeg(handoff.leg),)))
+
+
+def _retry(session: Session, asked: RetryAsked, world: DecisionContext) -> Outcome:
+    """The last handoff goes on from where it failed or was cancelled, with the packet it had.
+
+    Raises WrongUseError where the session has gone on since, NobodyAvailableError where its target cannot.
+    """
+    handoff, living = session.retriable, session.living_leg
+    if session.handoff is not None and session.handoff.id == asked.handoff:
+        raise WrongUseError(f"handoff {asked.handoff} is under way")
+    if handoff is None or handoff.id != asked.handoff or session.handoff is not None:
+        raise _refuse_over(session, asked.handoff, "retried")
+    if not _can_retry(session):
+        raise WrongUseError(
+            f"session {session.id} is {session.shown_state} under {session.agent},"
+            " so there is nothing to retry",
+            hint=f"Hand over anew: {continue_command(handoff.to_agent, session.id)}",
+        )
+    if living is not None:
+        again = replace(handoff, step=Step.SPAWNED, is_cancelled=False)
+        retried = Outcome((HandoffRetried(handoff.id),))
+        ready = session.state is State.READY
+        return retried.then(
+            Outcome((), find_delivery(replace(session, handoff=again), living) if ready else ())
+        )
+    check_waiting_packet(session, handoff.to_agent, world)
+    _check_target(handoff, world, force=asked.force)
+    return resume_handoff(session, handoff, world)
+
+
+def _can_retry(session: Session) -> bool:
+    """Whether the last handoff, which failed or was cancelled, can go on as the session stands.
+
+    A successor that lives without its packet can be given it at any prompt, whatever it did meanwhile.
+    """
+    living, left = session.living_leg, session.retriable
+    if left is None or session.handoff is not None:
+        return False
+    if living is not None:
+        return living.id == left.leg and session.state in LIVE
+    return session.state in RETRIED_FROM
+
+
+def resume_handoff(session: Session, handoff: Handoff, world: DecisionContext) -> Outcome:
+    """The session's retriable handoff goes on without a leg: from its packet, or by making that."""
+    step = find_step_left(session)
+    retried = Outcome((HandoffRetried(handoff.id),))
+    if step is Step.STOPPED:
+        return retried.then(Outcome((), (PublishPacket(handoff.id),)))
+    again = replace(handoff, step=step, is_cancelled=False)
+    return retried.then(start_successor(session, again, world, packet=handoff.packet))
+
+
+def _close(session: Session, asked: CloseAsked, world: DecisionContext) -> Outcome:
+    """A person's verdict on a handoff that was made; its failure hands over to its rollback agent, if it can.
+
+    Raises WrongUseError for one that was not made, or was judged before.
+    """
+    handoff = next((one for one in session.done if one.id == asked.handoff), None)
+    confirmed: tuple[Body, ...] = ()
+    current = session.handoff
+    if current is not None and current.id == asked.handoff:
+        if current.step is not Step.DELIVERED or session.state not in LIVE:
+            raise WrongUseError(
+                f"handoff {asked.handoff} is under way", hint="See: agent-relay handoff cancel --help"
+            )
+        handoff, confirmed = current, (HandoffConfirmed(current.id, current.leg),)
+    if handoff is None:
+        raise _refuse_over(session, asked.handoff, asked.verdict)
+    if handoff.id in session.closed:
+        raise WrongUseError(f"handoff {handoff.id} was judged already", hint=_see(handoff.id))
+    after = replace(session, handoff=None) if confirmed else session
+    rolled, why_not = _roll_back(after, handoff, asked, world)
+    closed = HandoffClosed(handoff.id, asked.verdict, asked.note, (why_not,) if why_not else ())
+    return Outcome((*confirmed, closed)).then(rolled)
+
+
+def _roll_back(
+    session: Session, handoff: Handoff, asked: CloseAsked, world: DecisionContext
+) -> tuple[Outcome, str]:
+    """The handoff to the rollback agent, and why there is none although one was named."""
+    name = handoff.terms.rollback
+    if asked.verdict != "failed" or not name:
+        return Outcome(), ""
+    if session.handoff is not None or session.state is State.STOPPING:
+        return Outcome(), f"{name}: the session is {session.state}"
+    if session.leg is None or session.leg.id != handoff.leg:
+        return Outcome(), f"{name}: the session has gone on under {session.agent}"
+    found = try_roll_back(session, handoff, world, why=asked.note or f"{handoff.to_agent} did not succeed")
+    return (Outcome(), found) if isinstance(found, str) else (found, "")
+
+
+def _check_target(handoff: Handoff, world: DecisionContext, *, force: bool) -> None:
+    known, name = world.availability, handoff.to_agent
+    if force and name in known:
+        known = {**known, name: replace(known[name], resting=False)}
+    choice = choose_successor(
+        (name,), known, current="", now=world.now, zone=world.zone, needs=handoff.terms.needs
+    )
+    if not choice.successor:
+        # Nothing but its rest can be overridden.
+        rests = not force and name in known and known[name].resting
+        again = (
+            f"{retry_command(handoff.id, '--yes')} tries all the same" if rests else "See: agent-relay doctor"
+        )
+        raise NobodyAvailableError(choice.skipped[0], hint=again)
+
+
+def _refuse_over(session: Session, handoff: str, verb: str) -> RelayError:
+    """Why the handoff is not one that can be treated so; a retry is offered where it would be made."""
+    left = session.retriable
+    again = f"Go on with it: {retry_command(left.id)}" if left is not None and _can_retry(session) else ""
+    if left is not None and left.id == handoff:
+        what = "cancelled" if left.is_cancelled else "failed or left unfinished"
+        return WrongUseError(f"handoff {handoff} was {what} already", hint=again or _see(handoff))
+    if left is not None and again and verb == "retried":
+        return WrongUseError(
+            f"handoff {handoff} was followed by handoff {left.id}, so it cannot be retried", hint=again
+        )
+    if any(done.id == handoff for done in session.done):
+        return WrongUseError(f"handoff {handoff} has been made, so it cannot be {verb}", hint=_see(handoff))
+    return WrongUseError(
+        f"handoff {handoff} is over and the session has gone on, so it cannot be {verb}", hint=_see(handoff)
+    )
+
+
+def _see(handoff: str) -> str:
+    return f"See: agent-relay handoff show {handoff}"
+
+
+def build_handoff_plan(
+    session: Session, world: DecisionContext, *, needs: Sequence[str] = ()
+) -> dict[str, object]:
+    """What `/handoff` without a name would do: nothing is changed.
+
+    Keys: session, state, agent, successor (empty for nobody), earliest (ISO 8601 or empty), needs, handoff
+    (the one under way, or empty), and agents: one row each with agent, place (from 1), verdict (`at work`,
+    `next`, `later` or `skipped`) and why.
+    """
+    world = note_refused(session, world)
+    needs = tuple(needs) or inherit_terms(session).needs
+    known, now, zone = world.availability, world.now, world.zone
+    choice = choose_successor(session.roster, known, current=session.agent, now=now, zone=zone, needs=needs)
+    rows, is_found = [], False
+    for place, name in enumerate(session.roster, start=1):
+        why = explain_unavailable(known.get(name), now=now, zone=zone, needs=needs)
+        if name == session.agent:
+            verdict, why = "at work", why if session.living_leg is None else ""
+        elif why:
+            verdict = "skipped"
+        elif is_found:
+            verdict, why = "later", f"{choice.successor} comes before it"
+        else:
+            verdict, is_found = "next", True
+        rows.append({"agent": name, "place": place, "verdict": verdict, "why": why})
+    return {
+        "session": session.id,
+        "state": session.shown_state.value,
+        "agent": session.agent,
+        "successor": choice.successor,
+        "earliest": choice.earliest.isoformat() if choice.earliest else "",
+        "needs": list(needs),
+        "handoff": session.handoff.id if session.handoff is not None else "",
+        "agents": rows,
+    }

@@ -1,0 +1,352 @@
+"""Decide each step of a handoff: choose, begin, publish the packet, start the successor, deliver.
+
+Where a step fails, decide who takes over instead: the rollback agent, the next one of the order, or
+nobody. A packet that cannot be written loses neither the agent nor what was achieved.
+"""
+
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from agent_relay.domain.effects import (
+    Delivered,
+    DeliverFailed,
+    DeliverPacket,
+    DeliverTask,
+    Effect,
+    Published,
+    PublishFailed,
+    PublishPacket,
+    ShowMessage,
+    SpawnLeg,
+    StopLeg,
+    TaskGiven,
+    WakeAt,
+)
+from agent_relay.domain.events.handoff import (
+    HandoffBegun,
+    HandoffConfirmed,
+    HandoffFailed,
+    PacketDelivered,
+    PacketPublished,
+    PredecessorStopped,
+)
+from agent_relay.domain.events.session import Body, LegStarting, SessionEnded, SessionRested, TaskDelivered
+from agent_relay.domain.events.turn import TurnEnded
+from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
+from agent_relay.domain.state import State
+from agent_relay.domain.text.counts import render_count
+from agent_relay.session.lineage import build_rollback_terms, find_parent, inherit_terms
+from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
+from agent_relay.session.policy import choose_successor
+
+HEADLESS = "headless"
+"""The capability of every agent whose adapter says how it works on a turn without a screen."""
+
+
+def begin_leg(session: Session, agent: str, world: DecisionContext, *, resumes: bool = False) -> Outcome:
+    """The first leg of a session, or the next one of a session at rest or ended, without a handoff."""
+    native_id = find_native_id(session, agent) if resumes else ""
+    body = LegStarting(
+        world.leg_id,
+        agent,
+        session.generation + 1,
+        native_id=native_id or world.native_ids.get(agent, ""),
+        resumes=bool(native_id),
+        headless=session.open_turn is not None,
+        **asdict(world.owner),
+    )
+    return Outcome((body,), (SpawnLeg(world.leg_id),))
+
+
+def find_native_id(session: Session, agent: str) -> str:
+    """The native session id of the agent's last leg here that got as far as a prompt; empty for none.
+
+    A conversation that gave way because its context was full is not gone on with.
+    """
+    known = (*session.done, *((session.handoff,) if session.handoff else ()))
+    full = {handoff.from_leg for handoff in known if handoff.reason == "context"}
+    for leg in reversed(session.legs):
+        if leg.agent == agent and leg.was_busy and leg.native_id:
+            return "" if leg.id in full else leg.native_id
+    return ""
+
+
+def is_current(session: Session, handoff: str, *steps: Step) -> bool:
+    """Return whether `handoff` is under way, not cancelled, and at one of these steps."""
+    known = session.handoff
+    return known is not None and known.id == handoff and known.step in steps and not known.is_cancelled
+
+
+def find_fault(agent: str, world: DecisionContext) -> str:
+    """What would keep the agent from being started although it is installed; empty for nothing."""
+    known = world.availability.get(agent)
+    return known.fault if known is not None else ""
+
+
+def begin_handoff(
+    session: Session,
+    to_agent: str,
+    reason: str,
+    world: DecisionContext,
+    *,
+    why: str,
+    focus: str = "",
+    skipped: tuple[str, ...] = (),
+    model: str = "",
+    terms: Terms | None = None,
+    rolls_back: str = "",
+) -> Outcome:
+    """A handoff to `to_agent`, whose predecessor is stopped first; one still under way is given up.
+
+    Without `terms`, what is still expected is passed on. Nothing where its predecessor lives and `to_agent`
+    could not be started: nobody is stopped for whom nobody can come.
+    """
+    leg = session.leg
+    if leg is None or (not leg.is_over and find_fault(to_agent, world)):
+        return NOTHING
+    given_up: tuple[Body, ...] = ()
+    if session.handoff is not None:
+        given_up = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    parent = find_parent(session)
+    begun = HandoffBegun(
+        world.handoff_id,
+        leg.id,
+        leg.agent,
+        to_agent,
+        reason,
+        why=why,
+        focus=focus,
+        skipped=skipped,
+        model=model,
+        parent=parent.id if parent is not None else "",
+        depth=parent.depth + 1 if parent is not None else 1,
+        rolls_back=rolls_back,
+        **asdict(inherit_terms(session) if terms is None else terms),
+    )
+    if leg.is_over:
+        stopped = PredecessorStopped(world.handoff_id, leg.id)
+        return Outcome((*given_up, begun, stopped), (PublishPacket(world.handoff_id),))
+    return Outcome((*given_up, begun), (StopLeg(leg.id),))
+
+
+def note_refused(session: Session, world: DecisionContext) -> DecisionContext:
+    """The world in which whoever was refused in this session, and did not answer since, is not signed in."""
+    known = dict(world.availability)
+    for name in {found.agent for found in session.refused} & known.keys():
+        known[name] = replace(known[name], signed_in=False)
+    return replace(world, availability=known)
+
+
+def remedy_limit(session: Session, world: DecisionContext, limit: Limit, *, why: str) -> Outcome:
+    """The same agent goes on with its fallback model where only its model is limited, else somebody else.
+
+    A fallback is tried once: one that is limited itself, or does not start, gives way to the next agent.
+    """
+    fallback = world.fallback_models.get(session.agent, "")
+    spent = {limit.model, *(leg.model for leg in session.legs[-1:])}
+    is_open = limit.scope == "model" and limit.agent == session.agent and session.agent not in session.tried
+    turn = session.open_turn
+    is_open = is_open and (turn is None or not turn.is_spent)
+    if fallback and is_open and fallback not in spent and not find_fault(session.agent, world):
+        return begin_handoff(session, session.agent, "rate_limit", world, why=why, model=fallback)
+    return replace_agent(session, world, reason="rate_limit", why=why)
+
+
+def replace_agent(session: Session, world: DecisionContext, *, reason: str, why: str) -> Outcome:
+    """A handoff to whom the policy picks, or rest where nobody can take over.
+
+    An agent that just failed to take over is asked once more before the others: it is not giving way. Then
+    the rollback agent of the handoff that failed is asked before the others.
+    """
+    turn = session.open_turn
+    if turn is not None and turn.is_spent:
+        known = world.availability.get(session.agent)
+        spent = f"this turn may take no more than {render_count(turn.most, 'leg')}"
+        return rest(session, why, known.rests_until if known is not None else None, (spent,))
+    failing, failed = session.tried[-1:], session.retriable if session.tried else None
+    rollback = (failed.terms.rollback,) if failed is not None and failed.terms.rollback else ()
+    current = "" if session.agent in failing else session.agent
+    others = turn.others if turn is not None else ()
+    order = dict.fromkeys((*failing, *rollback, *session.roster))
+    choice = choose_successor(
+        tuple(name for name in order if name not in others),
+        world.availability,
+        current=current,
+        tried=session.tried,
+        now=world.now,
+        zone=world.zone,
+        needs=(*inherit_terms(session).needs, *((HEADLESS,) if turn is not None else ())),
+    )
+    if choice.successor in rollback and choice.successor not in failing and failed is not None:
+        return roll_back(session, failed, world, why=why, skipped=choice.skipped)
+    if choice.successor:
+        return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
+    return rest(session, why, choice.earliest, choice.skipped)
+
+
+def rest(session: Session, why: str, until: datetime | None, skipped: tuple[str, ...]) -> Outcome:
+    """Nobody can go on, until `until` if that is known; a handoff under way is given up.
+
+    A headless agent has nobody to rest before: it is stopped, and a session that ends with its turn ends.
+    """
+    bodies: tuple[Body, ...] = ()
+    if session.handoff is not None:
+        bodies = (HandoffFailed(session.handoff.id, session.handoff.step, why),)
+    bodies = (*bodies, SessionRested(why, until.isoformat() if until else "", skipped))
+    turn, living = session.open_turn, session.living_leg
+    # What the agent itself shows says nothing of why nobody takes over.
+    say: tuple[Effect, ...] = (ShowMessage(living.id),) if living is not None and not living.headless else ()
+    wake = (*say, *((WakeAt(until),) if until else ()))
+    stop: tuple[Effect, ...] = (StopLeg(living.id),) if living is not None and living.headless else ()
+    if turn is None or not turn.ends:
+        return Outcome(bodies, (*wake, *stop))
+    over = (TurnEnded(session.leg.id if session.leg is not None else "", "resting", why),)
+    end = () if living is not None else (SessionEnded(why),)
+    return Outcome((*bodies, *over, *end), stop)
+
+
+def roll_back(
+    session: Session, failed: Handoff, world: DecisionContext, *, why: str, skipped: tuple[str, ...] = ()
+) -> Outcome:
+    """A handoff to the rollback agent of `failed`, with what was achieved until now."""
+    return begin_handoff(
+        session,
+        failed.terms.rollback,
+        "failure",
+        world,
+        why=why,
+        skipped=skipped,
+        terms=build_rollback_terms(failed),
+        rolls_back=failed.id,
+    )
+
+
+def try_roll_back(session: Session, failed: Handoff, world: DecisionContext, *, why: str) -> Outcome | str:
+    """The handoff to the rollback agent of `failed`, or `agent: reason` where it cannot take over."""
+    name = failed.terms.rollback
+    living = session.living_leg
+    if living is not None and living.agent == name:
+        return f"{name}: at work already"
+    needs = failed.terms.needs
+    choice = choose_successor(
+        (name,), world.availability, current="", now=world.now, zone=world.zone, needs=needs
+    )
+    return roll_back(session, failed, world, why=why) if choice.successor else choice.skipped[0]
+
+
+def rest_cancelled(handoff: Handoff) -> Outcome:
+    """The end of a cancelled handoff: the session rests, with what packet there is, until somebody asks."""
+    return Outcome((SessionRested(f"the handoff to {handoff.to_agent} was cancelled"),))
+
+
+def published(session: Session, done: Published, world: DecisionContext) -> Outcome:
+    """The packet is visible: the successor is named in the journal before it is started."""
+    handoff = session.handoff
+    if handoff is None or handoff.id != done.handoff or handoff.step is not Step.STOPPED:
+        return NOTHING
+    packet = PacketPublished(
+        done.handoff,
+        done.packet,
+        done.sequence,
+        handoff.to_agent,
+        done.json_path,
+        done.text_path,
+        done.fingerprint,
+        done.lacks,
+    )
+    if handoff.is_cancelled:
+        return Outcome((packet,)).then(rest_cancelled(handoff))
+    return Outcome((packet,)).then(start_successor(session, handoff, world, packet=done.packet))
+
+
+def start_successor(session: Session, handoff: Handoff, world: DecisionContext, *, packet: str) -> Outcome:
+    """The leg of the handoff under way, journalled under its id so that it can only start once."""
+    native_id = find_native_id(session, handoff.to_agent)
+    starting = LegStarting(
+        world.leg_id,
+        handoff.to_agent,
+        session.generation + 1,
+        native_id=native_id or world.native_ids.get(handoff.to_agent, ""),
+        handoff=handoff.id,
+        packet=packet,
+        resumes=bool(native_id),
+        model=handoff.model,
+        headless=session.open_turn is not None,
+        **asdict(world.owner),
+    )
+    return Outcome((starting,), (SpawnLeg(world.leg_id),))
+
+
+def find_delivery(session: Session, leg: Leg) -> tuple[Effect, ...]:
+    """What a leg that has become ready is still to be given: its packet, or the session's task."""
+    handoff = session.handoff
+    if handoff is not None:
+        waits = handoff.leg == leg.id and handoff.step is Step.SPAWNED
+        return (DeliverPacket(handoff.id, leg.id),) if waits else ()
+    if session.task and leg.generation == 1 and not leg.was_given:
+        return (DeliverTask(leg.id),)
+    return ()
+
+
+def handle_delivery(
+    session: Session, happened: Delivered | DeliverFailed | TaskGiven, world: DecisionContext
+) -> Outcome:
+    """What follows from the end of a delivery; late news of one follows nothing."""
+    match happened:
+        case TaskGiven(leg):
+            is_new = any(known.id == leg and not known.was_given for known in session.legs)
+            return Outcome((TaskDelivered(leg),) if is_new else ())
+        case Delivered(handoff, leg) if is_current(session, handoff, Step.SPAWNED):
+            works = session.living_leg is not None and session.living_leg.was_busy
+            confirmed = (HandoffConfirmed(handoff, leg),) if works else ()
+            return Outcome((PacketDelivered(handoff, leg), *confirmed))
+        case DeliverFailed(handoff) if is_current(session, handoff, Step.SPAWNED, Step.DELIVERED):
+            return _deliver_failed(session, happened, world)
+        case _:
+            return NOTHING
+
+
+def _deliver_failed(session: Session, failed: DeliverFailed, world: DecisionContext) -> Outcome:
+    """The successor is in charge without its packet, unless somebody was named for when it fails."""
+    told = Outcome((HandoffFailed(failed.handoff, "deliver", failed.why),), (ShowMessage(failed.leg),))
+    handoff = session.handoff
+    if handoff is None or not handoff.terms.rollback:
+        return told
+    after = replace(session, handoff=None, retriable=handoff)
+    rolled = try_roll_back(after, handoff, world, why=failed.why)
+    return told if isinstance(rolled, str) else told.then(rolled)
+
+
+def publish_failed(
+    session: Session, failed: PublishFailed, handoff: Handoff, world: DecisionContext
+) -> Outcome:
+    """Its rollback agent takes over, with a packet of its own, or else in the session it had here.
+
+    Without one the session ends; its journal and what packets there are stay, and the handoff can be
+    retried. Whoever lives after all stays in charge.
+    """
+    if session.living_leg is not None:
+        return Outcome((HandoffFailed(failed.handoff, handoff.step, failed.why),))
+    told = Outcome((HandoffFailed(failed.handoff, "publish", failed.why),))
+    why_not = ""
+    if not handoff.is_cancelled:
+        after = replace(session, handoff=None, retriable=handoff, state=State.LIMITED)
+        rolled = _find_successor(after, handoff, world, why=failed.why)
+        if isinstance(rolled, Outcome):
+            return told.then(rolled)
+        why_not = f" ({rolled})" if rolled else ""
+    return told.then(Outcome((SessionEnded(f"{failed.why}{why_not}"),)))
+
+
+def _find_successor(session: Session, handoff: Handoff, world: DecisionContext, *, why: str) -> Outcome | str:
+    """How the rollback agent takes over, or why it cannot; empty where nobody was named."""
+    if handoff.terms.rollback:
+        return try_roll_back(session, handoff, world, why=why)
+    if not handoff.rolls_back or not find_native_id(session, handoff.to_agent):
+        return ""
+    # Its own packet could not be written either: what it knew itself is what is left.
+    name = handoff.to_agent
+    choice = choose_successor((name,), world.availability, current="", now=world.now, zone=world.zone)
+    if not choice.successor:
+        return choice.skipped[0]
+    return Outcome((SessionRested(why),)).then(begin_leg(session, name, world, resumes=True))

@@ -1,0 +1,287 @@
+"""Decide what happens during a rest and at a limit's end: who continues, and whether by itself.
+
+After a rest the work is continued by relay, by an agent's own timer, or by nobody; that is decided once.
+At a reset a resting session goes on, and a working one is offered its preferred agent back.
+"""
+
+from datetime import datetime, timedelta
+
+from agent_relay.domain.effects import (
+    Answered,
+    CancelContinue,
+    ContinueAnnounced,
+    ContinueAsked,
+    Effect,
+    Input,
+    ResumeAsked,
+    ShowMessage,
+    WakeAt,
+)
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events.session import (
+    Body,
+    LegAnswered,
+    LegBusy,
+    LegContinues,
+    ResumeAgreed,
+    ReturnOffered,
+    SessionWoke,
+)
+from agent_relay.domain.session import Session
+from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.values.elapsed import is_later
+from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session.handoff.lifecycle import begin_handoff, replace_agent
+from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
+from agent_relay.session.policy import choose_successor
+
+CONTINUE_GRACE = timedelta(minutes=5)
+"""How long an agent that goes on by itself has for it: one sends its prompt 62 to 92 s after the reset."""
+_SENDS_WITHIN = timedelta(minutes=2)
+_EARLY = timedelta(minutes=1)
+"""A countdown names a minute, rounded: its agent may act that much before it."""
+
+
+def handle_rest(session: Session, happened: Input, world: DecisionContext) -> Outcome:
+    """Return what follows from what happened about a rest; nothing from anything else.
+
+    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    """
+    match happened:
+        case ContinueAnnounced():
+            return _continues(session, happened, world)
+        case ResumeAsked():
+            return _resume_wished(session, happened)
+        case ContinueAsked():
+            return _go_on_asked(session, world)
+        case _:
+            return NOTHING
+
+
+def _continues(session: Session, news: ContinueAnnounced, world: DecisionContext) -> Outcome:
+    """An agent's own timer is left to it, or cancelled where nothing may go on by itself then.
+
+    The same timer told again decides nothing anew; one that is to be cancelled still is cancelled.
+    """
+    leg = session.living_leg
+    if leg is None or leg.id != news.leg or leg.headless or session.state not in {*LIVE, State.RESTING}:
+        return NOTHING
+    known = parse_moment(session.continues_at)
+    if news.at is None:
+        # At its moment a countdown goes because its agent goes on; before that somebody gave it up.
+        is_given_up = known is not None and world.now < known - _EARLY
+        return Outcome((LegContinues(leg.id),), _find_next_wake(session)) if is_given_up else NOTHING
+    if news.at == known:
+        return NOTHING if session.agent_may_continue else Outcome((), (CancelContinue(leg.id, news.at),))
+    is_left = world.agent_may_continue and not any(
+        world.quiet.contains(at, world.zone) for at in (news.at, news.at + _SENDS_WITHIN)
+    )
+    after: Effect = WakeAt(news.at + CONTINUE_GRACE) if is_left else CancelContinue(leg.id, news.at)
+    seen = LegContinues(leg.id, news.at.isoformat(), is_left)
+    return Outcome((seen,), (after, *((ShowMessage(leg.id),) if session.state is State.RESTING else ())))
+
+
+def _find_next_wake(session: Session) -> tuple[Effect, ...]:
+    """Return the first reset a resting session waits for; nothing where that is not known."""
+    at = parse_moment(session.rested_until) if session.state is State.RESTING else None
+    return (WakeAt(at),) if at is not None else ()
+
+
+def find_check_moment(session: Session) -> datetime | None:
+    """Return when relay looks whether an agent went on by itself; `None` where none is to."""
+    at = parse_moment(session.continues_at)
+    return at + CONTINUE_GRACE if at is not None and session.agent_may_continue else None
+
+
+def is_left_to_agent(session: Session, now: datetime, *, is_back: bool) -> bool:
+    """Return whether the agent that said it goes on by itself is to be left to it at `now`.
+
+    Until its reset has come, somebody else may be had sooner.
+    """
+    at, check = parse_moment(session.continues_at), find_check_moment(session)
+    if at is None or check is None or session.living_leg is None:
+        return False
+    return now < check and (is_back or now >= at)
+
+
+def is_agreed(session: Session, world: DecisionContext) -> bool:
+    """Return whether the user agreed to work going on by itself: for this once, or always."""
+    return world.resume_at_reset or session.agreed
+
+
+def seen_while_resting(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
+    """An agent that works at the moment it named went on by itself: the rest is over."""
+    at, living = parse_moment(session.continues_at), session.living_leg
+    if session.state is not State.RESTING or at is None or state != State.BUSY:
+        return NOTHING
+    if living is None or living.id != leg:
+        return NOTHING
+    if world.now < at - _EARLY:
+        return NOTHING
+    return Outcome((SessionWoke(f"{living.agent} went on by itself"), LegBusy(leg)))
+
+
+def _resume_wished(session: Session, wish: ResumeAsked) -> Outcome:
+    """The person's word is journalled, and the reset waited for. Raises WrongUseError where none is known."""
+    _check_resting(session)
+    if not session.rested_until:
+        raise WrongUseError(
+            "no reset is known, so there is nothing to wait for", hint="See: agent-relay limits"
+        )
+    if wish.agreed == session.agreed:
+        return NOTHING
+    return Outcome((ResumeAgreed(wish.agreed),))
+
+
+def _go_on_asked(session: Session, world: DecisionContext) -> Outcome:
+    """Work goes on now with whoever can be had again. Raises NobodyAvailableError where nobody can."""
+    if session.state is State.READY and session.offer == session.agent:
+        return begin_handoff(session, session.agent, "rate_limit", world, why="asked for")
+    _check_resting(session)
+    name, skipped = find_back(session, world)
+    if not name:
+        raise NobodyAvailableError("; ".join(skipped) or "the order names no agent")
+    return begin_handoff(session, name, "rate_limit", world, why="asked for", skipped=skipped)
+
+
+def find_back(session: Session, world: DecisionContext) -> tuple[str, tuple[str, ...]]:
+    """Return who can go on after a rest, the agent at work first, and why others cannot; or empty."""
+    order = tuple(dict.fromkeys((session.agent, *session.roster)))
+    choice = choose_successor(order, world.availability, current="", now=world.now, zone=world.zone)
+    return choice.successor, choice.skipped
+
+
+def _check_resting(session: Session) -> None:
+    if session.state is not State.RESTING or session.is_held or session.open_turn is not None:
+        raise WrongUseError(f"session {session.id} is not resting", hint="See: agent-relay status")
+
+
+def reset_passed(session: Session, world: DecisionContext) -> Outcome:
+    """A resting session goes on; a working one is offered its preferred agent back, once for each reset."""
+    if session.is_held:
+        return NOTHING
+    if session.state is State.RESTING:
+        return _rest_is_over(session, world)
+    preferred = _find_preferred(session, world)
+    if not preferred or preferred == session.offered or world.return_mode == "off":
+        return NOTHING
+    by_itself = _returns_by_itself(world)
+    offered = Outcome((ReturnOffered(preferred, by_itself),))
+    if by_itself and session.state is State.READY:
+        return offered.then(_hand_back(session, preferred, world))
+    return offered.then(Outcome((), (ShowMessage(session.legs[-1].id),)))
+
+
+def answered(session: Session, answered: Answered, now: datetime) -> Outcome:
+    """An agent that works again ends its session's rest, whatever the ledger believed, and is signed in.
+
+    Sources tell at different speeds: an answer from before the refusal or the limit does not end it.
+    """
+    living, refusal = session.living_leg, session.refusal
+    if living is None or living.id != answered.leg:
+        return NOTHING
+    bodies: tuple[Body, ...] = ()
+    if refusal is not None and (answered.at is None or is_later(answered.at, refusal.at, now)):
+        bodies = (LegAnswered(living.id),)
+    limit = session.limit
+    is_over = limit is None or answered.at is None or is_later(answered.at, limit.at, now)
+    if session.state is State.RESTING and is_over:
+        bodies = (*bodies, SessionWoke(f"{living.agent} answers again"))
+    return Outcome(bodies)
+
+
+def _rest_is_over(session: Session, world: DecisionContext) -> Outcome:
+    """What the first reset of all brings: it need not be that of the agent at work.
+
+    An agent that is to go on unattended is handed its own work: left at its prompt it would wait there.
+    """
+    state = world.availability.get(session.agent)
+    is_back = state is None or not state.resting
+    check = find_check_moment(session)
+    if check is not None and is_left_to_agent(session, world.now, is_back=is_back):
+        return Outcome((), (WakeAt(check),))
+    opens = world.quiet.find_next_allowed(world.now, world.zone)
+    if not is_agreed(session, world) or opens is None:
+        return _offer(session, world, is_back=is_back)
+    if opens > world.now:
+        return Outcome((), (WakeAt(opens),))
+    why = "the first reset has passed"
+    if is_back and state is not None and state.installed and state.signed_in:
+        return begin_handoff(session, session.agent, "rate_limit", world, why=why)
+    return replace_agent(session, world, reason="rate_limit", why=why)
+
+
+def _offer(session: Session, world: DecisionContext, *, is_back: bool) -> Outcome:
+    """Who can be had again is named once; an agent that waits at its prompt is at work again.
+
+    The reset of the agent at work is still waited for where somebody else's came first.
+    """
+    living, (name, _) = session.living_leg, find_back(session, world)
+    say = (ShowMessage(living.id),) if living is not None and not living.headless else ()
+    if living is not None and is_back:
+        return Outcome((SessionWoke("its limit has reset", offers=name == session.agent),), say)
+    offered = Outcome((ReturnOffered(name),), say) if name and name != session.offer else NOTHING
+    state = world.availability.get(session.agent)
+    until = state.rests_until if living is not None and state is not None else None
+    return offered.then(Outcome((), (WakeAt(until),) if until is not None and until > world.now else ()))
+
+
+def return_to_preferred(session: Session, world: DecisionContext) -> Outcome:
+    """At a turn's end, the handoff back that an automatic return was waiting for."""
+    preferred = _find_preferred(session, world)
+    return _hand_back(session, preferred, world) if preferred and preferred == session.offered else NOTHING
+
+
+def find_wake(session: Session, world: DecisionContext) -> tuple[Effect, ...]:
+    """The reset a session still waits for, as a new daemon has to wait for it again."""
+    first = session.rested_until if session.state is State.RESTING else ""
+    own = session.limit.until if session.limit is not None else ""
+    # Where a damaged journal holds something else, whoever rests looks again at once.
+    moments = {max(parse_moment(until) or world.now, world.now) for until in (first, own) if until}
+    check = find_check_moment(session) if session.state is State.RESTING else None
+    moments |= {max(check, world.now)} if check is not None else set()
+    return tuple(WakeAt(moment) for moment in sorted(moments))
+
+
+def _hand_back(session: Session, preferred: str, world: DecisionContext) -> Outcome:
+    if not _returns_by_itself(world):
+        return NOTHING
+    whose = "its own model" if preferred == session.agent else preferred
+    return begin_handoff(session, preferred, "command", world, why=f"{whose} is back")
+
+
+def _returns_by_itself(world: DecisionContext) -> bool:
+    """Whether an agent that is back takes over without being asked; nobody does in the quiet hours."""
+    return world.return_mode == "auto" and not world.quiet.contains(world.now, world.zone)
+
+
+def _find_preferred(session: Session, world: DecisionContext) -> str:
+    """Who left at a limit, is preferred to the agent at work, and can be had again; or empty.
+
+    That may be the agent at work itself, on its own model in place of the fallback.
+    """
+    if session.state not in LIVE or session.handoff is not None:
+        return ""
+    at = session.roster.index(session.agent) if session.agent in session.roster else 0
+    before = session.roster[:at]
+    limited = {
+        handoff.from_agent
+        for handoff in session.done
+        if handoff.reason == "rate_limit" and handoff.to_agent != handoff.from_agent
+    }
+    for name in before:
+        state = world.availability.get(name)
+        if name in limited and state and state.installed and state.signed_in and not state.resting:
+            return name
+    return session.agent if _is_model_back(session, world) else ""
+
+
+def _is_model_back(session: Session, world: DecisionContext) -> bool:
+    """Whether the agent at work goes on with a fallback model, and the limit of its own is over."""
+    leg, limit = session.living_leg, session.limit
+    if leg is None or not leg.model or limit is None or limit.agent != leg.agent:
+        return False
+    state = world.availability.get(leg.agent)
+    until = parse_moment(limit.until)
+    is_over = until is None or until <= world.now
+    return is_over and state is not None and not state.resting

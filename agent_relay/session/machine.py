@@ -1,0 +1,359 @@
+"""The state machine: decide what follows from one input to a session.
+
+`step` returns the events to journal and the effects to perform, and leaves most inputs to the module of
+their subject. At the end of a turn the order is: return to the preferred agent, then budgets, then the
+context.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from agent_relay.domain.effects import (
+    Answered,
+    CancelAsked,
+    ClockSetBack,
+    CloseAsked,
+    Delivered,
+    DeliverFailed,
+    HandoffAsked,
+    Input,
+    LegGone,
+    NoteRest,
+    PromptTaken,
+    Published,
+    PublishFailed,
+    ResetPassed,
+    Restarted,
+    RetryAsked,
+    ShowMessage,
+    SignalFound,
+    Spawned,
+    StateSeen,
+    StopAsked,
+    StopLeg,
+    TaskGiven,
+    TurnAsked,
+    WakeAt,
+)
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events.handoff import HandoffConfirmed
+from agent_relay.domain.events.session import (
+    Body,
+    ClockWasSetBack,
+    LegAsking,
+    LegBusy,
+    LegPrompted,
+    LegReady,
+    LegStarted,
+    SessionEnded,
+    SessionStopping,
+    SignalSeen,
+)
+from agent_relay.domain.session import Leg, Limit, Session, Step
+from agent_relay.domain.signal import Kind, Scope, Signal
+from agent_relay.domain.state import LIVE, State
+from agent_relay.domain.text.commands import continue_command
+from agent_relay.domain.text.limit_names import name_limit
+from agent_relay.domain.usage_effects import BudgetsCounted, CompactSkipped, ContextFilled, LegQuiet
+from agent_relay.domain.values.moments import parse_moment
+from agent_relay.session._recovery import restarted
+from agent_relay.session.fold import is_refusal
+from agent_relay.session.handoff.interventions import (
+    RETRIED_FROM,
+    check_waiting_packet,
+    intervene,
+    resume_handoff,
+)
+from agent_relay.session.handoff.lifecycle import (
+    begin_handoff,
+    begin_leg,
+    find_delivery,
+    find_native_id,
+    handle_delivery,
+    note_refused,
+    publish_failed,
+    published,
+    remedy_limit,
+)
+from agent_relay.session.limits.budgets import apply_budgets, apply_quietly, note_counted, note_spent
+from agent_relay.session.limits.context import note_fill, relieve_asked, turn_ended
+from agent_relay.session.limits.ledger import include_rest
+from agent_relay.session.limits.rests import (
+    answered,
+    handle_rest,
+    reset_passed,
+    return_to_preferred,
+    seen_while_resting,
+)
+from agent_relay.session.lineage import inherit_terms
+from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
+from agent_relay.session.policy import choose_successor
+from agent_relay.session.turns.leg_end import leg_gone
+from agent_relay.session.turns.lifecycle import headless_prompted, headless_spawned, take_turn
+from agent_relay.session.warnings import is_told, is_warning
+
+
+def handle_usage(
+    session: Session,
+    happened: ContextFilled | LegQuiet | CompactSkipped | BudgetsCounted,
+    world: DecisionContext,
+) -> Outcome:
+    """What follows where a context or a budget passed a mark, or the moment to act on one has come."""
+    match happened:
+        case BudgetsCounted():
+            return note_counted(session, happened, world)
+        case LegQuiet():
+            applied = apply_quietly(session, happened, world)
+            return applied if applied.bodies else note_fill(session, happened, world)
+        case _:
+            return note_fill(session, happened, world)
+
+
+def finish_turn(session: Session, world: DecisionContext) -> Outcome:
+    """What waited for a turn's end: the way back to a preferred agent, else a budget, else a full context."""
+    back = return_to_preferred(session, world)
+    if back.bodies:
+        return back
+    after = replace(session, state=State.READY)
+    applied = apply_budgets(after, world)
+    return applied if applied.effects else turn_ended(after, world)
+
+
+_HANDOFF_SCOPES = frozenset({Scope.MODEL, Scope.ACCOUNT, Scope.BILLING})
+_UNDER_WAY = frozenset({Step.BEGUN, Step.STOPPED, Step.PUBLISHED, Step.SPAWNING})
+_LIMIT_KINDS = frozenset({Kind.LIMIT, Kind.SILENT_LIMIT})
+
+
+def step(session: Session, happened: Input, world: DecisionContext) -> Outcome:  # noqa: C901, PLR0911, PLR0912 - one arm a happening
+    """What follows from `happened`. Late news of legs that are no longer the newest follows nothing.
+
+    Raises WrongUseError or NobodyAvailableError where a person asked for what cannot be.
+    """
+    # Who is asked for by name may have been signed in since, and is believed to have been.
+    if not (isinstance(happened, HandoffAsked) and happened.agent):
+        world = note_spent(session, note_refused(session, world))
+    match happened:
+        case HandoffAsked():
+            return _asked(session, happened, world)
+        case CancelAsked() | RetryAsked() | CloseAsked():
+            return intervene(session, happened, world)
+        case SignalFound(leg, signal):
+            return _heard(session, leg, signal, world)
+        case StateSeen(leg, state):
+            return _screen_says(session, leg, state, world)
+        case Answered():
+            return answered(session, happened, world.now)
+        case ClockSetBack(leg, since):
+            return Outcome((ClockWasSetBack(leg, since.isoformat()),))
+        case PromptTaken(leg):
+            return _prompted(session, leg)
+        case ContextFilled() | LegQuiet() | CompactSkipped() | BudgetsCounted():
+            return handle_usage(session, happened, world)
+        case LegGone():
+            return leg_gone(session, happened, world)
+        case Spawned():
+            return _spawned(session, happened)
+        case Published():
+            return published(session, happened, world)
+        case PublishFailed(handoff) if session.handoff and session.handoff.id == handoff:
+            return publish_failed(session, happened, session.handoff, world)
+        case Delivered() | DeliverFailed() | TaskGiven():
+            return handle_delivery(session, happened, world)
+        case ResetPassed():
+            return reset_passed(session, world)
+        case StopAsked(why):
+            return _stop_asked(session, why)
+        case TurnAsked():
+            return take_turn(session, happened, world)
+        case Restarted():
+            return restarted(session, world, happened)
+        case _:
+            return handle_rest(session, happened, world)
+
+
+def _asked(session: Session, asked: HandoffAsked, world: DecisionContext) -> Outcome:
+    living = session.living_leg
+    _check_asked(session, asked)
+    if living is None and session.leg is not None and asked.agent:
+        begun = _begin_again(session, session.leg, asked, world)
+        if begun is not None:
+            return begun
+    state = world.availability.get(asked.agent)
+    # Without a name the next one of the order is meant; whoever works now is not.
+    roster = (asked.agent,) if asked.agent else session.roster
+    current = "" if asked.agent else session.agent
+    known = world.availability
+    if asked.force and state is not None:
+        known = {**known, asked.agent: replace(state, resting=False)}
+    terms = inherit_terms(session) if asked.terms.is_empty else asked.terms
+    relieved = NOTHING if asked.agent else relieve_asked(session, asked, terms, world)
+    if relieved.bodies:
+        return relieved
+    choice = choose_successor(
+        roster, known, current=current, now=world.now, zone=world.zone, needs=terms.needs
+    )
+    check_waiting_packet(session, choice.successor, world)
+    if not choice.successor:
+        raise NobodyAvailableError(
+            "; ".join(choice.skipped) or "there is nobody else in the order",
+            hint=_tell_force(session, asked.agent),
+        )
+    if session.leg is None:
+        return begin_leg(session, choice.successor, world)
+    return begin_handoff(
+        session, choice.successor, asked.reason, world, focus=asked.focus, why="asked for", terms=terms
+    )
+
+
+def _check_asked(session: Session, asked: HandoffAsked) -> None:
+    """Nothing where the session can be handed over as asked. Raises WrongUseError where it cannot."""
+    living, handoff = session.living_leg, session.handoff
+    if session.state is State.STOPPING:
+        raise WrongUseError(f"session {session.id} is ending", hint="Begin another one with --new")
+    if handoff is not None and handoff.is_cancelled:
+        raise WrongUseError(f"the handoff to {handoff.to_agent} is being cancelled", hint="Try again then")
+    if handoff is not None and (handoff.step in _UNDER_WAY or handoff.to_agent == asked.agent):
+        raise WrongUseError(f"a handoff to {handoff.to_agent} is under way")
+    # On its fallback model, the agent at work can be offered its own one.
+    if living is not None and living.agent == asked.agent and session.offer != asked.agent:
+        raise WrongUseError(f"{asked.agent} is already at work in this session")
+
+
+def _tell_force(session: Session, agent: str) -> str:
+    """The command that hands over to `agent`, or the first other one of the order, although it rests."""
+    others = [name for name in session.roster if name != session.agent]
+    name = agent or next(iter(others), "")
+    return f"{continue_command(name, session.id, '--yes')} hands over all the same" if name else ""
+
+
+def _begin_again(session: Session, last: Leg, asked: HandoffAsked, world: DecisionContext) -> Outcome | None:
+    """How `asked.agent` goes on where no leg lives and no new packet is needed; `None` where one is.
+
+    What a successor was to be given and was not is given to whoever comes in its place.
+    """
+    check_waiting_packet(session, asked.agent, world)
+    owed = session.retriable
+    if owed is not None and owed.to_agent == asked.agent:
+        is_plain = not asked.focus and asked.terms.is_empty and owed.sequence >= max(session.saved, default=0)
+        return resume_handoff(session, owed, world) if is_plain and session.state in RETRIED_FROM else None
+    if last.agent != asked.agent:
+        return None
+    # Its conversation is not known by name: what it worked on would be lost in a new one.
+    is_nameless = last.was_busy and bool(last.handoff) and not find_native_id(session, last.agent)
+    return None if is_nameless else begin_leg(session, last.agent, world, resumes=True)
+
+
+def _heard(session: Session, leg: str, signal: Signal, world: DecisionContext) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or signal.kind is Kind.RETRY:
+        return NOTHING
+    seen = _build_seen(leg, signal)
+    if is_refusal(seen):
+        # Another agent would hide what the user has to mend; who was told once is not told again.
+        is_new = session.refusal is None and session.state in (*LIVE, State.RESTING)
+        return Outcome((seen,), (ShowMessage(leg),) if is_new else ())
+    if is_warning(seen):
+        is_new = session.state in LIVE and not is_told(session, seen, world.now)
+        told = Outcome((seen,), (ShowMessage(leg),) if is_new else ())
+        return told.then(turn_ended(replace(session, near=_build_limit(seen, world)), world))
+    acts = signal.decides and signal.kind in _LIMIT_KINDS and signal.scope in _HANDOFF_SCOPES
+    if not acts:
+        return Outcome((seen,))
+    rest = NoteRest(signal.agent, signal.scope, signal.resets_at, signal.evidence.text, model=signal.model)
+    wake = (WakeAt(signal.resets_at),) if signal.resets_at else ()
+    if session.state not in (*LIVE, State.RESTING) or (living.headless and session.open_turn is None):
+        is_exacter = session.state is State.HANDING_OFF and _is_exacter(session.limit, seen)
+        return Outcome((), (rest, *wake)) if is_exacter else NOTHING
+    # The ledger learns of it only after this was decided.
+    known = include_rest(world, rest)
+    why = f"{signal.agent} hit {name_limit(signal.scope, signal.model, signal.evidence.text)}"
+    after = remedy_limit(session, known, _build_limit(seen, world), why=why)
+    return Outcome((seen,), (rest, *wake)).then(after)
+
+
+def _is_exacter(limit: Limit | None, seen: SignalSeen) -> bool:
+    """Return whether `seen` tells the same limit's reset to the second, of which only the minute was known.
+
+    An agent's words name the minute; its record, which may be read later, has the moment. Whoever is offered
+    at the minute would meet the limit once more.
+    """
+    if limit is None or (limit.agent, limit.scope, limit.model) != (seen.agent, seen.scope, seen.model):
+        return False
+    known, new = parse_moment(limit.until), parse_moment(seen.until)
+    return known is not None and new is not None and timedelta(0) < new - known < timedelta(minutes=1)
+
+
+def _build_limit(seen: SignalSeen, world: DecisionContext) -> Limit:
+    return Limit(seen.agent, seen.scope, seen.until, seen.text, seen.source, world.now, seen.model)
+
+
+def _build_seen(leg: str, signal: Signal) -> SignalSeen:
+    return SignalSeen(
+        leg,
+        signal.agent,
+        signal.kind,
+        signal.scope,
+        signal.evidence.source,
+        signal.evidence.text,
+        signal.decides,
+        until=signal.resets_at.isoformat() if signal.resets_at else "",
+        rule=signal.rule,
+        model=signal.model,
+    )
+
+
+def _screen_says(session: Session, leg: str, state: str, world: DecisionContext) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or session.state not in LIVE:
+        return seen_while_resting(session, leg, state, world)
+    if session.state.value == state:
+        # Who takes up a leg that was ready before tells so, too: what it waited for then, it waits for still.
+        return Outcome((), find_delivery(session, living) if session.state is State.READY else ())
+    handoff = session.handoff
+    match state:
+        case State.READY:
+            ready = Outcome((LegReady(leg),), find_delivery(session, living))
+            return ready if ready.effects else ready.then(finish_turn(session, world))
+        case State.BUSY:
+            confirmed: tuple[Body, ...] = ()
+            if handoff is not None and handoff.step is Step.DELIVERED:
+                confirmed = (HandoffConfirmed(handoff.id, leg),)
+            return Outcome((LegBusy(leg), *confirmed))
+        case State.ASKING:
+            return Outcome((LegAsking(leg),))
+        case _:
+            return NOTHING
+
+
+def _prompted(session: Session, leg: str) -> Outcome:
+    living = session.living_leg
+    if living is None or living.id != leg or living.was_busy:
+        return NOTHING
+    if living.headless:
+        return headless_prompted(session, living)
+    handoff = session.handoff
+    is_delivered = handoff is not None and handoff.step is Step.DELIVERED and session.state in LIVE
+    confirmed = (HandoffConfirmed(handoff.id, leg),) if handoff is not None and is_delivered else ()
+    return Outcome((LegPrompted(leg), *confirmed))
+
+
+def _spawned(session: Session, spawned: Spawned) -> Outcome:
+    """The leg lives. Its screen may have been read before this was told: then it is given what waits."""
+    leg = session.living_leg
+    if leg is None or leg.id != spawned.leg or leg.child_pid:
+        return NOTHING
+    started = LegStarted(leg.id, spawned.holder_pid, spawned.child_pid, spawned.child_born)
+    if leg.headless:
+        return headless_spawned(session, leg, started)
+    handoff = session.handoff and replace(session.handoff, step=Step.SPAWNED)
+    waits = session.state is State.READY
+    return Outcome((started,), find_delivery(replace(session, handoff=handoff), leg) if waits else ())
+
+
+def _stop_asked(session: Session, why: str) -> Outcome:
+    leg = session.living_leg
+    if session.state is State.ENDED:
+        return NOTHING
+    if leg is None:
+        return Outcome((SessionStopping(why), SessionEnded(why)))
+    return Outcome((SessionStopping(why),), (StopLeg(leg.id),))

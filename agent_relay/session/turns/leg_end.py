@@ -1,0 +1,86 @@
+"""Decide what the end of a leg means: the next step of a handoff or turn, or the session's end."""
+
+from dataclasses import replace
+
+from agent_relay.domain.effects import LegGone, PublishPacket
+from agent_relay.domain.events.handoff import HandoffFailed, PredecessorStopped
+from agent_relay.domain.events.session import LegEnded, SessionEnded
+from agent_relay.domain.session import Handoff, Leg, Session, Step
+from agent_relay.domain.state import LIVE, State
+from agent_relay.session.handoff.lifecycle import replace_agent, rest_cancelled
+from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
+from agent_relay.session.turns.lifecycle import is_turn_done, turn_over
+from agent_relay.session.views.event_lines import name_end
+from agent_relay.session.warnings import is_ended_by_budget
+
+_LET_GO = frozenset({0, 130})
+"""The statuses of an agent that a person had leave: by its own command, or by an interrupt."""
+
+
+def leg_gone(session: Session, gone: LegGone, world: DecisionContext) -> Outcome:  # noqa: PLR0911 - one arm a case
+    """What the end of the newest leg means: the next step of a handoff, or the end of the session."""
+    leg = session.living_leg
+    if leg is None or leg.id != gone.leg:
+        return NOTHING
+    handoff = _find_unconfirmed(session, leg)
+    ended = LegEnded(leg.id, "stopped" if session.state is State.HANDING_OFF else gone.how, gone.status)
+    if handoff is not None and handoff.step is Step.BEGUN:
+        stopped = PredecessorStopped(handoff.id, leg.id)
+        return Outcome((ended, stopped), (PublishPacket(handoff.id),))
+    if handoff is not None and handoff.leg == leg.id and handoff.is_cancelled:
+        return Outcome((ended,)).then(rest_cancelled(handoff))
+    if handoff is not None and handoff.leg == leg.id and is_failure(session, leg, handoff, gone):
+        return Outcome((ended,)).then(successor_failed(session, handoff, ended, gone.why, world))
+    if leg.headless:
+        return turn_over(session, leg, ended, gone)
+    if session.state is State.RESTING:
+        return Outcome((ended,))
+    spent = session.why if session.state is State.STOPPING and is_ended_by_budget(session) else ""
+    return Outcome((ended, SessionEnded(spent or gone.why or f"{leg.agent} {name_end(ended.how)}")))
+
+
+def _find_unconfirmed(session: Session, leg: Leg) -> Handoff | None:
+    """The handoff under way; or the one `leg` came by, where its packet never reached it and nobody used it.
+
+    Whoever takes the terminal's place next is owed that packet: the user's prompt is in no other hands.
+    """
+    left = session.retriable
+    if session.handoff is not None or left is None or left.leg != leg.id or left.is_cancelled:
+        return session.handoff
+    return None if leg.was_busy or session.state not in LIVE else left
+
+
+def is_failure(session: Session, leg: Leg, handoff: Handoff, gone: LegGone) -> bool:
+    """Whether this end of a successor is a failure to take over: not where a person had it leave."""
+    if leg.headless and (session.state is State.STOPPING or is_turn_done(session, gone)):
+        return False
+    was_let_go = gone.how == "exited" and gone.status in _LET_GO
+    return not leg.was_ready or not was_let_go or _rolls_back(handoff, gone)
+
+
+def _rolls_back(handoff: Handoff, gone: LegGone) -> bool:
+    """Whether the end of a successor that had been ready is a failure: not where a person let it leave."""
+    return bool(handoff.terms.rollback) and (gone.how != "exited" or gone.status != 0)
+
+
+def successor_failed(
+    session: Session, handoff: Handoff, ended: LegEnded, why: str, world: DecisionContext
+) -> Outcome:
+    """What follows the end of a successor that did not work on its packet: another one takes its place.
+
+    `ended` is that end, journalled before what follows from this.
+    """
+    failed = HandoffFailed(handoff.id, handoff.step, why or _tell_end(session, handoff))
+    tried = (*session.tried, handoff.to_agent)
+    legs = tuple(
+        replace(leg, how=ended.how, status=ended.status) if leg.id == ended.leg else leg
+        for leg in session.legs
+    )
+    after = replace(session, handoff=None, retriable=handoff, tried=tried, legs=legs, state=State.LIMITED)
+    return Outcome((failed,)).then(replace_agent(after, world, reason="failure", why=failed.why))
+
+
+def _tell_end(session: Session, handoff: Handoff) -> str:
+    leg = session.leg
+    before = "it was given its packet" if leg is not None and leg.was_ready else "it was ready"
+    return f"{handoff.to_agent} ended before {before}"

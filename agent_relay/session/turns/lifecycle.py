@@ -1,0 +1,122 @@
+"""Decide how a headless turn begins, and what the end of a process that worked on it means."""
+
+from dataclasses import replace
+
+from agent_relay.domain.effects import LegGone, TurnAsked
+from agent_relay.domain.errors import AtWorkError
+from agent_relay.domain.events.handoff import HandoffConfirmed, PacketDelivered
+from agent_relay.domain.events.session import Body, LegBusy, LegEnded, LegPrompted, LegStarted, SessionEnded
+from agent_relay.domain.events.turn import SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.session import Leg, Session, Step, Turn
+from agent_relay.domain.state import LIVE, State
+from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, begin_leg, rest
+from agent_relay.session.limits.context import relieve_turn
+from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome
+from agent_relay.session.policy import choose_successor
+from agent_relay.session.views.event_lines import name_end
+
+
+def take_turn(session: Session, asked: TurnAsked, world: DecisionContext) -> Outcome:
+    """The turn is in the journal and its first leg on its way, or the session rests.
+
+    Raises AtWorkError while something else is under way.
+    """
+    check_free(session)
+    begun = TurnBegun(
+        asked.agent, asked.prompt, asked.most, asked.ends, asked.seat, asked.others, asked.message
+    )
+    turn = Turn(asked.agent, asked.prompt, asked.most, asked.ends, seat=asked.seat, others=asked.others)
+    after = replace(session, turn=turn, state=State.STARTING, handoff=None, tried=())
+    return Outcome((begun,)).then(begin_turn(after, turn, world))
+
+
+def check_free(session: Session) -> None:
+    """Raises AtWorkError while something is under way that a turn would disturb."""
+    is_busy = session.living_leg is not None or session.handoff is not None or session.open_turn is not None
+    if is_busy or session.state in {State.STOPPING, State.LIMITED, State.HANDING_OFF}:
+        raise AtWorkError(
+            f"session {session.id} is at work", hint="Wait for its end, or leave out --continue"
+        )
+
+
+def begin_turn(session: Session, turn: Turn, world: DecisionContext) -> Outcome:
+    """The first leg of a turn that has none: of the agent that was asked, or of the next one while it rests.
+
+    Who is asked by name is believed to be signed in.
+    """
+    known = {
+        name: replace(state, signed_in=state.signed_in or name == turn.agent)
+        for name, state in world.availability.items()
+    }
+    order = tuple(name for name in dict.fromkeys((turn.agent, *session.roster)) if name not in turn.others)
+    choice = choose_successor(order, known, current="", now=world.now, zone=world.zone, needs=(HEADLESS,))
+    if not choice.successor:
+        return rest(session, "nobody can take this turn", choice.earliest, choice.skipped)
+    # Who is asked in a chat is told in its prompt what the others said: it needs no packet.
+    is_told = bool(turn.seat) and choice.successor == turn.agent
+    if session.leg is None:
+        return begin_leg(session, choice.successor, world, resumes=False)
+    if session.agent == choice.successor or is_told:
+        relief = NOTHING if turn.seat else relieve_turn(session, world)
+        return relief if relief.bodies else begin_leg(session, choice.successor, world, resumes=True)
+    is_asked = choice.successor == turn.agent
+    why = "asked for" if is_asked else "; ".join(choice.skipped)
+    reason = "manual" if is_asked else "rate_limit"
+    return begin_handoff(session, choice.successor, reason, world, why=why, skipped=choice.skipped)
+
+
+def headless_spawned(session: Session, leg: Leg, started: LegStarted) -> Outcome:
+    """A leg that lives was given what it has to read along: its packet is delivered."""
+    handoff = session.handoff
+    if handoff is None or handoff.leg != leg.id:
+        return Outcome((started,))
+    return Outcome((started, PacketDelivered(handoff.id, leg.id)))
+
+
+def headless_prompted(session: Session, leg: Leg) -> Outcome:
+    """The leg works on its turn."""
+    if session.state not in LIVE:
+        return Outcome((LegPrompted(leg.id),))
+    return Outcome((LegBusy(leg.id), *_confirm(session, leg)))
+
+
+def turn_over(session: Session, leg: Leg, ended: LegEnded, gone: LegGone) -> Outcome:
+    """A headless leg is gone, and its turn with it: the session ends too, or waits for the next prompt."""
+    turn = session.turn
+    if turn is None or session.state is State.RESTING:
+        end = (SessionEnded(session.why),) if turn is not None and turn.ends else ()
+        return Outcome((*end_resting(session), ended, *end))
+    if session.state is State.STOPPING:
+        stopped = TurnEnded(leg.id, "stopped", session.why)
+        return Outcome((stopped, ended, SessionEnded(session.why)))
+    is_done = is_turn_done(session, gone)
+    why = "" if is_done else gone.why or f"{leg.agent} {name_end(ended.how)} before its turn was over"
+    told = TurnEnded(leg.id, "done" if is_done else "failed", why, gone.said, gone.refused)
+    return Outcome((*_confirm(session, leg), told, ended, wait_or_end(turn, why)))
+
+
+def end_resting(session: Session) -> tuple[Body, ...]:
+    """What a crash kept from being said of a turn nobody can go on with, in a session that ends with it."""
+    turn, leg = session.open_turn, session.leg
+    if turn is None or not turn.ends:
+        return ()
+    return (TurnEnded(leg.id if leg is not None else "", "resting", session.why),)
+
+
+def is_turn_done(session: Session, gone: LegGone) -> bool:
+    """Whether the agent had said that its turn is over and well."""
+    return gone.is_done or (session.turn is not None and session.turn.outcome == "done")
+
+
+def wait_or_end(turn: Turn, why: str) -> Body:
+    """What follows the end of a turn's leg."""
+    return SessionEnded(why) if turn.ends or turn.outcome == "stopped" else SessionWaits(why)
+
+
+def _confirm(session: Session, leg: Leg) -> tuple[Body, ...]:
+    """The handoff to this leg is done, where there is one under way."""
+    handoff = session.handoff
+    if handoff is None or handoff.leg != leg.id or handoff.is_cancelled:
+        return ()
+    delivered = () if handoff.step is Step.DELIVERED else (PacketDelivered(handoff.id, leg.id),)
+    return (*delivered, HandoffConfirmed(handoff.id, leg.id))

@@ -1,0 +1,179 @@
+"""Translate journal events and agent output into what followers of a headless turn are told."""
+
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from agent_relay.domain.budgets import Mark, Spending
+from agent_relay.domain.events.handoff import HandoffFailed, PacketPublished
+from agent_relay.domain.events.session import Event, LegEnded, LegNamed, LegStarting, SignalSeen
+from agent_relay.domain.events.turn import TurnBegun
+from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.protocol.run_output import (
+    Began,
+    BudgetTold,
+    Ended,
+    FileEdited,
+    HandedOver,
+    HandoffBroke,
+    LegBegan,
+    LegOver,
+    Named,
+    PlanTold,
+    RunEvent,
+    SignalTold,
+    Text,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+    UsageTold,
+)
+from agent_relay.domain.session import Leg, Session
+from agent_relay.domain.signal import Scope
+from agent_relay.domain.state import State
+from agent_relay.session.fold import fold_events
+from agent_relay.session.turns.output import OutputItem
+from agent_relay.session.views.messages import (
+    render_handoff_line,
+    render_rest_line,
+    render_seat_line,
+    render_sign_in,
+    session_folder,
+)
+from agent_relay.session.warnings import render_spending_line
+
+
+def report_event(before: Sequence[Event], event: Event, zone: tzinfo) -> RunEvent | None:  # noqa: PLR0911 - one arm an event
+    """The line as it is told, `None` where it is not; `before` is the journal up to it, itself included."""
+    at = event.at.isoformat()
+    match event.body:
+        case TurnBegun() as body:
+            return _report_begun(fold_events(before), body, at)
+        case LegStarting() as body if body.headless:
+            return LegBegan(leg=body.leg, agent=body.agent, model=body.model, resumes=body.resumes, at=at)
+        case LegNamed(leg, native_id) if native_id and not _was_named(before[:-1], event.body):
+            return Named(leg=leg, native_id=native_id)
+        case SignalSeen() as body if body.decides:
+            return SignalTold(
+                leg=body.leg,
+                agent=body.agent,
+                kind=body.kind,
+                scope=Scope(body.scope).value,
+                resets_at=body.until,
+                text=body.text,
+                at=at,
+            )
+        case BudgetNoted() as body:
+            return _report_budget(body, at)
+        case PacketPublished():
+            return _report_handoff(fold_events(before), zone, at)
+        case HandoffFailed(handoff, _, why):
+            return HandoffBroke(handoff=handoff, why=why, at=at)
+        case LegEnded(leg, how, status):
+            session = fold_events(before)
+            agents = [known.agent for known in session.legs if known.id == leg] if session is not None else []
+            return LegOver(leg=leg, agent=agents[0] if agents else "", how=how, status=status, at=at)
+        case _:
+            return None
+
+
+def _report_begun(session: Session | None, body: TurnBegun, at: str) -> Began:
+    return Began(
+        session=session.id if session is not None else "",
+        agent=body.agent,
+        folder=session_folder(session) if session is not None else "",
+        at=at,
+        message=body.message or None,
+    )
+
+
+def report_agent_output(said: OutputItem, leg: Leg) -> RunEvent | None:  # noqa: PLR0911 - one arm a meaning
+    """What the agent said as it is told; how its turn ended is told by the journal."""
+    match said.means:
+        case "text":
+            more = said.is_piece
+            return Text(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
+        case "thought":
+            more = said.is_piece
+            return Thought(leg=leg.id, agent=leg.agent, text=said.text, more=more) if said.text else None
+        case "tool":
+            return ToolCalled(
+                leg=leg.id,
+                agent=leg.agent,
+                name=said.name,
+                call=said.call,
+                input=said.text,
+                about=said.about,
+            )
+        case "result":
+            return ToolAnswered(
+                leg=leg.id, agent=leg.agent, call=said.call, is_error=said.is_failure, output=said.text
+            )
+        case "edit":
+            return FileEdited(leg=leg.id, agent=leg.agent, call=said.call, path=said.name, diff=said.text)
+        case "plan" if said.steps:
+            return PlanTold(leg=leg.id, agent=leg.agent, whole=said.is_whole, steps=said.steps)
+        case "usage":
+            return UsageTold(leg=leg.id, agent=leg.agent, tokens=dict(said.tokens), cost=said.cost)
+        case _:
+            return None
+
+
+def report_end(session: Session, zone: tzinfo, *, sign_in: str = "") -> Ended | None:
+    """How the newest headless turn ended; `None` while it goes on. `sign_in` signs in to its agent."""
+    turn = session.turn
+    if turn is None:
+        return None
+    is_held = session.state is State.RESTING and session.living_leg is None
+    is_over = session.state is State.ENDED or (session.state is State.READY and session.living_leg is None)
+    if not is_over and not is_held:
+        return None
+    outcome = turn.outcome or ("resting" if is_held else "stopped")
+    is_resting = outcome == "resting"
+    render = render_seat_line if turn.seat else render_rest_line
+    return Ended(
+        session=session.id,
+        agent=session.agent or turn.agent,
+        outcome=outcome,
+        why=turn.why,
+        resets_at=session.rested_until if is_resting else "",
+        skipped=session.skipped if is_resting else (),
+        message=render(session, zone) if is_resting else "",
+        never_began=turn.never_began or None,
+        hint=render_sign_in(session.agent, sign_in) if outcome == "failed" and session.refusal else None,
+        refused=turn.refused,
+    )
+
+
+def _report_budget(body: BudgetNoted, at: str) -> BudgetTold | None:
+    """How the budget stands; what ends the turn or hands it over is told with that, with this reason."""
+    match body.mark:
+        case "uncounted" | "unpriced" | "warn" as mark:
+            pass
+        case "spent" as mark if body.then == "warn":
+            pass
+        case _:
+            return None
+    known = Spending(body.budget, Mark(mark), body.text, body.agent, body.then)
+    message = render_spending_line(known)
+    return BudgetTold(leg=body.leg, budget=body.budget, mark=mark, message=message, at=at)
+
+
+def _was_named(before: Sequence[Event], named: LegNamed) -> bool:
+    """Whether the journal knew the leg's own session already."""
+    known = [line.body for line in before if isinstance(line.body, LegNamed) and line.body.leg == named.leg]
+    return bool(known) and known[-1].native_id == named.native_id
+
+
+def _report_handoff(session: Session | None, zone: tzinfo, at: str) -> HandedOver | None:
+    handoff = session.handoff if session is not None else None
+    if session is None or handoff is None:
+        return None
+    return HandedOver(
+        handoff=handoff.id,
+        from_agent=handoff.from_agent,
+        to_agent=handoff.to_agent,
+        reason=handoff.reason,
+        packet=f"{session_folder(session)}/{handoff.text_path}",
+        message=render_handoff_line(session, handoff, zone),
+        at=at,
+    )

@@ -1,0 +1,231 @@
+"""Journal events in words, for whoever watches a session.
+
+The agents' and the user's own words are left out. How a process ended and how far a handoff came has its
+names here.
+"""
+
+from datetime import datetime, tzinfo
+
+from agent_relay.domain.events.handoff import (
+    HandoffBegun,
+    HandoffCancelled,
+    HandoffClosed,
+    HandoffConfirmed,
+    HandoffFailed,
+    HandoffRetried,
+    PacketDelivered,
+    PacketPublished,
+    PacketSaved,
+)
+from agent_relay.domain.events.session import (
+    Event,
+    LegAnswered,
+    LegAsking,
+    LegBusy,
+    LegContinues,
+    LegEnded,
+    LegReady,
+    LegStarting,
+    ResumeAgreed,
+    ReturnOffered,
+    SessionCreated,
+    SessionEnded,
+    SessionRested,
+    SessionStopping,
+    SessionWoke,
+    SignalSeen,
+)
+from agent_relay.domain.events.turn import TurnBegun, TurnEnded
+from agent_relay.domain.events.usage import ContextCompacting, ContextNoted, DraftBegun
+from agent_relay.domain.session import BY_HAND, Session, Step
+from agent_relay.domain.text.limit_names import name_limit
+from agent_relay.domain.values.moments import render_moment
+
+_ENDS = {"lost": "was lost", "unstarted": "could not be started"}
+_STEPS = {
+    Step.BEGUN: "while its predecessor was stopped",
+    Step.STOPPED: "while its packet was built",
+    Step.PUBLISHED: "before its successor was started",
+    Step.SPAWNING: "while its successor was started",
+    Step.SPAWNED: "before its successor had its packet",
+    Step.DELIVERED: "after its successor had its packet",
+}
+
+
+def name_end(how: str) -> str:
+    """Return what follows an agent's name: `was lost`; `exited` and `stopped` are words already."""
+    return _ENDS.get(how, how)
+
+
+def name_step(step: str) -> str:
+    """Return when a handoff failed that had come as far as `step`: `while its packet was built`."""
+    if step == "deliver":
+        return _STEPS[Step.SPAWNED]
+    try:
+        return _STEPS[Step(step)]
+    except ValueError:
+        return f"after {step}"
+
+
+def render_event_line(session: Session, event: Event, zone: tzinfo) -> str:
+    """What happened, empty for what a watcher need not know; `session` is the one after it."""
+    agent = _name_agent(session, getattr(event.body, "leg", ""))
+    return (
+        _render_leg(event, agent)
+        or _render_signal(event, zone)
+        or _render_handoff(session, event)
+        or _render_rest(session, event, zone)
+        or _render_session(session, event)
+    )
+
+
+_DETAILS = (
+    "agent", "from_agent", "to_agent", "reason", "kind", "scope", "until", "model", "handoff", "step", "how",
+    "status", "outcome", "verdict", "decides",
+)  # fmt: skip
+
+
+def list_details(session: Session, event: Event) -> dict[str, str]:
+    """What programs need of an event: codes, names and moments, and never anybody's words."""
+    body = event.body
+    found: dict[str, str] = {}
+    for name in _DETAILS:
+        value = getattr(body, name, "")
+        if isinstance(value, bool):
+            found[name] = "true" if value else "false"
+        elif isinstance(value, (str, int)) and value != "":
+            found[name] = str(value)
+    leg = getattr(body, "leg", "")
+    if leg and "agent" not in found:
+        found["agent"] = _name_agent(session, leg)
+    return found
+
+
+def _render_leg(event: Event, agent: str) -> str:  # noqa: PLR0911 - one arm an event
+    match event.body:
+        case LegStarting() as body:
+            on = f" on {body.model}" if body.model else ""
+            how = " in its earlier conversation" if body.resumes else ""
+            return f"{body.agent} starts{on}{how}{' without a screen' if body.headless else ''}"
+        case LegReady():
+            return f"{agent} waits for a prompt"
+        case LegBusy():
+            return f"{agent} works"
+        case LegAsking():
+            return f"{agent} asks for an approval"
+        case LegAnswered():
+            return f"{agent} answers again"
+        case LegEnded(_, how, status):
+            return f"{agent} {name_end(how)}{f' with status {status}' if status >= 0 else ''}"
+        case ContextNoted(_, used, room):
+            filled = f"{100 * used // room} % full" if room > 0 else f"{used:,} tokens long"
+            return f"the context of {agent} is {filled}"
+        case ContextCompacting():
+            return f"{agent} is told to compact its context"
+        case DraftBegun(_, cause):
+            return f"{agent} is asked for a handoff document: {cause}"
+        case _:
+            return ""
+
+
+def _render_signal(event: Event, zone: tzinfo) -> str:
+    body = event.body
+    if not isinstance(body, SignalSeen):
+        return ""
+    until = _render_until(body.until, event.at, zone)
+    ends = f", resets {until}" if until else ""
+    # Told apart from what acts: a screen may show anything.
+    return f"{_name_signal(body)}{ends}{'' if body.decides else ', not acted on'}"
+
+
+def _name_signal(body: SignalSeen) -> str:
+    limit = name_limit(body.scope, body.model, body.text)
+    match body.kind:
+        case "limit":
+            return f"{body.agent} hit {limit}" if body.decides else f"{body.agent} seems to have hit {limit}"
+        case "silent-limit":
+            return f"{body.agent} hit {limit} and keeps trying"
+        case "near-limit":
+            return f"{body.agent} is near a limit"
+        case "retry":
+            return f"{body.agent} tries again by itself"
+        case _ if body.scope == "auth":
+            return f"{body.agent} is signed out or its key is refused"
+        case _:
+            return f"{body.agent} got an error from its provider"
+
+
+def _render_handoff(session: Session, event: Event) -> str:  # noqa: PLR0911 - one arm an event
+    match event.body:
+        case HandoffBegun() as body:
+            reason = body.reason.replace("_", " ")
+            return f"handoff from {body.from_agent} to {body.to_agent} begins: {reason}"
+        case PacketPublished(text_path=path, lacks=lacks):
+            return f"its packet is published: {path}{f' ({lacks})' if lacks else ''}"
+        case PacketSaved(target=target, text_path=path):
+            return f"a packet for {target} is saved: {path}"
+        case PacketDelivered():
+            return "the successor has its packet"
+        case HandoffConfirmed():
+            return f"handoff done: {session.agent} works on it"
+        case HandoffFailed(_, step, why):
+            return f"handoff failed {name_step(step)}: {why}"
+        case HandoffCancelled():
+            return "handoff cancelled"
+        case HandoffRetried():
+            return "handoff tried again"
+        case HandoffClosed(_, verdict):
+            return f"handoff judged: {verdict}"
+        case _:
+            return ""
+
+
+def _render_session(session: Session, event: Event) -> str:
+    match event.body:
+        case SessionCreated():
+            return f"session begins in {session.root}"
+        case SessionStopping(why):
+            return f"session is {why}" if why == BY_HAND else f"session is stopped{f': {why}' if why else ''}"
+        case SessionEnded(why):
+            return f"session ended{f': {why}' if why else ''}"
+        case TurnBegun(agent):
+            return f"a turn for {agent} begins"
+        case TurnEnded(_, outcome, why, _, refused):
+            more = [why, f"not allowed: {', '.join(refused)}" if refused else ""]
+            return "the turn is over: " + ", ".join(part for part in (outcome, *more) if part)
+        case _:
+            return ""
+
+
+def _render_rest(session: Session, event: Event, zone: tzinfo) -> str:
+    match event.body:
+        case SessionRested(why, until):
+            ends = _render_until(until, event.at, zone)
+            return f"session rests{f' until {ends}' if ends else ''}: {why}"
+        case SessionWoke(offers=offers):
+            return "its limit has reset; waiting for you to continue" if offers else "session continues"
+        case ReturnOffered(agent):
+            return f"{agent} is available again"
+        case ResumeAgreed(agreed):
+            return "work will continue at the reset" if agreed else "work will wait for you at the reset"
+        case LegContinues(leg, at, allowed) if at:
+            when = _render_until(at, event.at, zone)
+            plan = f"continue by itself{f' at {when}' if when else ''}"
+            agent = _name_agent(session, leg)
+            return (
+                f"{agent} will {plan}" if allowed else f"{agent} planned to {plan}; relay is cancelling that"
+            )
+        case _:
+            return ""
+
+
+def _name_agent(session: Session, leg_id: str) -> str:
+    return next((leg.agent for leg in session.legs if leg.id == leg_id), "the agent")
+
+
+def _render_until(text: str, at: datetime, zone: tzinfo) -> str:
+    try:
+        until = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return ""
+    return "" if until is None or until.tzinfo is None else render_moment(until, at, zone)

@@ -1,0 +1,253 @@
+"""A session in short with its title, read off journal lines without building the whole session.
+
+`session.fold` is the truth; this is its short form for commands that must start as fast as Python does,
+so it imports next to nothing and loads only what a text asks for. A test walks both through the same
+histories. The title is the task, else the first prompt a person gave, as one short line.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+TITLE_COLUMNS = 60
+"""How many columns a title takes at most."""
+NO_TITLE = "(no prompt seen)"
+"""What is shown of a session without one: nothing was asked yet, or its journal is older than prompts are."""
+_SEARCHED = 1000
+"""How many characters of a text are looked at: a prompt may be a whole file."""
+
+
+def make_title(text: str) -> str:
+    """Return `text` as one line of at most 60 columns without control characters; empty for none."""
+    line = text[:_SEARCHED]
+    if not line.isascii() or not line.isprintable():
+        line = _clean(line)
+    return cut_columns(" ".join(line.split()), TITLE_COLUMNS)
+
+
+def cut_columns(line: str, most: int) -> str:
+    """Return the line where it takes at most `most` columns, else its beginning and an ellipsis."""
+    if line.isascii():
+        return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    from agent_relay.domain.text.counts import count_columns
+
+    # Some signs take no column: so many on one line are nobody's words.
+    shown = line[: 4 * most]
+    if shown == line and count_columns(line) <= most:
+        return line
+    used, end = 0, 0
+    while end < len(shown) and used + count_columns(shown[end]) < most:
+        used += count_columns(shown[end])
+        end += 1
+    return f"{shown[:end].rstrip()}…"
+
+
+def find_title(known: "tuple[str, str]", name: str, data: "Mapping[str, object]") -> "tuple[str, str]":
+    """Return the title after one more line of a journal, and the leg whose next prompt is relay's own.
+
+    `known` is what it was before, `name` and `data` are the event's. A leg that takes over is first asked
+    by relay to go on; what a person asks it comes after that.
+    """
+    title, opened = known
+    if title:
+        return known
+    if name == "leg.starting":
+        return "", _text(data, "leg") if _text(data, "handoff") else ""
+    if name == "prompt.seen":
+        if _text(data, "leg") == opened:
+            return "", ""
+        return make_title(_text(data, "text")), opened
+    if name in {"session.created", "chat.begun"}:
+        return make_title(_text(data, "task")), opened
+    return (make_title(_text(data, "prompt")), opened) if name == "turn.begun" else known
+
+
+def _clean(line: str) -> str:
+    from agent_relay.domain.text.plain import clean_text
+
+    return "".join(sign if sign.isprintable() else " " for sign in clean_text(line))
+
+
+def _text(data: "Mapping[str, object]", key: str) -> str:
+    found = data.get(key)
+    return found if isinstance(found, str) else ""
+
+
+LIVE = ("starting", "ready", "busy", "asking")
+_LEADS_TO = {
+    "session.created": "starting",
+    "leg.starting": "starting",
+    "leg.ready": "ready",
+    "leg.busy": "busy",
+    "leg.asking": "asking",
+    "handoff.begun": "handing-off",
+    "handoff.cancelled": "handing-off",
+    "session.rested": "resting",
+    "session.woke": "ready",
+    "session.stopping": "stopping",
+    "session.ended": "ended",
+    "session.waits": "ready",
+    "turn.begun": "starting",
+}
+_FALLS_TO = {
+    "leg.ended": ("stopping", (*LIVE, "stopping")),
+    "handoff.failed": ("limited", ("handing-off", "stopping", "limited")),
+    "handoff.retried": ("handing-off", ("limited", "resting", "ended")),
+}
+_HANDOFFS = {
+    **{(before, "handoff.begun"): "under-way" for before in ("none", "under-way", "left")},
+    **{
+        ("under-way", over): "left"
+        for over in ("handoff.failed", "session.rested", "session.stopping", "session.ended")
+    },
+    ("under-way", "handoff.confirmed"): "none",
+    ("left", "leg.starting"): "none",
+    ("left", "handoff.retried"): "under-way",
+}
+"""What becomes of a handoff that is under way, or that was left and can be gone on with."""
+_MARKS = ("open", "uncounted", "unpriced", "warn", "spent")
+"""How much of a budget is used, rising."""
+_LIMITS = ({"limit", "silent-limit"}, {"model", "account", "billing"})
+
+
+def summarize(rows: "Iterable[Mapping[str, object]]") -> "dict[str, object] | None":
+    """One session in short; `None` where the rows do not begin with one.
+
+    Keys: session, root, cwd, task, title (one line, empty while nothing was asked), state, agent, leg, since
+    and updated_at (ISO 8601), handoffs, packet (relative path of the newest packet's text), lacks (what that
+    does not tell), why, limit (`None`, or agent, scope, until, text), near (the same without scope: the
+    running agent's warning that a limit is close), refused (`None`, or agent and text: it is signed out or
+    its key refused), offered (the preferred agent that can be had back), context (`None`, or used, room,
+    level and at: the running agent's when it last passed a mark), budgets (by name, those that passed a
+    mark: mark, text, agent, until), headless (whether it works without a screen, or last did) and owed (the
+    agent of a handoff that has not been worked on).
+    """
+    view: dict[str, object] | None = None
+    handoff, offers, titled = "none", _Offers(), ("", "")
+    for row in rows:
+        name, data, at = row.get("event"), row.get("data"), row.get("at")
+        if not isinstance(name, str) or not isinstance(data, dict):
+            continue
+        if view is None:
+            if name != "session.created":
+                continue
+            view = begin_summary({key: data.get(key, "") for key in ("session", "root", "cwd", "task")}, at)
+        if not titled[0]:
+            titled = find_title(titled, name, data)
+            view["title"] = titled[0]
+        _note_state(view, name, data, at)
+        handoff = _HANDOFFS.get((handoff, name), handoff)
+        _note_rest(view, name, data)
+        view["offered"] = offers.note(str(view["agent"]), name, data)
+        _note_context(view, name, data)
+        _note_owed(view, name, data)
+        _note_budget(view, name, data)
+        if name == "session.moved":
+            view["root"], view["cwd"] = data.get("root", ""), data.get("cwd", "")
+        view["updated_at"] = at
+    if view is not None and view["state"] == "ready" and handoff == "under-way":
+        # An agent that waits for its packet is not ready for people.
+        view["state"] = "starting"
+    return view
+
+
+def begin_summary(known: "Mapping[str, object]", at: object) -> "dict[str, object]":
+    """A session of which only what is `known` is, in short, with every key of `summarize`."""
+    return {
+        "session": "", "root": "", "cwd": "", "task": "", "title": "", "state": "", "agent": "", "leg": "",
+        "since": at, "updated_at": at, "handoffs": 0, "packet": "", "lacks": "", "why": "", "limit": None,
+        "near": None, "refused": None, "offered": "", "context": None, "budgets": {}, "headless": False,
+        "owed": "",
+        **known,
+    }  # fmt: skip
+
+
+def _note_state(view: "dict[str, object]", name: str, data: "Mapping[str, object]", at: object) -> None:
+    state = _LEADS_TO.get(name)
+    if state is None and name in _FALLS_TO:
+        target, sources = _FALLS_TO[name]
+        state = target if view["state"] in sources else None
+    if name == "signal.seen" and _is_limit(data):
+        view["limit"] = {key: data.get(key, "") for key in ("agent", "scope", "until", "text")}
+        state = "limited" if view["state"] in LIVE else None
+    if state is not None and state != view["state"]:
+        view["state"], view["since"] = state, at
+    if name == "turn.begun":
+        view["why"], view["headless"] = "", True
+    elif name == "leg.starting":
+        view["headless"] = data.get("headless") is True
+
+
+class _Offers:
+    """Who can be had again: the preferred agent that was offered back, or one that is back after a rest."""
+
+    __slots__ = ("_given", "_model", "_offer")
+
+    def __init__(self) -> None:
+        self._given = self._offer = self._model = ""
+
+    def note(self, agent: str, name: str, data: "Mapping[str, object]") -> str:
+        """Return who is offered after one more line; `agent` is the one at work."""
+        if name == "leg.starting":
+            self._model, self._offer = str(data.get("model") or ""), ""
+        elif name == "return.offered":
+            self._given = self._offer = str(data.get("agent") or "")
+        elif name == "session.rested":
+            self._offer = ""
+        elif name == "session.woke":
+            self._offer = agent if data.get("offers") is True else ""
+        elif name == "leg.busy" and self._offer == agent and not self._model:
+            self._offer = ""
+        elif name == "signal.seen" and _is_limit(data) and self._given == data.get("agent"):
+            self._given = self._offer = ""
+        return self._offer
+
+
+def _note_rest(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    if name == "leg.starting":
+        view["agent"], view["leg"], view["why"] = data.get("agent", ""), data.get("leg", ""), ""
+        view["near"], view["refused"] = None, None
+    elif name == "leg.answered" and data.get("leg") == view["leg"]:
+        view["refused"] = None
+    elif name == "signal.seen" and data.get("scope") == "auth":
+        if data.get("decides") and data.get("agent") == view["agent"]:
+            view["refused"] = {key: data.get(key, "") for key in ("agent", "text")}
+    elif name == "signal.seen" and data.get("decides") and data.get("scope") == "warning":
+        view["near"] = {key: data.get(key, "") for key in ("agent", "until", "text")}
+    elif name in {"packet.published", "packet.saved"}:
+        view["packet"], view["lacks"] = data.get("text_path", ""), data.get("lacks", "")
+    elif name == "handoff.confirmed":
+        view["handoffs"] = int(str(view["handoffs"])) + 1
+    elif name in {"session.rested", "session.ended", "session.stopping", "handoff.failed"}:
+        view["why"] = data.get("why") or view["why"]
+
+
+def _note_owed(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    """Whoever a handoff was to, until it works: what it is to be told is in nobody else's hands."""
+    if name == "handoff.begun":
+        view["owed"] = data.get("to_agent", "")
+    elif name in {"handoff.confirmed", "handoff.cancelled"} or (
+        name == "leg.starting" and not data.get("handoff")
+    ):
+        view["owed"] = ""
+
+
+def _note_context(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    if name == "leg.starting":
+        view["context"] = None
+    elif name == "context.noted" and data.get("leg") == view["leg"]:
+        known = {key: data.get(key, 0) for key in ("used", "room", "level")}
+        view["context"] = known | {"at": data.get("read_at", "")}
+
+
+def _note_budget(view: "dict[str, object]", name: str, data: "Mapping[str, object]") -> None:
+    budgets = view["budgets"]
+    if name == "budget.noted" and isinstance(budgets, dict) and data.get("mark") in _MARKS:
+        known = {key: data.get(key, "") for key in ("mark", "text", "agent", "until")}
+        view["budgets"] = {**budgets, str(data.get("budget", "")): known}
+
+
+def _is_limit(data: "Mapping[str, object]") -> bool:
+    kinds, scopes = _LIMITS
+    return bool(data.get("decides")) and data.get("kind") in kinds and data.get("scope") in scopes

@@ -1,0 +1,220 @@
+"""What the journal says of full contexts, near limits and used budgets, and how people read it.
+
+Each window of a limit is told once: a session remembers the warnings its user has seen. Fold and messages
+both import this module, so it imports nothing but the domain.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from agent_relay.domain.budgets import Mark, Spending
+from agent_relay.domain.context import Context, Level
+from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.events.usage import (
+    BudgetApplied,
+    BudgetNoted,
+    ContextCompacting,
+    ContextNoted,
+    ContextSpared,
+    DraftBegun,
+)
+from agent_relay.domain.session import Handoff, Limit, Session
+from agent_relay.domain.values.moments import parse_moment
+
+_LEVELS = frozenset(level.value for level in Level)
+
+
+def note_context(context: Context, noted: ContextNoted, read_at: datetime) -> Context:
+    """The context after its agent told of it: one that is low again may be acted on anew."""
+    level = Level(noted.level)
+    is_low = level is Level.LOW
+    peak = level if is_low or level.is_above(context.peak) else context.peak
+    known = replace(context, used=noted.used, room=noted.room, level=level, peak=peak, read_at=read_at)
+    return replace(known, is_spent=False, is_drafted=False) if is_low else known
+
+
+def fold_context(
+    context: Context, body: ContextNoted | ContextCompacting | ContextSpared | DraftBegun, event: Event
+) -> Context:
+    """The context after one more line of the journal; a line that cannot be meant changes nothing."""
+    match body:
+        case ContextNoted():
+            read_at = parse_moment(body.read_at)
+            if read_at is None or body.level not in _LEVELS:
+                return context
+            return note_context(context, body, read_at)
+        case ContextCompacting():
+            return replace(context, is_spent=True, relieved_at=event.at)
+        case ContextSpared():
+            # The cooldown of the relief before this one was over, or this would not have been tried.
+            return replace(context, is_spent=False, relieved_at=None)
+        case _:
+            return replace(context, is_drafted=True, has_drafted=True, drafted_at=event.at)
+
+
+def begin_context(context: Context, *, is_relief: bool) -> Context:
+    """The context of a leg that begins, `is_relief` where the one before it was full.
+
+    Such a leg has to be seen low first: where a fresh start is full at once, another one would be, too.
+    """
+    kept = Context(relieved_at=context.relieved_at, drafted_at=context.drafted_at)
+    return replace(kept, is_spent=is_relief)
+
+
+def render_fill(context: Context) -> str:
+    """How full it is, in words: `91 % full (152,000 of 167,000 tokens)`."""
+    if not context.room:
+        return f"{context.used:,} tokens long"
+    percent = int(100 * context.used / context.room)
+    return f"{percent} % full ({context.used:,} of {context.room:,} tokens)"
+
+
+# Countdowns and clock times move the reset they imply by their rounding; usage windows are hours apart.
+_SAME_WINDOW = timedelta(minutes=10)
+
+
+def is_warning(body: SignalSeen) -> bool:
+    """Whether a seen signal says for certain that a limit is close."""
+    return body.decides and body.scope == "warning"
+
+
+def is_told(session: Session, body: SignalSeen, at: datetime) -> bool:
+    """Whether the user was told that this window is nearly used up, by whichever source said it first."""
+    return any(
+        _is_same(known, body.agent, body.model, body.until)
+        for known in session.warned
+        if not known.until or _is_open(known, at)
+    )
+
+
+def note_warning(session: Session, warning: Limit) -> Session:
+    """The session whose agent is near a limit, its user told of this window until it resets."""
+    kept = [known for known in session.warned if not known.until or _is_open(known, warning.at)]
+    same = [known for known in kept if _is_same(known, warning.agent, warning.model, warning.until)]
+    if not any(known.until for known in same):
+        kept = [*(known for known in kept if known not in same), warning]
+    return replace(session, near=warning, warned=tuple(kept))
+
+
+def forget_leg(session: Session, at: datetime) -> Session:
+    """The session at the beginning of another leg: only windows known to be open are still told of."""
+    return replace(session, near=None, warned=tuple(known for known in session.warned if _is_open(known, at)))
+
+
+def _is_same(known: Limit, agent: str, model: str, until: str) -> bool:
+    """Whether a warning may be of the window of a known one: an unknown reset may be any."""
+    if (known.agent, known.model) != (agent, model):
+        return False
+    one, other = parse_moment(known.until), parse_moment(until)
+    return one is None or other is None or abs(one - other) <= _SAME_WINDOW
+
+
+def _is_open(known: Limit, at: datetime) -> bool:
+    until = parse_moment(known.until)
+    return until is not None and until > at
+
+
+_FOLLOWS = {
+    ("warn", Mark.WARN): "",
+    ("warn", Mark.SPENT): "It is yours to decide what follows",
+    ("handoff", Mark.WARN): "When it is used up, another agent takes over",
+    ("handoff", Mark.SPENT): "Another agent takes over at the end of this turn",
+    ("stop", Mark.WARN): "When it is used up, the session ends",
+    ("stop", Mark.SPENT): "The session ends",
+}
+
+
+def fold_spending(session: Session, body: BudgetNoted | BudgetApplied, event: Event) -> Session:
+    """The session after one more line of the journal; a line that cannot be meant changes nothing."""
+    known = find_spending(session, body.budget)
+    if isinstance(body, BudgetApplied):
+        if known is None or known.period != body.period:
+            return session
+        return _with(session, replace(known, is_done=True))
+    if body.mark not in set(Mark):
+        return session
+    is_same = known is not None and known.period == body.period
+    noted = Spending(
+        body.budget,
+        Mark(body.mark),
+        body.text,
+        agent=body.agent,
+        then=body.then,
+        period=body.period,
+        until=body.until,
+        at=event.at,
+        is_done=known.is_done if known is not None and is_same else False,
+    )
+    return _with(session, noted)
+
+
+def find_spending(session: Session, budget: str) -> Spending | None:
+    """What the session knows of a budget."""
+    return next((known for known in session.budgets if known.budget == budget), None)
+
+
+def is_budget_news(known: Spending | None, found: Spending) -> bool:
+    """Whether the user is told of what was found: within a day, and in a session, a budget is only used more.
+
+    One that cannot be counted is told of, too, and when it can be again, but for one that is used up.
+    """
+    if known is None or known.period != found.period:
+        return found.mark is not Mark.OPEN
+    if Mark.UNCOUNTED in {known.mark, found.mark}:
+        return known.mark not in {found.mark, Mark.SPENT}
+    return found.mark.is_above(known.mark)
+
+
+def _with(session: Session, noted: Spending) -> Session:
+    others = tuple(known for known in session.budgets if known.budget != noted.budget)
+    return replace(session, budgets=(*others, noted))
+
+
+def is_budget_current(known: Spending, now: datetime) -> bool:
+    """Whether its day is not over."""
+    until = parse_moment(known.until)
+    return until is None or until > now
+
+
+def is_budget_of(known: Spending, agent: str) -> bool:
+    """Whether `agent` uses of it."""
+    return known.agent in ("", agent)
+
+
+def find_worst_budget(session: Session, now: datetime) -> Spending | None:
+    """The budget the agent at work has used most of, the newest of those; `None` where all are open."""
+    found = [
+        known
+        for known in session.budgets
+        if known.mark is not Mark.OPEN
+        and is_budget_current(known, now)
+        and is_budget_of(known, session.agent)
+    ]
+    worst: Spending | None = None
+    for known in found:
+        if worst is None or not worst.mark.is_above(known.mark):
+            worst = known
+    return worst
+
+
+def is_ended_by_budget(session: Session) -> bool:
+    """Whether the reason the session knows for its end is a budget."""
+    return any(session.why == known.text for known in session.budgets)
+
+
+def render_spending_line(known: Spending) -> str:
+    """How a budget stands, and what follows."""
+    follows = _FOLLOWS.get((known.then, known.mark), "")
+    if known.is_done:
+        follows = "It was acted on once, and is not again"
+    return f"→ {capitalize(known.text)}{f'. {follows}' if follows else ''}"
+
+
+def capitalize(text: str) -> str:
+    """`text` as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def find_spent(session: Session, handoff: Handoff) -> str:
+    """What was said of the used-up budget that began the handoff; empty where something else did."""
+    return handoff.why if any(handoff.why == known.text for known in session.budgets if known.text) else ""

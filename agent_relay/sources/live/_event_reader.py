@@ -1,0 +1,160 @@
+"""Listen to one event stream of a leg as long as the leg lives, and ask for what was missed."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+
+from agent_relay.agents.source_paths import LegPlace, expand_text
+from agent_relay.domain.documents.adapter import SourceSpec
+from agent_relay.domain.signal import Record, Source
+from agent_relay.sources._record_framing import build_framer
+from agent_relay.sources.live._http_stream import HttpResponse, StreamError, open_response, parse_url
+from agent_relay.sources.record_fields import find_record_time
+from agent_relay.transcripts.stream_parser import MAX_RECORD_BYTES, Data, parse_object
+
+CONNECT_S = 5.0
+QUIET_S = 60.0
+SNAPSHOT_S = 5.0
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 10.0
+_FIRST_GAP_S = 1.0
+_LONGEST_GAP_S = 300.0
+
+Deliver = Callable[[list[Record]], None]
+_Snapshot = tuple[str, Mapping[str, object]]
+
+
+class EventReader:
+    """Listens to a server of the agent on this machine, with growing pauses while it does not answer.
+
+    Each time it is heard again the snapshots are asked too, after the stream is open, so that nothing falls
+    between them. One that is not told, as by a server that is still starting, is asked again when events
+    come, with growing gaps. `nudge` ends a pause early: something moved, the server may be there now.
+    `quiet_s` says how long a connected server may be silent before it is asked anew.
+    """
+
+    def __init__(
+        self, spec: SourceSpec, place: LegPlace, deliver: Deliver, *, quiet_s: float = QUIET_S
+    ) -> None:
+        self.spec = spec
+        self.trouble = ""
+        self._deliver = deliver
+        self._quiet_s = quiet_s
+        self._nudge = asyncio.Event()
+        self._pause_s = FIRST_PAUSE_S
+        self._task: asyncio.Task[None] | None = None
+        self.update(place)
+
+    def update(self, place: LegPlace) -> None:
+        """Listen once every value is known. Raises ConfigurationError for a URL that leads elsewhere."""
+        url, user = expand_text(self.spec.path, place), expand_text(self.spec.user, place)
+        password = expand_text(self.spec.password, place)
+        found = [(expand_text(one.url, place), one.each) for one in self.spec.snapshots]
+        snapshots = [(address, each) for address, each in found if address is not None]
+        if self._task is not None or url is None or user is None or password is None:
+            return
+        if len(snapshots) < len(found):
+            return
+        for address in (url, *(address for address, _ in snapshots)):
+            parse_url(address)
+        self._url, self._snapshots, self._user, self._password = url, snapshots, user, password
+        self._task = asyncio.get_running_loop().create_task(self._listen())
+
+    def nudge(self) -> None:
+        """End the present pause, if there is one."""
+        self._nudge.set()
+
+    def stop(self) -> None:
+        """Listen no more; the connection is dropped when the loop next runs."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Stop, and return when the connection is dropped."""
+        self.stop()
+        if self._task is not None:
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._hear()
+                self.trouble = "the server closed the stream"
+            except (OSError, StreamError, TimeoutError) as error:
+                self.trouble = str(error) or "the server is silent"
+            self._nudge.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._nudge.wait(), self._pause_s)
+            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+
+    async def _hear(self) -> None:
+        answer = await self._ask(self._url)
+        try:
+            self.trouble = ""
+            untold, gap_s = await self._hear_snapshots(self._snapshots), _FIRST_GAP_S
+            framer, again_at = build_framer(self.spec.framing), 0.0
+            while chunk := await answer.read(self._quiet_s):
+                self._pause_s = FIRST_PAUSE_S
+                self._send(framer.feed(chunk), self._url)
+                now = asyncio.get_running_loop().time()
+                if untold and now >= again_at:
+                    untold = await self._hear_snapshots(untold)
+                    again_at, gap_s = now + gap_s, min(2 * gap_s, _LONGEST_GAP_S)
+        finally:
+            await answer.close()
+
+    async def _hear_snapshots(self, asked: Sequence[_Snapshot]) -> list[_Snapshot]:
+        """Hear the state the server is in; return what it would not say. It is listened to all the same."""
+        untold = []
+        for address, each in asked:
+            try:
+                async with asyncio.timeout(SNAPSHOT_S):
+                    text = await self._fetch(address)
+            except (OSError, StreamError, TimeoutError) as error:
+                self.trouble = str(error) or "the server does not say its state"
+                untold.append((address, each))
+                continue
+            data = parse_object(text)
+            if data is not None:
+                self._send(_shape(data, each), address)
+        if not untold:
+            self.trouble = ""
+        return untold
+
+    async def _fetch(self, url: str) -> bytes:
+        answer = await self._ask(url)
+        text = b""
+        try:
+            while chunk := await answer.read(SNAPSHOT_S):
+                text += chunk
+                if len(text) > MAX_RECORD_BYTES:
+                    raise StreamError("the server's state is too long")
+        finally:
+            await answer.close()
+        return text
+
+    async def _ask(self, url: str) -> HttpResponse:
+        return await open_response(url, user=self._user, password=self._password, wait_s=CONNECT_S)
+
+    def _send(self, found: list[Data], where: str) -> None:
+        source = Source(self.spec.role)
+        records = [Record(source, data, find_record_time(data), where) for data in found]
+        if records:
+            self._deliver(records)
+
+
+def _shape(data: Data, each: Mapping[str, object]) -> list[Data]:
+    """The snapshot as records: itself, or one for each of its entries in the shape an event would have."""
+    if not each:
+        return [data]
+    shaped = (_fill(each, key, value) for key, value in data.items())
+    return [record for record in shaped if isinstance(record, dict)]
+
+
+def _fill(shape: object, key: str, value: object) -> object:
+    if isinstance(shape, Mapping):
+        return {name: _fill(part, key, value) for name, part in shape.items()}
+    if shape == "$key":
+        return key
+    return value if shape == "$value" else shape

@@ -1,0 +1,124 @@
+"""Tell the event loop which watched folders changed; nothing is polled while all is quiet."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from watchdog.events import FileSystemEvent, FileSystemEventHandler
+    from watchdog.observers.api import BaseObserver, ObservedWatch
+
+OnChange = Callable[[set[str]], None]
+
+
+class FolderWatch:
+    """One observer for all folders anybody wants; each folder is watched once, and only while wanted.
+
+    `on_change` is called in the event loop with the paths that changed, many events as one call; a
+    watched folder that vanished is itself among them. A folder that cannot be watched (the system's
+    limit is reached, it has just gone) is simply not watched: whoever reads must look on other occasions
+    too. Paths are given as they were asked for, links in the folder's own name included.
+    """
+
+    def __init__(self, on_change: OnChange) -> None:
+        self._on_change = on_change
+        self._loop = asyncio.get_running_loop()
+        self._observer: BaseObserver | None = None
+        self._wanted: dict[Hashable, set[str]] = {}
+        self._watches: dict[str, ObservedWatch] = {}
+        self._lock = threading.Lock()
+        self._changed: set[str] = set()
+        self._gone: set[str] = set()
+
+    @property
+    def folders(self) -> set[str]:
+        """The folders watched now."""
+        return set(self._watches)
+
+    def want(self, owner: Hashable, folders: set[str]) -> None:
+        """From now on `owner` wants just these folders; none, to want no more."""
+        if self._wanted.get(owner, set()) == folders and folders <= self._watches.keys():
+            return
+        self._wanted.pop(owner, None)
+        if folders:
+            self._wanted[owner] = set(folders)
+        for folder in folders - self._watches.keys():
+            self._watch(folder)
+        for folder in self._watches.keys() - set().union(*self._wanted.values()):
+            self._unwatch(folder)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join()
+        self._observer = None
+        self._watches.clear()
+        self._wanted.clear()
+
+    def _watch(self, folder: str) -> None:
+        from watchdog import events
+
+        wanted: list[type[FileSystemEvent]] = [
+            events.FileCreatedEvent,
+            events.FileModifiedEvent,
+            events.FileMovedEvent,
+            events.DirCreatedEvent,
+            events.DirMovedEvent,
+            events.DirDeletedEvent,
+        ]
+        real = os.path.realpath(folder)
+        handler = _build_handler(real, lambda path: self._notice(folder, path))
+        try:
+            self._watches[folder] = self._observe().schedule(handler, real, event_filter=wanted)
+        except (OSError, RuntimeError):
+            return
+
+    def _unwatch(self, folder: str) -> None:
+        watch = self._watches.pop(folder)
+        if self._observer is not None and watch not in self._watches.values():
+            self._observer.unschedule(watch)
+
+    def _observe(self) -> "BaseObserver":
+        if self._observer is None:
+            from watchdog.observers import Observer
+
+            self._observer = Observer()
+            self._observer.start()
+        return self._observer
+
+    def _notice(self, folder: str, name: str) -> None:
+        """In the observer's thread: note what changed, and wake the loop once for all of it."""
+        with self._lock:
+            is_first = not self._changed
+            self._changed.add(os.path.join(folder, name) if name else folder)
+            if not name:
+                self._gone.add(folder)
+        if is_first:
+            try:
+                self._loop.call_soon_threadsafe(self._tell)
+            except RuntimeError:
+                return  # the loop is closed: nobody is interested any more
+
+    def _tell(self) -> None:
+        with self._lock:
+            changed, self._changed = self._changed, set()
+            gone, self._gone = self._gone, set()
+        for folder in gone & self._watches.keys():
+            self._unwatch(folder)
+        self._on_change(changed)
+
+
+def _build_handler(real: str, notice: Callable[[str], None]) -> "FileSystemEventHandler":
+    """A handler that says which names in the folder `real` an event is about; the folder itself is ""."""
+    from watchdog.events import FileSystemEventHandler
+
+    class Relay(FileSystemEventHandler):
+        def on_any_event(self, event: "FileSystemEvent") -> None:
+            for path in (event.src_path, event.dest_path):
+                if path:
+                    notice(os.path.relpath(os.fsdecode(path), real).removeprefix("."))
+
+    return Relay()

@@ -1,0 +1,247 @@
+"""Find the sessions agents keep themselves, and the one that belongs to a leg."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+
+from agent_relay.agents.source_paths import LegPlace, expand_path
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.facts import NativeSession
+from agent_relay.sources.transcript_databases import list_rows
+from agent_relay.sources.transcript_reader import (
+    PEEKED_FILES,
+    get_reader,
+    list_newest,
+    peek_into,
+    read_facts,
+    read_prompts,
+    read_root_mark,
+)
+from agent_relay.system.processes import find_open_elsewhere, find_open_files
+from agent_relay.transcripts.facts.reader_types import Peek, TranscriptReader
+from agent_relay.transcripts.lenient_json import parse_moment
+
+# File systems may round times to whole seconds.
+_ROUNDING_S = 1.0
+_TITLE_LENGTH = 200
+_WEIGHED = 16
+"""How many conversations, newest first, may be the one looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSessions:
+    """`sessions`, newest first; `unread` says why others that might stand among them cannot be read."""
+
+    sessions: tuple[NativeSession, ...]
+    unread: tuple[RelayError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationOwner:
+    """Whose conversation is looked for, where its id is not known.
+
+    `pid` is the agent's living process, 0 for none; `others` are the ids of conversations known to be
+    other legs'. `words` are texts that were typed into the one looked for and into no other.
+    """
+
+    pid: int = 0
+    others: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
+
+
+def find_transcript(
+    spec: Transcript,
+    *,
+    native_id: str = "",
+    cwd: str,
+    since: datetime | None = None,
+    home: str,
+    environ: Mapping[str, str],
+    owner: ConversationOwner | None = None,
+) -> NativeSession | None:
+    """The session called `native_id`, else the one of `cwd` changed after `since` that is `owner`'s.
+
+    Raises RelayError where there is none and one that it might be cannot be read, or several might be it.
+    """
+    closed = list[RelayError]()
+    found = _iterate_sessions(spec, native_id, closed, cwd=cwd, since=since, home=home, environ=environ)
+    if not native_id and since is not None:
+        session = _choose(spec, list(islice(found, _WEIGHED)), since, owner or ConversationOwner())
+    else:
+        session = next(found, None) or _find_deleted(spec, native_id, cwd=cwd, home=home, environ=environ)
+    if session is None and closed:
+        raise closed[0]
+    return session
+
+
+def _choose(
+    spec: Transcript, found: Sequence[NativeSession], since: datetime, owner: ConversationOwner
+) -> NativeSession | None:
+    """The one of `found`, newest first, that is `owner`'s; `None` where none is.
+
+    What the agent has open tells it, then what nobody else has open, then what was begun within the leg, then
+    what was said in it. Raises RelayError where several are left.
+    """
+    if spec.held_open and owner.pid:
+        real = {os.path.realpath(one.path): one for one in found}
+        held = find_open_files(owner.pid, real.__contains__)
+        if held is not None:
+            return next((one for path, one in real.items() if path in held), None)
+    left = [one for one in found if one.native_id not in owner.others]
+    if spec.held_open:
+        paths = {os.path.realpath(one.path) for one in left}
+        elsewhere = find_open_elsewhere(paths, but=owner.pid)
+        left = [one for one in left if os.path.realpath(one.path) not in elsewhere]
+    begun = since.timestamp() - _ROUNDING_S
+    fresh = [one for one in left if one.started_at is None or one.started_at.timestamp() >= begun]
+    left = fresh or left
+    if len(left) > 1 and owner.words:
+        left = [one for one in left if _holds_words(spec, one, owner.words)] or left
+    if len(left) > 1:
+        raise RelayError(
+            f"{len(left)} conversations in this folder may be this one's, and nothing tells which",
+            hint="Start agents through agent-relay, or one of a kind in a folder.",
+        )
+    return left[0] if left else None
+
+
+def _holds_words(spec: Transcript, native: NativeSession, words: Sequence[str]) -> bool:
+    """Whether one of `words` was said by the user in this conversation."""
+    try:
+        facts = read_facts(spec.reader, native.path, native_id=native.native_id)
+    except RelayError:
+        return False
+    said = [_squeeze(one.text) for one in facts.conversation if one.role == "user"]
+    return any(_squeeze(word) in text for word in words for text in said)
+
+
+def _squeeze(text: str) -> str:
+    """`text` without its blanks: agents fold the lines of what is pasted."""
+    return "".join(text.split())
+
+
+def find_native_sessions(
+    spec: Transcript, *, cwd: str, home: str, environ: Mapping[str, str], limit: int = 20
+) -> FoundSessions:
+    """The newest sessions of `cwd`, and what could not be read while they were looked for."""
+    closed = list[RelayError]()
+    found = _iterate_sessions(spec, "", closed, cwd=cwd, since=None, home=home, environ=environ)
+    return FoundSessions(tuple(islice(found, limit)), tuple(closed))
+
+
+def _iterate_sessions(
+    spec: Transcript,
+    native_id: str,
+    closed: list[RelayError],
+    *,
+    cwd: str,
+    since: datetime | None,
+    home: str,
+    environ: Mapping[str, str],
+) -> Iterator[NativeSession]:
+    """The sessions asked for, newest first; why one before them cannot be read is added to `closed`."""
+    reader = get_reader(spec.reader)
+    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
+    pattern = expand_path(f"{spec.folder}/{spec.pattern}", place)
+    paths = [] if pattern is None else list(pattern.find())
+    if reader.tables is not None:
+        found = _iterate_rows(reader, paths, closed)
+    else:
+        found = _iterate_files(reader, paths, native_id, cwd, closed)
+    for session in found:
+        if native_id and session.native_id != native_id:
+            continue
+        if not native_id and not _is_same_folder(session.cwd, cwd):
+            continue
+        if since is not None and session.changed_at.timestamp() < since.timestamp() - _ROUNDING_S:
+            if native_id:
+                continue
+            break  # they come newest first
+        yield session
+
+
+def _find_deleted(
+    spec: Transcript, native_id: str, *, cwd: str, home: str, environ: Mapping[str, str]
+) -> NativeSession | None:
+    """A session whose file its agent deleted, by the log of prompts that outlives it."""
+    reader = get_reader(spec.reader)
+    if not reader.prompt_log or not native_id:
+        return None
+    place = LegPlace("", datetime.now(UTC), {"home": home, "cwd": cwd, "native_id": native_id}, environ)
+    beside = os.path.dirname(os.path.dirname(spec.pattern))
+    pattern = expand_path(os.path.join(spec.folder, beside, reader.prompt_log), place)
+    for changed_at, path in list_newest([] if pattern is None else list(pattern.find()), PEEKED_FILES):
+        prompts = [entry for entry in read_prompts(reader, path) if entry.get("sessionId") == native_id]
+        if prompts:
+            peek = Peek(native_id=native_id, title=str(prompts[0].get("message") or ""))
+            return _build_session(peek, path, read_root_mark(reader, path), changed_at)
+    return None
+
+
+def _iterate_files(
+    reader: TranscriptReader, paths: list[str], native_id: str, cwd: str, closed: list[RelayError]
+) -> Iterator[NativeSession]:
+    """The sessions of `paths`, newest first; a file's name holds the id, or its beginning.
+
+    What is there and cannot be read is added to `closed`, as it is by `_iterate_rows`.
+    """
+    named = [path for path in paths if not native_id or native_id[:8] in os.path.basename(path)]
+    for changed_at, path in list_newest(named, PEEKED_FILES):
+        marked = read_root_mark(reader, path)
+        if not native_id and marked and not _is_same_folder(marked, cwd):
+            continue
+        try:
+            peek = peek_into(reader, path)
+        except RelayError as error:
+            closed += [error] if os.path.lexists(path) else []
+            continue
+        if peek.is_main:
+            yield _build_session(peek, path, marked or peek.cwd, changed_at)
+
+
+def _iterate_rows(
+    reader: TranscriptReader, paths: list[str], closed: list[RelayError]
+) -> Iterator[NativeSession]:
+    if reader.tables is None:
+        return
+    columns = reader.tables.columns
+    strange, is_known = list[RelayError](), False
+    for _, path in list_newest(paths, PEEKED_FILES):
+        try:
+            rows = list_rows(path, reader.tables)
+        except RelayError as error:
+            (strange if _is_of_another_kind(error) else closed).append(error)
+            continue
+        is_known = True
+        for row in rows:
+            changed_at = parse_moment(row.get(columns["updated"]))
+            peek = Peek(
+                native_id=str(row.get(columns["native_id"]) or ""),
+                title=str(row.get(columns["title"]) or ""),
+                started_at=parse_moment(row.get(columns["started"])),
+            )
+            cwd = str(row.get(columns["cwd"]) or "")
+            if changed_at is not None:
+                yield _build_session(peek, path, cwd, changed_at)
+    # Beside one that holds sessions it is of no interest; alone it may be what a newer version keeps them in.
+    closed += [] if is_known else strange[:1]
+
+
+def _is_of_another_kind(error: RelayError) -> bool:
+    """Whether a database is whole, and holds no sessions: what was asked of it is not in there."""
+    import sqlite3
+
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and cause.sqlite_errorcode == sqlite3.SQLITE_ERROR
+
+
+def _build_session(peek: Peek, path: str, cwd: str, changed_at: datetime) -> NativeSession:
+    title = " ".join(peek.title[:_TITLE_LENGTH].split())
+    return NativeSession(path, peek.native_id, cwd, title, changed_at, peek.started_at)
+
+
+def _is_same_folder(one: str, other: str) -> bool:
+    return bool(one) and (one == other or os.path.realpath(one) == os.path.realpath(other))

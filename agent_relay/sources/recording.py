@@ -1,0 +1,170 @@
+"""Read a recording from disk: its bytes, and what the files beside it say about size and time."""
+
+import ast
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.sources.replay import Timing
+from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.regular_files import unzip
+
+_MOST_BYTES = 512 << 20
+# How long output pauses before a screen counts as settled, and how rarely it is looked at while it flows.
+_QUIET_S = 0.08
+_AT_LEAST_EVERY_S = 0.1
+_SIZE_IN_NAME = re.compile(r"[-_](\d{2,3})x(\d{2,3})(?:\.|$)")
+_RESIZED = re.compile(r"resize to (\d+)x(\d+)")
+_DEFAULT_SIZE = (120, 40)
+_RETURN = re.compile(r"(\r)")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|.)?|[\x00-\x0c\x0e-\x1a\x7f]")
+_SHORTEST_LINE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Recorded output of one leg.
+
+    `cols` x `rows` is the size it began with, `typed` the lines people submitted with the seconds at
+    which they did, `started_at` the file's date less the recording's length.
+    """
+
+    data: bytes
+    cols: int
+    rows: int
+    timing: Timing
+    typed: tuple[tuple[str, float], ...]
+    started_at: datetime
+
+
+def read_recording(path: str) -> Recording:
+    """The recording at `path` (`.raw`, or gzipped as `.raw.gz`) with its `.events.jsonl` or `.meta.json`.
+
+    Raises WrongUseError where it cannot be read.
+    """
+    data = _read(path)
+    stem = path.removesuffix(".gz").removesuffix(".raw")
+    meta = _read_meta(stem)
+    events = _read_events(stem)
+    timing = _find_timing(events, len(data))
+    length_s = timing.length_s or _number(meta.get("exit_t"))
+    cols, rows = int(_number(meta.get("cols"))), int(_number(meta.get("rows")))
+    if not (cols and rows):
+        named = _SIZE_IN_NAME.search(os.path.basename(path))
+        cols, rows = (int(named[1]), int(named[2])) if named else _DEFAULT_SIZE
+    timing = Timing(timing.settled, timing.marks, timing.sizes, length_s)
+    started_at = datetime.fromtimestamp(os.stat(path).st_mtime, UTC) - timedelta(seconds=length_s)
+    typed = _find_typed([*_list_inputs(meta), *_list_keys(events)])
+    return Recording(data, cols, rows, timing, typed, started_at)
+
+
+def _read(path: str) -> bytes:
+    cause: Exception
+    try:
+        data = read_bounded(path, limit_bytes=_MOST_BYTES)
+        return unzip(data, limit_bytes=_MOST_BYTES) if path.endswith(".gz") else data
+    except FileNotFoundError as error:
+        why, cause = "No such file or directory", error
+    except RelayError as error:
+        why, cause = error.sentence, error
+    except (EOFError, zlib.error) as error:
+        why, cause = "it is no whole gzip file", error
+    raise WrongUseError(
+        f"the recording {path} cannot be read: {why}", hint="Name a file of recorded terminal output."
+    ) from cause
+
+
+def _read_beside(stem: str, ending: str) -> bytes:
+    for name in (stem + ending, stem + ending + ".gz"):
+        if os.path.isfile(name):
+            return _read(name)
+    return b""
+
+
+def _read_meta(stem: str) -> dict[str, object]:
+    try:
+        meta = json.loads(_read_beside(stem, ".meta.json") or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+def _read_events(stem: str) -> list[dict[str, object]]:
+    events: list[dict[str, object]] = []
+    for line in _read_beside(stem, ".events.jsonl").splitlines():
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def _list_keys(events: list[dict[str, object]]) -> Iterator[tuple[str, float]]:
+    for event in events:
+        if isinstance(event.get("i"), str):
+            yield str(event["i"]), _number(event.get("t"))
+
+
+def _list_inputs(meta: dict[str, object]) -> Iterator[tuple[str, float]]:
+    inputs = meta.get("inputs")
+    for item in inputs if isinstance(inputs, list) else ():
+        if not isinstance(item, dict):
+            continue
+        try:
+            keys = ast.literal_eval(str(item.get("bytes")))
+        except (ValueError, SyntaxError):
+            continue
+        if isinstance(keys, bytes):
+            yield keys.decode("utf-8", "replace"), _number(item.get("t"))
+
+
+def _find_typed(keys: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    """The lines submitted by Enter, white space squeezed; escape sequences are no text."""
+    typed: list[tuple[str, float]] = []
+    line = ""
+    for text, seconds in keys:
+        for part in _RETURN.split(_ESCAPES.sub("", text)):
+            if part != "\r":
+                line += part
+                continue
+            words = " ".join(line.split())
+            line = ""
+            if len(words) >= _SHORTEST_LINE:
+                typed.append((words, seconds))
+    return tuple(typed)
+
+
+def _find_timing(events: list[dict[str, object]], total: int) -> Timing:
+    """The looks a live leg would have had: at pauses, and every tenth of a second while output flows."""
+    marks: list[tuple[int, float]] = []
+    sizes: list[tuple[int, int, int]] = []
+    ends: list[tuple[float, int]] = []
+    length_s = 0.0
+    for event in events:
+        seconds, offset = _number(event.get("t")), int(_number(event.get("off")))
+        length_s = max(length_s, seconds)
+        resized = _RESIZED.match(str(event.get("mark", "")))
+        if resized:
+            sizes.append((offset, int(resized[1]), int(resized[2])))
+        if "o" in event:
+            marks.append((offset, seconds))
+            ends.append((seconds, offset + int(_number(event["o"]))))
+    settled: list[int] = []
+    looked = -_AT_LEAST_EVERY_S
+    for index, (seconds, end) in enumerate(ends):
+        following = ends[index + 1][0] if index + 1 < len(ends) else seconds + _QUIET_S
+        if following - seconds >= _QUIET_S or seconds - looked >= _AT_LEAST_EVERY_S:
+            looked = seconds
+            settled.append(min(end, total))
+    return Timing(tuple(settled), tuple(marks), tuple(sizes), length_s)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0

@@ -1,0 +1,178 @@
+"""Read a session an agent keeps itself into facts."""
+
+import glob
+import heapq
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.facts import Facts
+from agent_relay.packet.outcomes import trim_facts
+from agent_relay.sources.transcript_databases import is_database, read_tables
+from agent_relay.sources.transcript_files import cannot_read, iterate_lines, read_beginning, read_small
+from agent_relay.transcripts.facts.reader_types import (
+    Ancestor,
+    ForkPoint,
+    Peek,
+    TranscriptReader,
+    TranscriptSource,
+)
+from agent_relay.transcripts.facts.readers import READERS
+
+# Files looked into, newest first, before a search gives up; a folder's own session is among the newest.
+PEEKED_FILES = 500
+_PEEKED_LINES = 60
+_PEEKED_BYTES = 16 << 20
+_FORK_DEPTH = 16
+_SMALL_BYTES = 4 << 20
+_EXPORT_BYTES = 256 << 20
+_PARENT_LEVELS = 4
+
+
+def read_facts(reader: str, path: str, *, native_id: str = "", agent: str = "") -> Facts:
+    """The facts of one native session, which may still be growing.
+
+    `path` is a session's file, a database (then `native_id` chooses, else its newest session), or a
+    folder under which sessions lie, such as a copied home (then `native_id`, else the newest).
+    `agent` overrides the reader's idea of whose session it is. Output that no packet quotes is left out.
+    Raises RelayError where nothing can be read, ConfigurationError for an unknown reader.
+    """
+    known = get_reader(reader)
+    if os.path.isdir(path):
+        path = _find_in_folder(known, path, native_id)
+    facts = trim_facts(known.read(_read_source(known, path, native_id)))
+    return replace(facts, agent=agent) if agent else facts
+
+
+def get_reader(name: str) -> TranscriptReader:
+    """The reader called `name`; raises ConfigurationError for an unknown one."""
+    reader = READERS.get(name)
+    if reader is None:
+        known = ", ".join(sorted(READERS))
+        raise ConfigurationError(f"there is no transcript reader {name}", hint=f"Known are {known}.")
+    return reader
+
+
+def list_newest(paths: list[str], limit: int) -> list[tuple[datetime, str]]:
+    """When each of the newest `limit` files was written to last, newest first; none that is gone."""
+    dated = []
+    for path in paths:
+        try:
+            dated.append((os.stat(path).st_mtime, path))
+        except OSError:
+            continue
+    return [(datetime.fromtimestamp(at, UTC), path) for at, path in heapq.nlargest(limit, dated)]
+
+
+def peek_into(reader: TranscriptReader, path: str) -> Peek:
+    """What the beginning of the file tells. Raises RelayError where it cannot be read."""
+    return reader.peek(read_beginning(path, lines=_PEEKED_LINES, limit_bytes=_PEEKED_BYTES))
+
+
+def read_root_mark(reader: TranscriptReader, path: str) -> str:
+    """The working folder, where a file beside the sessions' folder names it."""
+    if not reader.root_mark:
+        return ""
+    mark = read_small(os.path.join(_beside(path), reader.root_mark), limit_bytes=_SMALL_BYTES)
+    return os.fsdecode(mark).strip() if mark else ""
+
+
+def _beside(path: str) -> str:
+    """The folder that holds the sessions' folder and what is kept beside it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    return folder if os.path.basename(path).startswith("logs") else os.path.dirname(folder)
+
+
+def _find_in_folder(reader: TranscriptReader, folder: str, native_id: str) -> str:
+    """The file under `folder` that holds the session; raises RelayError where none does."""
+    for pattern in reader.patterns:
+        found = glob.glob(os.path.join(glob.escape(folder), pattern), recursive=True, include_hidden=True)
+        newest = list_newest([path for path in found if os.path.isfile(path)], PEEKED_FILES)
+        for _, path in newest:
+            if reader.tables is not None or _names_session(reader, path, native_id):
+                return path
+    raise RelayError(
+        f"there is no session {native_id} in {folder}" if native_id else f"there is no session in {folder}",
+        hint="Name the session's own file.",
+    )
+
+
+def _names_session(reader: TranscriptReader, path: str, native_id: str) -> bool:
+    if reader.prompt_log and os.path.basename(path) == reader.prompt_log:
+        return True
+    peek = peek_into(reader, path)
+    return peek.is_main and (not native_id or peek.native_id == native_id)
+
+
+def _read_source(reader: TranscriptReader, path: str, native_id: str) -> TranscriptSource:
+    if reader.tables is not None:
+        if is_database(path):
+            return read_tables(path, reader.tables, native_id)
+        return _read_export(reader, path)
+    prompts = read_prompts(reader, path)
+    is_log = bool(reader.prompt_log) and os.path.basename(path) == reader.prompt_log
+    if not os.path.exists(path) and not prompts:
+        raise cannot_read(path, FileNotFoundError(2, "no such file"))
+    if not native_id and prompts and (is_log or not os.path.exists(path)):
+        native_id = str(prompts[-1].get("sessionId") or "")
+    return TranscriptSource(
+        place=path,
+        native_id=native_id,
+        cwd=read_root_mark(reader, path),
+        lines=iterate_lines(path) if os.path.exists(path) and not is_log else (),
+        ancestors=() if is_log or not os.path.exists(path) else tuple(_find_ancestors(reader, path)),
+        prompts=prompts,
+    )
+
+
+def _read_export(reader: TranscriptReader, path: str) -> TranscriptSource:
+    data = read_small(path, limit_bytes=_EXPORT_BYTES)
+    try:
+        source = reader.unpack(json.loads(data)) if data and reader.unpack else TranscriptSource()
+    except (ValueError, RecursionError):
+        source = TranscriptSource()
+    if source.session is None:
+        raise RelayError(f"{path} holds no session", hint="Name the database or an exported session.")
+    return replace(source, place=path)
+
+
+def read_prompts(reader: TranscriptReader, path: str) -> tuple[Mapping[str, object], ...]:
+    """The log of prompts that outlives deleted sessions."""
+    if not reader.prompt_log:
+        return ()
+    data = read_small(os.path.join(_beside(path), reader.prompt_log), limit_bytes=_SMALL_BYTES)
+    try:
+        entries = json.loads(data) if data else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(entry for entry in entries if isinstance(entry, dict)) if isinstance(entries, list) else ()
+
+
+def _find_ancestors(reader: TranscriptReader, path: str) -> list[Ancestor]:
+    """What a forked session goes on from, oldest first; a parent that is gone ends the line."""
+    found: list[Ancestor] = []
+    seen = {os.path.abspath(path)}
+    fork: ForkPoint | None = peek_into(reader, path).fork
+    while fork is not None and len(found) < _FORK_DEPTH:
+        parent = _find_parent(path, fork.native_id)
+        if parent is None or os.path.abspath(parent) in seen:
+            break
+        seen.add(os.path.abspath(parent))
+        found.insert(0, Ancestor(iterate_lines(parent), parent, fork.before))
+        fork, path = peek_into(reader, parent).fork, parent
+    return found
+
+
+def _find_parent(path: str, native_id: str) -> str | None:
+    """The file of the session `native_id`, in the same folder or in folders as deep nearby."""
+    folder, below = os.path.dirname(os.path.abspath(path)), ""
+    for _ in range(_PARENT_LEVELS):
+        name = f"{below}*{glob.escape(native_id)}*{os.path.splitext(path)[1]}"
+        matches = sorted(glob.glob(os.path.join(glob.escape(folder), name)))
+        if matches:
+            return matches[0]
+        folder, below = os.path.dirname(folder), f"*/{below}"
+    return None

@@ -1,0 +1,131 @@
+"""Give an editor private copies of files, each locked while it is open; remove those left unchanged."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.disk.files import cannot_write, read_bounded
+
+_PREFIX = "edit-"
+_NAME = re.compile(r"edit-[A-Za-z0-9_]{8}")
+_BEFORE = ".before"
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EditBuffer:
+    """The copy at `path`; whoever inherits `lock` keeps it from being swept for as long as they live."""
+
+    path: str
+    lock: int
+
+    def remove(self) -> None:
+        """The folder is gone, with all an editor left in it."""
+        shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def open_edit_buffer(folder: str, name: str, data: bytes) -> Iterator[EditBuffer]:
+    """A private copy called `name` in a new folder below `folder`. It stays, and is not locked, afterwards.
+
+    Raises RelayError where it cannot be written.
+    """
+    try:
+        place, lock = _make_place(folder)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    try:
+        path = os.path.join(place, name)
+        try:
+            _write(os.path.join(place, _BEFORE), sha256(data).hexdigest().encode())
+            _write(path, data)
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise cannot_write(path, error) from error
+        yield EditBuffer(path, lock)
+    finally:
+        os.close(lock)
+
+
+def sweep_edit_buffers(folder: str, *, limit_bytes: int) -> list[str]:
+    """What killed editors left below `folder` is gone where nothing was changed in it.
+
+    Returns the folders that hold what somebody wrote, oldest first: those are theirs to look at. One that an
+    editor has, or that we did not make, is left alone.
+    """
+    kept = []
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            place = os.path.join(folder, name)
+            if _NAME.fullmatch(name) and _is_ours(place) and not _sweep(place, limit_bytes):
+                kept.append(place)
+    return sorted(kept, key=_get_age)
+
+
+def _make_place(folder: str) -> tuple[str, int]:
+    for _ in range(_ATTEMPTS):
+        place = tempfile.mkdtemp(prefix=_PREFIX, dir=folder)
+        lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Somebody's sweep may have come between the two.
+        if os.path.isdir(place):
+            return place, lock
+        os.close(lock)
+    raise RelayError(f"no folder for the editor can be made in {folder}", hint="Try again.")
+
+
+def _write(path: str, data: bytes) -> None:
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as stream:
+        stream.write(data)
+
+
+def _is_ours(place: str) -> bool:
+    found = os.lstat(place)
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def _sweep(place: str, limit_bytes: int) -> bool:
+    """Whether it is gone, or nobody's business now."""
+    lock = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _holds_work(place, limit_bytes):
+            return False
+        shutil.rmtree(place, ignore_errors=True)
+    except OSError:
+        # An editor has it, or nothing can be locked here, and then nobody knows.
+        return True
+    finally:
+        os.close(lock)
+    return True
+
+
+def _holds_work(place: str, limit_bytes: int) -> bool:
+    """Whether anything is in it that was not put there by us: a changed copy, a file an editor keeps."""
+    names = os.listdir(place)
+    copies = [name for name in names if name != _BEFORE]
+    if not copies:
+        return False
+    try:
+        before = read_bounded(os.path.join(place, _BEFORE), limit_bytes=limit_bytes)
+        copy = read_bounded(os.path.join(place, copies[0]), limit_bytes=limit_bytes)
+    except (RelayError, FileNotFoundError):
+        return True
+    return len(copies) > 1 or (bool(copy) and sha256(copy).hexdigest().encode() != before)
+
+
+def _get_age(place: str) -> float:
+    try:
+        return os.stat(place).st_mtime
+    except OSError:
+        return 0.0

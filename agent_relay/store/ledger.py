@@ -1,0 +1,133 @@
+"""Keep the ledger on disk: which agent rests until when, shared by every session and several writers."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.signal import Rest
+from agent_relay.system.disk.files import read_bounded, write_atomic
+from agent_relay.system.disk.folders import ensure_private
+
+SCHEMA = "agent-relay/ledger"
+VERSION = 1
+_LIMIT_BYTES = 1 << 20
+_LOCK_LIMIT_S = 10.0
+
+
+def read_ledger(path: str) -> tuple[Rest, ...]:
+    """Every rest that was noted, over or not; empty where there is no ledger. Takes no lock.
+
+    A ledger that cannot be trusted is moved aside, with one warning in the log, and counts as empty: the
+    worst that follows is that an agent is asked once too often. Raises RelayError where it cannot be read.
+    """
+    try:
+        return _read(path)
+    except UntrustedDataError:
+        return update_ledger(path, lambda rests: rests)
+
+
+def update_ledger(path: str, change: Callable[[tuple[Rest, ...]], Sequence[Rest]]) -> tuple[Rest, ...]:
+    """The ledger after `change`, which runs while no other process can change it; durable on return.
+
+    Nothing is written where nothing changed. Raises RelayError where the disk refuses or another process
+    keeps the lock for 10 s.
+    """
+    # Dear to import, and readers need no lock.
+    import filelock
+
+    ensure_private(os.path.dirname(path))
+    try:
+        with filelock.FileLock(f"{path}.lock", timeout=_LOCK_LIMIT_S, mode=0o600):
+            try:
+                before = _read(path)
+            except UntrustedDataError as error:
+                _move_aside(path, error)
+                before = ()
+            after = tuple(change(before))
+            if after != before:
+                write_atomic(path, _render(after))
+            return after
+    except filelock.Timeout:
+        raise RelayError(
+            f"another process kept {path} locked for {_LOCK_LIMIT_S:.0f} s",
+            hint="See: agent-relay daemon status",
+        ) from None
+    except OSError as error:
+        raise RelayError(f"cannot lock {path}: {error.strerror}") from error
+
+
+def _read(path: str) -> tuple[Rest, ...]:
+    try:
+        data = read_bounded(path, limit_bytes=_LIMIT_BYTES)
+    except FileNotFoundError:
+        return ()
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        raise UntrustedDataError("it is not JSON") from None
+    rests = document.get("rests") if isinstance(document, dict) else None
+    if not isinstance(rests, list):
+        raise UntrustedDataError("it holds no rests")
+    return tuple(_parse_rest(rest) for rest in rests)
+
+
+def _parse_rest(found: object) -> Rest:
+    if not isinstance(found, dict):
+        raise UntrustedDataError("a rest is not an object")
+    agent, model, scope, evidence = (found.get(name) for name in ("agent", "model", "scope", "evidence"))
+    if not (
+        isinstance(agent, str)
+        and isinstance(model, str)
+        and isinstance(scope, str)
+        and isinstance(evidence, str)
+    ):
+        raise UntrustedDataError("a rest lacks a field")
+    until = found.get("until")
+    return Rest(
+        agent=agent,
+        model=model,
+        scope=scope,
+        until=None if until is None else _parse_moment(until),
+        evidence=evidence,
+        seen_at=_parse_moment(found.get("seen_at")),
+    )
+
+
+def _parse_moment(found: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(found) if isinstance(found, str) else None
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise UntrustedDataError("a rest has no valid time")
+    return moment
+
+
+def _render(rests: Sequence[Rest]) -> bytes:
+    document = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "rests": [
+            {
+                "agent": rest.agent,
+                "model": rest.model,
+                "scope": rest.scope,
+                "until": None if rest.until is None else rest.until.isoformat(),
+                "evidence": rest.evidence,
+                "seen_at": rest.seen_at.isoformat(),
+            }
+            for rest in rests
+        ],
+    }
+    return json.dumps(document, indent=1).encode() + b"\n"
+
+
+def _move_aside(path: str, why: UntrustedDataError) -> None:
+    """Under one name: the last damaged ledger is enough to look at."""
+    import logging
+
+    kept = f"{path}.damaged"
+    os.replace(path, kept)
+    logging.getLogger(__name__).warning("ledger-damaged why=%r kept=%s", why.sentence, kept)

@@ -1,0 +1,238 @@
+"""Read packets back: as they were published, as their user left them, and what of them was edited.
+
+A user's edit is put into its place whole or refused, and read into the document.
+"""
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from agent_relay.domain.documents.packet import ResumePacket
+from agent_relay.domain.documents.packet_json import fingerprint, parse_document, parse_packet
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.text.plain import clean_text
+from agent_relay.packet.edits import absorb_edit, merge_texts
+from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.disk.locks import lock_folder
+
+LIMIT_BYTES = 16 << 20
+PUBLISHED = "published"
+"""The document's field with the fingerprints of what was published: an edit is seen without a journal."""
+_TARGET = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_NUMBERED = re.compile(r"([0-9]{4,9})-([a-z][a-z0-9-]{0,31})\.json")
+
+Edited = Literal["nothing", "text", "document", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryText:
+    """What the successor is given, and what the user edited since publishing."""
+
+    text: str
+    edited: Edited = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A packet as it was published: its document without our fingerprints, and its text."""
+
+    document: dict[str, object]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Now:
+    """The files of a packet as they stand; no `body` where the text was deleted."""
+
+    document: dict[str, object]
+    body: bytes | None
+    original: Original | None
+    edited: Edited
+
+
+def read_packet(path: str) -> ResumePacket:
+    """The packet at `path`. Raises UntrustedDataError where it is none, or of a newer version than ours."""
+    return parse_packet(read_document(path), name=path)
+
+
+def read_delivery_text(
+    folder: str, sequence: int, target: str, *, render: Callable[[ResumePacket], str]
+) -> DeliveryText:
+    """What is delivered of packet `sequence`: its text as the user left it, free of control characters.
+
+    Where only the document was edited, `render` makes the text anew from it; where both were, what either
+    lost is gone. An edit by `replace_file` is read or refused, never lost. Raises UntrustedDataError where
+    the packet is missing or cannot be trusted.
+    """
+    stem = f"{sequence:04}-{check_target(target)}"
+    resume = os.path.join(folder, "resume")
+    try:
+        with locked(resume):
+            now = _read_now(resume, stem)
+    except FileNotFoundError:
+        raise UntrustedDataError(f"there is no packet at {resume}/{stem}.json") from None
+    except OSError as problem:
+        raise RelayError(f"cannot read the packets in {resume}: {problem.strerror}") from problem
+    packet = parse_packet(now.document, name=f"{resume}/{stem}.json")
+    if now.body is None:
+        return DeliveryText(clean_text(render(packet)), now.edited)
+    text = now.body.decode("utf-8", "replace")
+    if now.edited == "document":
+        text = render(packet)
+    elif now.edited == "both" and now.original is not None:
+        before = parse_packet(now.original.document)
+        if render(before) == now.original.text:
+            text = merge_texts(now.original.text, text, render(packet))
+    return DeliveryText(clean_text(text), now.edited)
+
+
+def find_edited(folder: str, sequence: int, target: str) -> Edited:
+    """Which of the packet's two files is not what was published. Raises UntrustedDataError, RelayError."""
+    return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").edited
+
+
+def read_original(folder: str, sequence: int, target: str) -> Original | None:
+    """The packet as it was published; `None` where that was not kept, or what was kept is not it."""
+    return _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}").original
+
+
+def read_kept(folder: str, sequence: int, target: str) -> Original | None:
+    """As `read_original`, whatever has become of the packet itself since."""
+    path = os.path.join(folder, "resume", name_original(f"{sequence:04}-{check_target(target)}"))
+    return _read_original(path)[0]
+
+
+def read_body(folder: str, sequence: int, target: str) -> str:
+    """The packet's text as it stands, raw; empty where it was deleted."""
+    now = _read_now(os.path.join(folder, "resume"), f"{sequence:04}-{check_target(target)}")
+    return (now.body or b"").decode("utf-8", "replace")
+
+
+def list_packets(folder: str) -> tuple[tuple[int, str, str], ...]:
+    """The published packets of session folder `folder` in order: (sequence, target, absolute JSON path)."""
+    try:
+        return tuple(list_rows(os.path.join(folder, "resume")))
+    except FileNotFoundError:
+        return ()
+    except OSError as problem:
+        raise RelayError(f"cannot read the packets in {folder}: {problem.strerror}") from problem
+
+
+def list_rows(resume: str) -> list[tuple[int, str, str]]:
+    """As `list_packets`, of the `resume` folder itself. Raises OSError."""
+    found = (_NUMBERED.fullmatch(name) for name in os.listdir(resume))
+    return sorted((int(match[1]), match[2], os.path.join(resume, match[0])) for match in found if match)
+
+
+def name_original(stem: str) -> str:
+    """The file that keeps what was published under `stem`."""
+    return f".{stem}.published.json"
+
+
+def check_target(target: str) -> str:
+    """`target`. Raises UntrustedDataError where it is no agent's name and would lead elsewhere in a path."""
+    if not _TARGET.fullmatch(target):
+        raise UntrustedDataError("a packet's target is not the name of an agent")
+    return target
+
+
+def read_document(path: str) -> dict[str, object]:
+    """The JSON object at `path`. Raises UntrustedDataError where there is none."""
+    try:
+        return parse_document(read_bounded(path, limit_bytes=LIMIT_BYTES), name=path)
+    except FileNotFoundError:
+        raise UntrustedDataError(f"there is no packet at {path}") from None
+
+
+def locked(resume: str) -> contextlib.AbstractContextManager[bool]:
+    """Whether this process is alone in `resume`; false where the file system has no locks.
+
+    Raises RelayError where another one holds the folder for too long, OSError where it is none.
+    """
+    return lock_folder(resume, f"another process is publishing in {resume}")
+
+
+def _read_now(resume: str, stem: str) -> _Now:
+    document = read_document(os.path.join(resume, f"{stem}.json"))
+    own = document.pop(PUBLISHED, None)
+    original, kept = _read_original(os.path.join(resume, name_original(stem)))
+    # Whoever rewrites the document by a program may lose a field it does not know.
+    seals: Mapping[str, object] = own if isinstance(own, dict) else kept
+    if original is not None and seals != kept:
+        original = None
+    try:
+        body = read_bounded(os.path.join(resume, f"{stem}.md"), limit_bytes=LIMIT_BYTES)
+    except FileNotFoundError:
+        body = None
+    document_edited = fingerprint(document) != seals.get("document")
+    text_edited = body is not None and sha256(body).hexdigest() != seals.get("text")
+    edited: Edited = "nothing"
+    if text_edited:
+        edited = "both" if document_edited and "text" in seals else "text"
+    elif document_edited:
+        edited = "document"
+    return _Now(document, body, original, edited)
+
+
+def _read_original(path: str) -> tuple[Original | None, dict[str, object]]:
+    """What was published, and its fingerprints; nothing where it was not kept whole."""
+    try:
+        found = parse_document(read_bounded(path, limit_bytes=2 * LIMIT_BYTES))
+    except (FileNotFoundError, RelayError):
+        return None, {}
+    document, text = found.get("document"), found.get("text")
+    if not isinstance(document, dict) or not isinstance(text, str):
+        return None, {}
+    body = text.encode("utf-8", "backslashreplace")
+    seals: dict[str, object] = {"document": fingerprint(document), "text": sha256(body).hexdigest()}
+    return Original(document, text), seals
+
+
+def read_as_left(folder: str, sequence: int, target: str) -> ResumePacket:
+    """Packet `sequence` with the user's edits of its document and of its text.
+
+    Raises UntrustedDataError where it is missing or cannot be trusted.
+    """
+    packet = read_packet(os.path.join(folder, "resume", f"{sequence:04}-{check_target(target)}.json"))
+    original = read_original(folder, sequence, target)
+    if original is None or find_edited(folder, sequence, target) not in {"text", "both"}:
+        return packet
+    return absorb_edit(packet, original.text, read_body(folder, sequence, target))
+
+
+def is_emptied(folder: str, sequence: int, target: str) -> bool:
+    """Whether nothing is left of the packet's text, which its user edited. Raises UntrustedDataError."""
+    if find_edited(folder, sequence, target) not in {"text", "both"}:
+        return False
+    return not read_body(folder, sequence, target).strip()
+
+
+def replace_file(path: str, data: bytes, *, before: bytes, is_picked_up: Callable[[], bool]) -> None:
+    """The packet's file at `path` holds `data`; it held `before` until now and its packet waits still.
+
+    Pickup reads under the same lock after the journal says so, so what is written here is read. Raises
+    RelayError, with nothing changed, where it was picked up or changed meanwhile or the disk refuses.
+    """
+    if len(data) > LIMIT_BYTES:
+        raise RelayError(f"{path} would be larger than {LIMIT_BYTES} bytes", hint="Shorten it.")
+    try:
+        with locked(os.path.dirname(path)):
+            if is_picked_up():
+                raise RelayError(
+                    f"{os.path.basename(path)} was picked up meanwhile, so the edit would reach nobody",
+                    hint="Tell its successor instead.",
+                )
+            if read_bounded(path, limit_bytes=LIMIT_BYTES) != before:
+                raise RelayError(
+                    f"{os.path.basename(path)} was changed by somebody else meanwhile",
+                    hint="Look at both: agent-relay packet diff",
+                )
+            write_atomic(path, data)
+    except FileNotFoundError:
+        raise RelayError(f"{path} is gone", hint="Somebody deleted it.") from None
+    except OSError as problem:
+        raise cannot_write(path, problem) from problem

@@ -1,0 +1,264 @@
+"""Make and recognize the `.agent-relay` folder of a repository, and never take somebody else's."""
+
+import contextlib
+import json
+import os
+import stat
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.values.ulid import is_ulid
+from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
+from agent_relay.system.disk.removal import sweep_unfinished
+from agent_relay.system.disk.write_check import try_writing
+
+FOLDER = ".agent-relay"
+MARK = "agent-relay.json"
+SCHEMA = "agent-relay/project"
+VERSION = 1
+_SESSIONS = "sessions"
+_RULES = ".gitignore"
+_IGNORE = b"*\n"
+_IGNORE_OURS = b"/.gitignore\n/agent-relay.json\n/0*/\n"
+"""Sessions are named by ULIDs, whose first character stays 0 for some thousand years."""
+_PRIVATE = 0o700
+_MARK_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A repository (or plain folder) `root` and its `folder`, ready to be written to."""
+
+    root: str
+    folder: str
+
+
+def find_project(root: str) -> Project | None:
+    """The project of `root` where relay has one; nothing is made. Raises RelayError as `open_project`."""
+    folder = os.path.join(root, FOLDER)
+    return Project(root, folder) if _read_mark(folder) else None
+
+
+def check_project(root: str) -> Project | None:
+    """Return the project relay has in `root`, `None` where `open_project` could make one.
+
+    Nothing is made or left behind: the file system is asked by what it takes. Raises RelayError where
+    `open_project` would, and where nothing can be written for a session.
+    """
+    folder, place = os.path.join(root, FOLDER), root
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            for name in (folder, os.path.join(folder, _SESSIONS)):
+                _check_folder(name)
+                place = name
+        project = find_project(root)
+        try_writing(place)
+    except OSError as problem:
+        raise cannot_write(folder, problem) from problem
+    return project
+
+
+def open_project(root: str) -> Project:
+    """The project of `root`, with a private folder that git ignores and that carries our mark.
+
+    Another product writes a folder of the same name, and a project may come with one: what stands there
+    stays as it is, git's view of it included, and only `sessions` carries our mark; not where rules of others
+    stand there, which may show it to git. Raises RelayError where the folder is a symlink, no folder,
+    somebody else's, or cannot be written.
+    """
+    folder = os.path.join(root, FOLDER)
+    try:
+        made = _make_folder(folder)
+        if made or not _read_mark(folder):
+            for begun in (folder, os.path.join(folder, _SESSIONS)):
+                sweep_unfinished(begun)
+            whole = made or _is_begun(folder)
+            ours = folder if whole else os.path.join(folder, _SESSIONS)
+            rules = _IGNORE if whole or _make_folder(ours) else _IGNORE_OURS
+            if _write_ignore(ours, rules):
+                mark = json.dumps({"schema": SCHEMA, "version": VERSION}) + "\n"
+                write_atomic(os.path.join(ours, MARK), mark.encode(), durable=False)
+    except OSError as problem:
+        raise cannot_write(folder, problem) from problem
+    return Project(root, folder)
+
+
+def session_folder(project: Project, session_id: str) -> str:
+    """The session's private folder, made with its `resume` folder where they were missing.
+
+    Git ignores all of it by rules of its own: those above may have come with a clone, and git lets the
+    innermost decide. Raises UntrustedDataError where `session_id` is none, RelayError where the folder cannot
+    be made.
+    """
+    if not is_ulid(session_id):
+        raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
+    folder = project.folder
+    try:
+        for name in (_SESSIONS, session_id, "resume"):
+            parent, folder = folder, os.path.join(folder, name)
+            is_new = _make_folder(folder)
+            if is_new:
+                sync_folder(parent)
+            else:
+                _tighten(folder)
+            if name == session_id:
+                _ignore_session(folder, is_new=is_new)
+    except OSError as problem:
+        raise cannot_write(folder, problem) from problem
+    return os.path.dirname(folder)
+
+
+def _ignore_session(folder: str, *, is_new: bool) -> None:
+    """Have git ignore a session's folder; in a new one without a file that only a sweep would remove.
+
+    A daemon killed at this leaves a folder that is no session's, which nobody looks into again.
+    """
+    if not is_new:
+        _ignore_whole(folder)
+        return
+    handle = os.open(
+        os.path.join(folder, _RULES),
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o600,
+    )
+    try:
+        os.write(handle, _IGNORE)
+    finally:
+        os.close(handle)
+
+
+def open_part(root: str, name: str) -> str:
+    """The folder `name` of ours in the project's, made where it was missing; git ignores all of it.
+
+    Raises RelayError where one of the two is a symlink, no folder, somebody else's, or cannot be written.
+    """
+    folder = os.path.join(root, FOLDER)
+    part = os.path.join(folder, name)
+    try:
+        if not os.path.lexists(part):
+            open_project(root)
+        _check_folder(folder)
+        _make_folder(part)
+        _ignore_whole(part)
+    except OSError as problem:
+        raise cannot_write(part, problem) from problem
+    return part
+
+
+def find_part(root: str, name: str) -> str:
+    """The same folder; empty where there is none. Raises RelayError where it is not the user's own."""
+    folder = os.path.join(root, FOLDER)
+    part = os.path.join(folder, name)
+    try:
+        _check_folder(folder)
+        _check_folder(part)
+    except FileNotFoundError:
+        return ""
+    except OSError as problem:
+        raise RelayError(f"cannot open {part}: {problem.strerror}") from problem
+    return part
+
+
+def secure_session(root: str, session_id: str) -> None:
+    """The folder of a session that goes on is the user's own, private, and ignored by git as a whole.
+
+    A disk that refuses the last keeps nobody from going on. Raises UntrustedDataError where `session_id` is
+    none, RelayError where one of the folders is a symlink, no folder, somebody else's or not there.
+    """
+    if not is_ulid(session_id):
+        raise UntrustedDataError("a session id is 26 letters and digits, this one is not")
+    folder = root
+    try:
+        for name in (FOLDER, _SESSIONS, session_id):
+            folder = os.path.join(folder, name)
+            _check_folder(folder)
+    except OSError as problem:
+        raise RelayError(f"cannot open {folder}: {problem.strerror}") from problem
+    with contextlib.suppress(RelayError):
+        _ignore_whole(folder)
+
+
+def _make_folder(folder: str) -> bool:
+    """Whether `folder` had to be made; where it was there, it is a folder of this user."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, _PRIVATE)
+        return True
+    _check_folder(folder)
+    return False
+
+
+def _check_folder(folder: str) -> None:
+    """Nothing where it is a folder of this user. Raises RelayError where it is not, OSError for nothing."""
+    found = os.lstat(folder)
+    if stat.S_ISLNK(found.st_mode):
+        raise RelayError(
+            f"{folder} is a symlink, so relay will not write through it", hint="Remove the link."
+        )
+    if not stat.S_ISDIR(found.st_mode):
+        raise RelayError(f"{folder} is a file where relay needs a folder", hint="Move the file away.")
+    if found.st_uid != os.geteuid():
+        raise RelayError(
+            f"{folder} belongs to user {found.st_uid}, not to you",
+            hint="Work as its owner, or move the folder away.",
+        )
+
+
+def _tighten(folder: str) -> None:
+    """A folder of ours is private again, whatever a backup, a copy or a umask made of it."""
+    if stat.S_IMODE(os.lstat(folder).st_mode) != _PRIVATE:
+        os.chmod(folder, _PRIVATE)
+
+
+def _is_begun(folder: str) -> bool:
+    """Whether it is empty or wholly ignored by git: a crash may have cut short our making."""
+    rules = _read_rules(folder)
+    return not os.listdir(folder) if rules is None else rules == _IGNORE
+
+
+def _ignore_whole(folder: str) -> None:
+    """Git ignores the folder and all that is in it, whatever stood there. Raises RelayError."""
+    if _read_rules(folder) != _IGNORE:
+        write_atomic(os.path.join(folder, _RULES), _IGNORE, durable=False)
+
+
+def _write_ignore(folder: str, rules: bytes) -> bool:
+    """Whether git ignores what relay writes by `rules`; not where others have rules of their own there."""
+    found = _read_rules(folder)
+    if found is None:
+        write_atomic(os.path.join(folder, _RULES), rules, durable=False)
+    return found in (None, rules, _IGNORE)
+
+
+def _read_rules(folder: str) -> bytes | None:
+    """The rules git has in `folder`; `None` where there are none, empty where git would not read them."""
+    path = os.path.join(folder, _RULES)
+    if not os.path.lexists(path):
+        return None
+    # Git does not follow a link at this name either.
+    return b"" if os.path.islink(path) else read_bounded(path, limit_bytes=_MARK_BYTES)
+
+
+def _read_mark(folder: str) -> bool:
+    """Whether `folder` or what is ours of it carries our mark. Raises UntrustedDataError for a false one."""
+    return _is_mark(os.path.join(folder, MARK)) or _is_mark(os.path.join(folder, _SESSIONS, MARK))
+
+
+def _is_mark(path: str) -> bool:
+    """Whether our mark stands there. Raises UntrustedDataError for a mark that cannot be ours."""
+    folder = os.path.dirname(path)
+    if os.path.islink(path):
+        raise UntrustedDataError(f"{path} is a symlink, which relay never made", hint="Remove the link.")
+    try:
+        mark: object = json.loads(read_bounded(path, limit_bytes=_MARK_BYTES))
+    except FileNotFoundError:
+        return False
+    except (ValueError, RecursionError):
+        mark = None
+    if not isinstance(mark, dict) or mark.get("schema") != SCHEMA:
+        raise UntrustedDataError(
+            f"{path} is not relay's, so {folder} may not be either", hint="Move it away."
+        )
+    version = mark.get("version")
+    if type(version) is not int or version > VERSION:
+        raise UntrustedDataError(f"{folder} was made by a newer agent-relay", hint="Upgrade agent-relay.")
+    return True

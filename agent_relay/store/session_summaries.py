@@ -1,0 +1,185 @@
+"""Summarize sessions and resting agents from files, for commands that need no daemon and start fast."""
+
+import os
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.domain.protocol.quick_json import parse_json, parse_line
+from agent_relay.domain.values.ulid import is_ulid
+from agent_relay.session.views.summary import begin_summary, summarize
+from agent_relay.store.session_index import find_root, list_ended, list_index
+from agent_relay.system.disk.files import read_bounded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+JOURNAL_BYTES = 256 << 20
+_LEDGER_BYTES = 1 << 20
+
+
+def find_near_root(cwd: str) -> str:
+    """The folder whose `.agent-relay` belongs to `cwd`: the work tree around it, else `cwd` itself.
+
+    Looks at names only: asking git would cost more than the rest of the command. Links are resolved.
+    """
+    start = folder = os.path.realpath(cwd)
+    while True:
+        mark = os.path.join(folder, ".git")
+        if os.path.isfile(mark) or os.path.isfile(os.path.join(mark, "HEAD")):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+
+
+def read_sessions_at(root: str, index: str) -> "list[dict[str, object]]":
+    """The user's sessions in one working tree, newest change first; a journal that cannot be read says so."""
+    return _sort([read_session(root, name) for name in list_own_at(root, index)])
+
+
+def read_live_at(root: str, index: str) -> "list[dict[str, object]]":
+    """The same without those that have ended; a journal is opened only where the index leaves that open."""
+    over = list_ended(index)
+    views = [read_session(root, name) for name in list_own_at(root, index) if name not in over]
+    return _sort([view for view in views if view["state"] != "ended"])
+
+
+def list_sessions_at(root: str) -> list[str]:
+    """The ids of the sessions whose folders stand in one working tree, whoever put them there."""
+    try:
+        names = os.listdir(os.path.join(root, ".agent-relay", "sessions"))
+    except OSError:
+        return []
+    return [name for name in names if is_ulid(name)]
+
+
+def list_own_at(root: str, index: str) -> list[str]:
+    """Those of them that are the user's: a clone may bring along folders with any story in them."""
+    return [name for name in list_sessions_at(root) if is_own(root, index, name)]
+
+
+def list_strangers_at(root: str, index: str) -> list[str]:
+    """Those that came with the folder, oldest first: the user's index does not name them in this place."""
+    return sorted(name for name in list_sessions_at(root) if not is_own(root, index, name))
+
+
+def list_moved_at(root: str, index: str) -> list[str]:
+    """Those that were moved there with their repository and of which it is not known that they have ended."""
+    over = list_ended(index)
+    return [name for name in list_sessions_at(root) if name not in over and was_moved(root, index, name)]
+
+
+def was_moved(root: str, index: str, session: str) -> bool:
+    """Whether the session's folder stands in `root`, and no longer where the user's index has it."""
+    known = find_root(index, session)
+    if not known or known == root or _is_same(known, root):
+        return False
+    there, here = (os.path.join(place, ".agent-relay", "sessions", session) for place in (known, root))
+    return not os.path.lexists(there) and os.path.isdir(here)
+
+
+def is_own(root: str, index: str, session: str) -> bool:
+    """Whether the user's index has the session at `root`, or where its folder no longer is: it was moved."""
+    known = find_root(index, session)
+    if not known or known == root:
+        return bool(known)
+    return _is_same(known, root) or was_moved(root, index, session)
+
+
+def locate(index: str, session: str, *, near: str) -> str:
+    """The root the session's folder stands in: `near` where it was moved there, else as the index has it."""
+    return near if was_moved(near, index, session) else find_root(index, session)
+
+
+def read_all_sessions(index: str) -> "list[dict[str, object]]":
+    """The sessions of every working tree the user's `index` folder names, newest change first."""
+    return _sort([read_session(root, session) for session, root in list_index(index)])
+
+
+def read_session(root: str, session: str) -> "dict[str, object]":
+    """One session in short, as `logic.glance` has it; `state` is `unreadable` or `gone` where it is so."""
+    folder = os.path.join(root, ".agent-relay", "sessions", session)
+    empty = begin_summary({"session": session, "root": root, "folder": folder}, "")
+    try:
+        data = read_bounded(os.path.join(folder, "journal.jsonl"), limit_bytes=JOURNAL_BYTES)
+    except FileNotFoundError:
+        return empty | {"state": "gone", "why": "its journal is gone"}
+    except RelayError as error:
+        return empty | {"state": "unreadable", "why": error.sentence}
+    view = summarize(_read_rows(data))
+    if view is None:
+        return empty | {"state": "unreadable", "why": "its journal does not begin with a session"}
+    # A folder that was moved since says where it is now.
+    return view | {"root": root, "folder": folder}
+
+
+def check_ledger(ledger: str) -> None:
+    """Nothing where the ledger can be read, is not there, or is damaged, which counts as empty.
+
+    Raises RelayError where nobody can tell who rests.
+    """
+    try:
+        read_bounded(ledger, limit_bytes=_LEDGER_BYTES)
+    except (FileNotFoundError, UntrustedDataError):
+        return
+
+
+def find_ledger_trouble(ledger: str) -> str:
+    """Why nobody can tell who rests; empty where the ledger tells."""
+    try:
+        check_ledger(ledger)
+    except RelayError as error:
+        return error.sentence
+    return ""
+
+
+def read_resting(ledger: str) -> "list[dict[str, object]]":
+    """The rests that last now: agent, model, scope, until (ISO 8601, empty where unknown) and evidence."""
+    try:
+        data = parse_json(read_bounded(ledger, limit_bytes=_LEDGER_BYTES))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return []
+    rows = data.get("rests") if isinstance(data, dict) else None
+    found = [_rest(row) for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return [rest for rest in found if rest is not None]
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _rest(row: "Mapping[str, object]") -> "dict[str, object] | None":
+    from datetime import UTC, datetime
+
+    from agent_relay.domain.values.rest_end import find_end, is_lasting
+
+    keys = ("agent", "model", "scope", "until", "evidence", "seen_at")
+    texts = {key: str(row.get(key) or "") for key in keys}
+    try:
+        until = datetime.fromisoformat(texts["until"]) if texts["until"] else None
+        seen_at = datetime.fromisoformat(texts.pop("seen_at"))
+        end = find_end(until, texts["scope"], seen_at)
+        if not is_lasting(end, seen_at, datetime.now(UTC)):
+            return None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return {**texts, "until": end.isoformat() if end is not None else ""}
+
+
+def _read_rows(data: bytes) -> "Iterator[dict[str, object]]":
+    """The lines that were written whole; one that is no object is history somebody damaged, and skipped."""
+    for line in data[: data.rfind(b"\n") + 1].splitlines():
+        try:
+            row = parse_line(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(row, dict):
+            yield row
+
+
+def _sort(views: "list[dict[str, object]]") -> "list[dict[str, object]]":
+    return sorted(views, key=lambda view: str(view["updated_at"]), reverse=True)

@@ -1,0 +1,240 @@
+"""Claim a working tree for one owner, across the runtime folders, containers and hosts that share it.
+
+In `.agent-relay/owner/` of the tree stand `owner.json` (who it is), `daemon.lock` (flocked by the daemon
+that has a session there) and `agents.lock` (flocked, shared, by every holder). On one kernel the locks tell
+who lives, whatever namespaces they live in; over machines nothing does, and what stands in the file counts.
+"""
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+from dataclasses import asdict, fields
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner
+from agent_relay.session.ownership import (
+    OwnerRelation,
+    find_owner_relation,
+    is_plausible,
+    render_owner,
+    render_way_there,
+)
+from agent_relay.store.project import FOLDER, find_part, open_part
+from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.disk.locks import lock_folder
+from agent_relay.system.disk.removal import sweep_unfinished
+
+_log = logging.getLogger(__name__)
+_LIMIT_BYTES = 1 << 16
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_FOLDER = "owner"
+_RECORD, _DAEMON, _AGENTS = "owner.json", "daemon.lock", "agents.lock"
+
+
+class TreeOwnedError(RelayError):
+    """Somebody else works in the tree `root`, or may. `owner` is who."""
+
+    def __init__(self, sentence: str, root: str, owner: Owner, *, hint: str) -> None:
+        super().__init__(sentence, hint=hint)
+        self.root = root
+        self.owner = owner
+
+
+def claim_tree(root: str, us: Owner, *, by_hand: bool = False) -> int:
+    """Return the descriptor whose life is the claim's; -1 where the disk takes no lock and nobody is known.
+
+    With `by_hand` a person says that an owner nobody here can see is gone. Raise TreeOwnedError where
+    another owner, or another daemon of ours, lives there or may; RelayError where the folder is not ours.
+    """
+    folder = _make_folder(root)
+    if not folder:
+        return -1
+    try:
+        with lock_folder(folder, f"another process is claiming {root}"):
+            return _claim(root, folder, us, by_hand=by_hand)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+
+
+def _claim(root: str, folder: str, us: Owner, *, by_hand: bool) -> int:
+    """Do what `claim_tree` does, alone in the folder."""
+    known = read_tree_owner(root)
+    handle = _lock(f"{folder}/{_DAEMON}", fcntl.LOCK_EX)
+    if handle is None:
+        raise _build_error(root, known or us, us, lives=True)
+    try:
+        _check(root, folder, known, us, by_hand=by_hand)
+        sweep_unfinished(folder)
+        if known != us:
+            _write_record(folder, us)
+    except BaseException:
+        _close(handle)
+        raise
+    return handle
+
+
+def find_stranger(root: str, us: Owner) -> TreeOwnedError | None:
+    """Return what keeps us from the tree, where somebody else has it or may have it; `None` for nobody.
+
+    Raise RelayError where that cannot be seen.
+    """
+    folder, known = find_part(root, _FOLDER), read_tree_owner(root)
+    if not folder or known is None or find_owner_relation(known, us) is OwnerRelation.SELF:
+        return None
+    try:
+        with lock_folder(folder, f"another process is claiming {root}"):
+            probe = _lock(f"{folder}/{_DAEMON}", fcntl.LOCK_EX)
+            _close(probe)
+            if probe is None:
+                return _build_error(root, known, us, lives=True)
+            _check(root, folder, known, us, by_hand=False)
+    except TreeOwnedError as error:
+        return error
+    except OSError as error:
+        raise RelayError(f"cannot look into {folder}: {error.strerror}") from error
+    return None
+
+
+def close_claim(claim: int) -> None:
+    """Give up the claim; the tree stays noted as its owner's, whose agents may live on in it."""
+    _close(claim)
+
+
+def release_tree(root: str, claim: int) -> None:
+    """Note that nobody works in the tree any more: any owner may be the next."""
+    if claim < 0:
+        return
+    folder = _name_folder(root)
+    with contextlib.suppress(OSError, RelayError), lock_folder(folder, f"another process is claiming {root}"):
+        os.unlink(f"{folder}/{_RECORD}")
+    os.close(claim)
+
+
+def hold_tree(root: str) -> int:
+    """Return a descriptor for a holder: while it is open, no other owner on this kernel gets the tree.
+
+    -1 where the disk takes no lock.
+    """
+    handle = _lock(f"{_name_folder(root)}/{_AGENTS}", fcntl.LOCK_SH)
+    return -1 if handle is None else handle
+
+
+def is_claim_gone(claim: int) -> bool:
+    """Return whether the claim's file was deleted, so that others would find none."""
+    return claim >= 0 and os.fstat(claim).st_nlink == 0
+
+
+def is_claim_of(claim: int, root: str) -> bool:
+    """Return whether the claim is of the tree that stands at `root` now."""
+    try:
+        return claim >= 0 and os.path.samestat(os.fstat(claim), os.stat(f"{_name_folder(root)}/{_DAEMON}"))
+    except OSError:
+        return False
+
+
+def read_tree_owner(root: str) -> Owner | None:
+    """Return who the tree's record names; `None` where there is none that can be read."""
+    try:
+        found = json.loads(read_bounded(f"{_name_folder(root)}/{_RECORD}", limit_bytes=_LIMIT_BYTES))
+    except (RelayError, OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    texts = {field.name: found.get(field.name) for field in fields(Owner)}
+    owner = Owner(**{name: text for name, text in texts.items() if isinstance(text, str)})
+    return owner if owner.is_known and is_plausible(owner) else None
+
+
+def _check(root: str, folder: str, known: Owner | None, us: Owner, *, by_hand: bool) -> None:
+    """Raise TreeOwnedError where an agent of the `known` owner lives in the tree, or may."""
+    if known is None and not os.path.lexists(f"{folder}/{_RECORD}"):
+        return
+    # Of a record nobody can read only the locks tell.
+    kinship = OwnerRelation.SAME_KERNEL if known is None else find_owner_relation(known, us)
+    if kinship in (OwnerRelation.SELF, OwnerRelation.BEFORE_REBOOT):
+        return
+    probe = _lock(f"{folder}/{_AGENTS}", fcntl.LOCK_EX)
+    _close(probe)
+    is_free = probe is not None and probe >= 0
+    if kinship is OwnerRelation.SAME_KERNEL and is_free:
+        return
+    if by_hand and probe is not None:
+        return
+    raise _build_error(root, known or UNKNOWN_OWNER, us, lives=probe is None)
+
+
+def _build_error(root: str, other: Owner, us: Owner, *, lives: bool) -> TreeOwnedError:
+    if find_owner_relation(other, us) is OwnerRelation.SELF and other.is_known:
+        return TreeOwnedError(
+            f"another daemon of yours still has the sessions in {root}",
+            root,
+            other,
+            hint="Try again in a moment.",
+        )
+    who = render_owner(other, us)
+    if lives:
+        there = render_way_there(other, "attach")
+        is_near = other.pid_namespace == us.pid_namespace
+        hint = f"Go there: {there}; or end it: {render_way_there(other, 'stop')}"
+        return TreeOwnedError(
+            f"{who} is at work in {root}",
+            root,
+            other,
+            hint=hint if is_near else "Go on in that container, or stop it.",
+        )
+    return TreeOwnedError(
+        f"{who} may be at work in {root}, which cannot be seen from here",
+        root,
+        other,
+        hint="Stop its sessions there. Where it is gone for good: agent-relay take-over",
+    )
+
+
+def _make_folder(root: str) -> str:
+    """Return the folder of the tree's owner, ignored by git whatever stands above.
+
+    Empty where the disk does not let us have one. Raises RelayError where what stands there is not ours.
+    """
+    try:
+        return open_part(root, _FOLDER)
+    except RelayError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        _log.warning("tree-unclaimed why=%s", type(error).__name__)
+        return ""
+
+
+def _name_folder(root: str) -> str:
+    return os.path.join(root, FOLDER, _FOLDER)
+
+
+def _write_record(folder: str, us: Owner) -> None:
+    try:
+        write_atomic(f"{folder}/{_RECORD}", json.dumps(asdict(us)).encode() + b"\n", durable=False)
+    except RelayError:
+        # A full disk must not keep a daemon from its living agents; on this machine the locks tell as much.
+        _log.warning("owner-unwritten")
+
+
+def _lock(path: str, kind: int) -> int | None:
+    """Return the descriptor that holds the lock; `None` where another process does, -1 for none."""
+    try:
+        handle = os.open(path, _LOCK_FLAGS, 0o600)
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        return None
+    except OSError:
+        os.close(handle)
+        return -1
+    return handle
+
+
+def _close(handle: int | None) -> None:
+    if handle is not None and handle >= 0:
+        os.close(handle)

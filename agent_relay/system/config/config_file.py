@@ -1,0 +1,284 @@
+"""The configuration files: read, changed with every other line left as the user wrote it, and followed.
+
+There are the user's own and the little a project may say. `ReloadingConfig` has the user's as it is now,
+for a process that outlives its changes.
+"""
+
+import contextlib
+import json
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator
+
+from agent_relay.domain.documents.config import ProjectConfig, UserConfig
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.config.pattern_cost import refuse_slow
+from agent_relay.system.config.toml_document import parse_document, parse_toml, read_text, read_toml
+from agent_relay.system.disk.files import write_atomic
+from agent_relay.system.disk.folders import ensure_private
+from agent_relay.system.disk.locks import lock_folder
+from agent_relay.system.failures import find_passing
+
+_log = logging.getLogger(__name__)
+
+
+FILE_NAME = "config.toml"
+_PAGES = {
+    "budgets": "budgets", "context": "context", "export": "exporters", "handoff": "context",
+    "redaction": "packet-format",
+}  # fmt: skip
+"""Which page of the documentation tells of a table; of all others that of the file does."""
+_AGENT_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_ORDER = re.compile(r"^order[ \t]*=[ \t]*\[[^\]]*\][ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+
+
+def parse_user_config(tables: dict[str, object], path: str) -> UserConfig:
+    """The user's wishes. Raises ConfigurationError naming `path` and key, and a pattern that is slow."""
+    config = parse_document(tables, UserConfig, path, _find_page)
+    for pattern in config.redaction.allow_patterns:
+        refuse_slow(pattern, f"{path}: redaction.allow_patterns", hint="Shorten it, or name texts in: allow")
+    return config
+
+
+def read_user_config(folder: str) -> UserConfig:
+    """The user's wishes from `<folder>/config.toml`; the defaults where there is no file.
+
+    Raises ConfigurationError naming file and key.
+    """
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        return parse_user_config(read_toml(path), path)
+    except FileNotFoundError:
+        return UserConfig()
+
+
+def read_project_config(root: str) -> ProjectConfig:
+    """What `<root>/.agent-relay/config.toml` says; nothing where there is no file.
+
+    Raises ConfigurationError naming file and key, also for keys only the user may set.
+    """
+    path = os.path.join(root, ".agent-relay", FILE_NAME)
+    try:
+        return parse_document(read_toml(path), ProjectConfig, path, _find_page)
+    except FileNotFoundError:
+        return ProjectConfig()
+
+
+@contextlib.contextmanager
+def open_for_edit(folder: str) -> Iterator[str]:
+    """The path of the user's `config.toml`, which no other command of ours changes within.
+
+    Raises RelayError where another one does for too long, ConfigurationError where the folder will not do.
+    """
+    ensure_private(folder)
+    path = os.path.join(folder, FILE_NAME)
+    try:
+        with lock_folder(folder, f"another command is changing {path}"):
+            yield path
+    except OSError as error:
+        raise ConfigurationError(f"cannot edit {path}: {error.strerror}") from error
+
+
+def write_config(path: str, text: str, *, before: str) -> None:
+    """The user's configuration is `text`: a file at `path`, or the one that a link there leads to.
+
+    Whoever keeps it elsewhere (in a repository of such files, say) goes on having it there; its mode is kept.
+    Raises ConfigurationError for a link that leads to no file, and where it does not hold `before` any more,
+    which the change was made of; RelayError where it cannot be written.
+    """
+    if not os.path.lexists(path):
+        if before:
+            raise _tell_changed(path)
+        write_atomic(path, text.encode())
+        return
+    target, mode = _find_target(path)
+    if read_text(target) != before:
+        raise _tell_changed(path)
+    write_atomic(target, text.encode(), mode=mode)
+
+
+def read_edited(path: str) -> str:
+    """The user's configuration before it is changed, empty where there is none. Raises ConfigurationError."""
+    if os.path.islink(path) and os.path.exists(path):
+        _find_target(path)
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        return ""
+
+
+def _find_target(path: str) -> tuple[str, int]:
+    """The file that the link at `path` leads to, and its mode. Raises ConfigurationError for none."""
+    try:
+        target = os.path.realpath(path, strict=True)
+        found = os.stat(target)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot edit {path}: the link leads nowhere ({error.strerror})",
+            hint="Make the file it names, or remove the link.",
+        ) from error
+    if not stat.S_ISREG(found.st_mode):
+        raise ConfigurationError(f"cannot edit {path}: it is a link to {target}, which is no file")
+    return target, stat.S_IMODE(found.st_mode)
+
+
+def _tell_changed(path: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"cannot edit {path}: it was changed just now", hint="Nothing was written. Try again."
+    )
+
+
+def create_config(folder: str, text: str) -> bool:
+    """Whether there was no `config.toml`; then it is `text` now. Raises RelayError where it cannot be."""
+    with open_for_edit(folder) as path:
+        is_missing = not os.path.lexists(path)
+        if is_missing:
+            write_atomic(path, text.encode())
+        return is_missing
+
+
+def write_order(folder: str, order: tuple[str, ...]) -> None:
+    """The user's `config.toml` names `order`; every other line of it stays as the user wrote it.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    line = f"order = [{', '.join(_quote(name) for name in order)}]"
+    with open_for_edit(folder) as path:
+        before = read_edited(path)
+        wanted = {**parse_toml(before, path), "order": list(order)}
+        after, found = _ORDER.subn(lambda _: line, before, count=1)
+        if not found:
+            after = f"{line}\n{before}"
+        if _parse(after) != wanted:
+            raise ConfigurationError(f"cannot edit {path} safely", hint=f"Write this line into it: {line}")
+        parse_user_config(wanted, path)
+        write_config(path, after, before=before)
+
+
+def _parse(text: str) -> dict[str, object] | None:
+    try:
+        return parse_toml(text, FILE_NAME)
+    except ConfigurationError:
+        return None
+
+
+def _quote(name: str) -> str:
+    if not _AGENT_NAME.fullmatch(name):
+        raise ConfigurationError(f"{name!r} is no agent's name")
+    return f'"{name}"'
+
+
+def _find_page(table: str) -> str:
+    return _PAGES.get(table, "config")
+
+
+_HEADER = re.compile(r"^[ \t]*\[")
+_RESUME = re.compile(r"^[ \t]*resume_at_reset[ \t]*=[^\n]*$", re.MULTILINE)
+_MODEL = re.compile(r"^[ \t]*model[ \t]*=")
+
+
+def write_model(folder: str, agent: str, model: str) -> None:
+    """The agent is started with `model` from now on, empty for its own.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    with open_for_edit(folder) as path:
+        before = read_edited(path)
+        known = parse_toml(before, path)
+        wanted = _want(known, agent, model)
+        if not model and f"[agents.{agent}]" not in before:
+            return
+        line = f"model = {json.dumps(model)}" if model else ""
+        after = _replace(before, f"[agents.{agent}]", line)
+        if parse_toml(after, path) != wanted:
+            what = (
+                f"Write this into it: [agents.{agent}] {line}" if line else f"Take it out of [agents.{agent}]"
+            )
+            raise ConfigurationError(f"cannot edit {path} safely", hint=what)
+        parse_user_config(wanted, path)
+        write_config(path, after, before=before)
+
+
+def write_resume(folder: str) -> None:
+    """Work goes on by itself at the first reset from now on, whenever every agent rested.
+
+    Raises ConfigurationError where the file cannot be understood or edited safely.
+    """
+    line = "resume_at_reset = true"
+    with open_for_edit(folder) as path:
+        before = read_edited(path)
+        known = parse_toml(before, path)
+        if known.get("resume_at_reset") is True:
+            return
+        wanted = {**known, "resume_at_reset": True}
+        after, found = _RESUME.subn(line, before, count=1)
+        if not found:
+            after = f"{line}\n{before}"
+        if parse_toml(after, path) != wanted:
+            raise ConfigurationError(
+                f"cannot edit {path} safely", hint=f"Add this line above the first [table]: {line}"
+            )
+        parse_user_config(wanted, path)
+        write_config(path, after, before=before)
+
+
+def _want(config: dict[str, object], agent: str, model: str) -> dict[str, object]:
+    """What the file should say then."""
+    agents = config.get("agents")
+    known = agents if isinstance(agents, dict) else {}
+    wishes = known.get(agent)
+    kept = {key: value for key, value in wishes.items() if key != "model"} if isinstance(wishes, dict) else {}
+    return {**config, "agents": {**known, agent: {**kept, **({"model": model} if model else {})}}}
+
+
+def _replace(text: str, header: str, line: str) -> str:
+    """`text` with `line` as the table's model; an empty one takes it out."""
+    lines = text.splitlines()
+    at = next((number for number, one in enumerate(lines) if one.split("#")[0].strip() == header), None)
+    if at is None:
+        return "\n".join([*lines, *([""] if lines else []), header, *([line] if line else []), ""])
+    end = next((n for n in range(at + 1, len(lines)) if _HEADER.match(lines[n])), len(lines))
+    kept = [one for one in lines[at + 1 : end] if not _MODEL.match(one)]
+    return "\n".join([*lines[: at + 1], *([line] if line else []), *kept, *lines[end:], ""])
+
+
+class ReloadingConfig:
+    """Reads the file again once it is another one; while it cannot be meant, what was known stays."""
+
+    def __init__(self, folder: str) -> None:
+        """Raises ConfigurationError where the file cannot be meant."""
+        self._folder = folder
+        self._problem: ConfigurationError | None = None
+        # `None` where it is to be read again though it is the same file: it could not be opened.
+        self._seen: tuple[int, int, int, int] | None = self._look()
+        self._config = read_user_config(folder)
+
+    def get(self) -> UserConfig:
+        """The user's wishes."""
+        seen = self._look()
+        if seen != self._seen:
+            self._seen = seen
+            self._problem = None
+            try:
+                self._config = read_user_config(self._folder)
+            except ConfigurationError as problem:
+                _log.warning("config-not-read")
+                self._problem = problem
+                if find_passing(problem):
+                    self._seen = None
+        return self._config
+
+    def find_problem(self) -> ConfigurationError | None:
+        """Return why the file as it is now is not what counts; `None` where it is."""
+        self.get()
+        return self._problem
+
+    def _look(self) -> tuple[int, int, int, int]:
+        try:
+            found = os.stat(os.path.join(self._folder, FILE_NAME))
+        except OSError:
+            return 0, 0, 0, 0
+        # The time of change tells of a file that may be read now and could not before.
+        return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

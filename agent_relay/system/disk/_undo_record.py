@@ -1,0 +1,84 @@
+"""What a change of several files is about to do, on disk, so that an interrupted one can be undone."""
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+
+from agent_relay.domain.errors import UntrustedDataError
+from agent_relay.system.disk.files import cannot_write, read_bounded, sync_folder, write_atomic
+
+_LIMIT_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class UndoStep:
+    """One file: what stood at `path` and what shall, each as `describe_file` tells it, empty for nothing.
+
+    Until all is done its new contents are at `staged` and its old ones at `old`. All names are relative.
+    """
+
+    path: str
+    before: str
+    after: str
+    staged: str
+    old: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRecord:
+    """A change of the files of folder `root`.
+
+    `folders` are made for it, the outermost first. `emptied` make room for files and are removed, the
+    innermost first, each with its mode. With `is_done` every step is, and only old contents are left over.
+    """
+
+    root: str
+    steps: tuple[UndoStep, ...]
+    folders: tuple[str, ...]
+    emptied: tuple[tuple[str, int], ...]
+    is_done: bool = False
+
+    def locate(self, name: str) -> str:
+        """Return the absolute path of a relative name."""
+        return os.path.join(self.root, name)
+
+    def finish(self) -> "ChangeRecord":
+        """Return the same change, done."""
+        return replace(self, is_done=True)
+
+
+def write_record(path: str, record: ChangeRecord) -> None:
+    """Write the record to `path`, to be there after a power cut, too. Raise RelayError."""
+    # ASCII with escapes: names may hold bytes that are no text.
+    write_atomic(path, json.dumps(asdict(record)).encode("ascii"))
+
+
+def read_record(path: str) -> ChangeRecord | None:
+    """Return the record at `path`; `None` for no file. Raise UntrustedDataError where it is none of ours."""
+    try:
+        data = json.loads(read_bounded(path, limit_bytes=_LIMIT_BYTES))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        data = None
+    try:
+        return ChangeRecord(
+            root=data["root"],
+            steps=tuple(UndoStep(**step) for step in data["steps"]),
+            folders=tuple(data["folders"]),
+            emptied=tuple((folder, mode) for folder, mode in data["emptied"]),
+            is_done=data["is_done"],
+        )
+    except (KeyError, TypeError, ValueError):
+        raise UntrustedDataError(f"{path} is no record of an interrupted change") from None
+
+
+def remove_record(path: str) -> None:
+    """Remove the record: nothing is under way any more. Raise RelayError."""
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+            sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise cannot_write(path, error) from error

@@ -1,0 +1,189 @@
+"""Write so that nobody ever reads half a file, and read so that no file can hurt the reader."""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+
+from agent_relay.domain.errors import RelayError, UntrustedDataError
+from agent_relay.system.disk.regular_files import check_found, open_regular
+
+_CREATE = os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# Others hold the lock for one write; longer means that somebody is stopped.
+_APPEND_WAIT_S = 2.0
+_HINTS = {
+    errno.ENOSPC: "Free some space on that disk.",
+    errno.EDQUOT: "Your quota on that disk is used up.",
+    errno.EFBIG: "The file would be larger than this process may write.",
+    errno.EROFS: "That disk is read-only.",
+    errno.EACCES: "You may not write there.",
+}
+
+
+def write_atomic(path: str, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """`path` holds `data`, whole: a reader sees the old file or the new one, also after a crash.
+
+    A symlink at `path` is replaced, not followed. With `durable` it has also survived a power cut when
+    this returns (two fsyncs). Raises RelayError, and then the old file is untouched.
+    """
+    folder = os.path.dirname(path) or "."
+    temporary = os.path.join(folder, f".tmp-{os.getpid()}-{os.urandom(6).hex()}")
+    made = False
+    try:
+        handle = os.open(temporary, _CREATE | os.O_WRONLY | os.O_EXCL, mode)
+        made = True
+        try:
+            if mode & 0o077:
+                os.fchmod(handle, mode)  # The umask has taken from it what others may do.
+            write_all(handle, data)
+            if durable:
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.rename(temporary, path)
+        made = False
+        if durable:
+            sync_folder(folder)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
+        if made:
+            os.unlink(temporary)
+
+
+def write_output(path: str, data: bytes) -> None:
+    """The file `path`, which the user has named for our output, holds `data`.
+
+    As `write_atomic`, but a link is followed, a file that is there keeps its mode, and a pipe or a device is
+    written into: whoever names `/dev/stdout` does not want a file in its place. Raises RelayError.
+    """
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return write_atomic(os.path.realpath(path), data)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    if stat.S_ISREG(found.st_mode):
+        return write_atomic(os.path.realpath(path), data, mode=stat.S_IMODE(found.st_mode))
+    try:
+        # A pipe that nobody reads would make us wait for ever.
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            os.set_blocking(handle, True)
+            write_all(handle, data)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def append_line(path: str, line: bytes, *, wait_s: float = _APPEND_WAIT_S) -> None:
+    """`line` (without a newline inside) stands at the end of `path` as a line of its own, in one write.
+
+    Safe for several writers, each of which waits `wait_s` seconds for the others. A line torn by somebody's
+    full disk is closed first, so that it spoils only itself. Raises RelayError; part of the line may be
+    in the file then.
+    """
+    try:
+        handle = open_alone(path, wait_s=wait_s)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+            write_all(handle, (b"\n" if torn else b"") + line + b"\n")
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def open_alone(path: str, *, wait_s: float = _APPEND_WAIT_S) -> int:
+    """A descriptor to append to and read `path`, which nobody else appends to before it is closed.
+
+    The file is made where it is missing; one that was replaced while it was waited for is opened anew. Raises
+    OSError, UntrustedDataError where something else than a file stands there.
+    """
+    while True:
+        handle = os.open(path, _CREATE | os.O_APPEND | os.O_RDWR, 0o600)
+        try:
+            check_found(os.fstat(handle), path)
+            wait_for_flock(handle, wait_s)
+            if os.fstat(handle).st_nlink:
+                return handle
+        except (OSError, UntrustedDataError):
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def wait_for_flock(handle: int, wait_s: float) -> None:
+    """The open file is this process's alone, on any thread. Raises BlockingIOError after `wait_s` seconds.
+
+    Whoever was stopped in the middle must not stop the others for ever. Raises OSError where the file system
+    has no locks.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.002)
+        else:
+            return
+
+
+def read_bounded(path: str, *, limit_bytes: int) -> bytes:
+    """The contents of a regular file of at most `limit_bytes`.
+
+    Raises FileNotFoundError where there is none, UntrustedDataError where it is larger or is no regular
+    file (a FIFO would make the reader wait for ever), RelayError where it cannot be read.
+    """
+    try:
+        handle = open_regular(path)
+        try:
+            return read_handle(handle, path, limit_bytes=limit_bytes)
+        finally:
+            os.close(handle)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RelayError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_handle(handle: int, path: str, *, limit_bytes: int, begin: int = 0) -> bytes:
+    """As `read_bounded`, of a descriptor, from `begin` on; `path` is for messages. Raises OSError too."""
+    found = os.fstat(handle)
+    check_found(found, path)
+    parts: list[bytes] = []
+    offset = begin
+    while offset <= limit_bytes and found.st_size <= limit_bytes:
+        part = os.pread(handle, min(1 << 20, limit_bytes + 1 - offset), offset)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        offset += len(part)
+    raise UntrustedDataError(f"{path} is larger than {limit_bytes} bytes")
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """All of `data` is written to a blocking descriptor. Raises OSError; part may then be written."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]
+
+
+def sync_folder(path: str) -> None:
+    """The names in folder `path` survive a power cut. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def cannot_write(path: str, error: OSError) -> RelayError:
+    """The user's sentence for a write that failed."""
+    hint = _HINTS.get(error.errno or 0, "")
+    return RelayError(f"cannot write {path}: {error.strerror}", hint=hint)

@@ -1,0 +1,72 @@
+"""Check whether a folder can be written to, by writing, and leave nothing behind."""
+
+import errno
+import os
+
+from agent_relay.domain.errors import ConfigurationError
+from agent_relay.system.disk.files import write_all
+from agent_relay.system.disk.folders import ELSEWHERE, check_parent, check_private
+
+_ROOM_BYTES = 1 << 16
+"""About what a session's first journal, packet and rules take."""
+_NO_UNNAMED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
+"""What a file system (NFS, FUSE) or a kernel says that knows no files without a name (open(2), O_TMPFILE)."""
+
+
+def try_writing(folder: str) -> None:
+    """Do nothing where files can be made in `folder` and some 64 KiB written to them.
+
+    Mode bits cannot tell: a mount may be read-only, a disk or a quota full, and root may write anywhere. The
+    folder, its times included, stays as it is where its file system has files without a name. Raise OSError
+    as a write of ours would.
+    """
+    handle = _open_nameless(folder)
+    try:
+        # Random, because some file systems need no room for zeros; and synced, because NFS asks for it late.
+        write_all(handle, os.urandom(_ROOM_BYTES))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_usable(path: str) -> bool:
+    """Return whether the private folder `path` is there; where it is not, `ensure_private` could make it.
+
+    Nothing is made or left behind: the file system is asked by what it takes. Raise ConfigurationError where
+    `ensure_private` would, and where nothing can be written into the folder.
+    """
+    parent = near = os.path.dirname(path)
+    try:
+        check_private(path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        while not os.path.lexists(near):
+            near = os.path.dirname(near)
+    else:
+        try:
+            try_writing(path)
+        except OSError as error:
+            raise ConfigurationError(f"cannot write into {path}: {error.strerror}", hint=ELSEWHERE) from error
+        return True
+    try:
+        if near == parent:
+            check_parent(parent)
+        try_writing(near)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot make the folder {path}: {error.strerror}", hint=ELSEWHERE
+        ) from error
+    return False
+
+
+def _open_nameless(folder: str) -> int:
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno not in _NO_UNNAMED:
+            raise
+    # Called as `write_atomic` calls what it has not finished: where this process dies between the two
+    # calls, whoever opens the folder next sweeps it away.
+    path = os.path.join(folder, f".tmp-{os.getpid()}-{os.urandom(6).hex()}")
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    os.unlink(path)
+    return handle

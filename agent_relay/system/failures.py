@@ -1,0 +1,81 @@
+"""What can be told of an error without its message: a passing shortage, or the lines of our code it passed.
+
+What fails because the machine is short of something for a while is tried again, and is no mistake of ours.
+A crash report names types and lines of our own code, never a message or a value. A holder writes its notes
+with this: nothing is imported that it does not have anyway.
+"""
+
+import errno
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ENOBUFS})
+_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def find_shortage(error: BaseException) -> str:
+    """Return what `error` or its cause was raised for the lack of: descriptors, memory, room; else empty."""
+    return _find(error, _PASSING | _ROOM)
+
+
+def find_passing(error: BaseException) -> str:
+    """Return the same of what comes back by itself: descriptors and memory, not room on a disk."""
+    return _find(error, _PASSING)
+
+
+def find_outer_cause(error: BaseException) -> str:
+    """Return why `error` is no mistake of ours: what this machine lacks, or that a peer left; else empty."""
+    return find_passing(error) or ("a connection broke" if isinstance(error, ConnectionError) else "")
+
+
+def _find(error: BaseException | None, numbers: frozenset[int]) -> str:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, OSError) and error.errno in numbers:
+            return os.strerror(error.errno)
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+_CHAIN_LIMIT = 8
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def render_error(error: BaseException) -> list[str]:
+    """Return the lines for the error and for what caused it, eight errors at most."""
+    lines: list[str] = []
+    current: BaseException | None = error
+    for _ in range(_CHAIN_LIMIT):
+        if current is None:
+            break
+        lines.append(type(current).__name__)
+        lines.extend(_render_frames(current.__traceback__))
+        following = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        if following is not None:
+            lines.append("caused by")
+        current = following
+    return lines
+
+
+def _render_frames(trace: "TracebackType | None") -> list[str]:
+    lines: list[str] = []
+    foreign = 0
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if os.path.abspath(code.co_filename).startswith(_PACKAGE + os.sep):
+            if foreign:
+                lines.append(f"  ({foreign} lines of other code)")
+                foreign = 0
+            place = os.path.relpath(os.path.abspath(code.co_filename), os.path.dirname(_PACKAGE))
+            lines.append(f"  {place}:{trace.tb_lineno} in {code.co_name}")
+        else:
+            foreign += 1
+        trace = trace.tb_next
+    if foreign:
+        lines.append(f"  ({foreign} lines of other code)")
+    return lines

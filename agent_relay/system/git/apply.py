@@ -1,0 +1,171 @@
+"""Puts a runner's changes onto the user's working tree as it is now, or says why not and changes nothing."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.values.working_tree import render_path
+from agent_relay.system.disk.file_transaction import FileEdit, change_files, describe_file, undo_changes
+from agent_relay.system.disk.removal import remove_tree
+from agent_relay.system.git.changes import Change, ChangeKind
+from agent_relay.system.git.snapshot import (
+    Store,
+    own_index,
+    read_changes,
+    render_failure,
+    run_git,
+    try_git,
+    write_snapshot,
+)
+
+_CONFLICT = 1
+_TOLD = 5
+_BATCH = 200
+_MADE = "made"
+_RECORD = "applying.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyPlan:
+    """What is to be written: `result` is the tree, in git's sense, that the user's shall look like.
+
+    `before` says of the path of each of `changes` what stood there, as `describe_file` tells it.
+    """
+
+    result: str
+    changes: tuple[Change, ...]
+    before: tuple[str, ...]
+
+
+def plan_apply(root: str, store: Store, *, base: str, result: str) -> ApplyPlan:
+    """What makes of the tree `root`, as it is now, one that has `result`'s changes since `base` as well.
+
+    A three-way merge without a working tree. Raises RelayError, naming the paths, where both sides changed
+    the same lines, something that git does not know of is in the way, or somebody writes just now. Nothing is
+    changed.
+    """
+    now = write_snapshot(root, store, parent=base)
+    merged = _merge(root, store, now, result)
+    changes = read_changes(root, store, now, merged)
+    inner = [change.path for change in changes if change.is_repository]
+    if inner:
+        raise RelayError(f"submodules and repositories within are not applied: {_render(inner)}")
+    removed = {change.path for change in changes if change.kind is ChangeKind.DELETED}
+    blocked = [change.path for change in changes if _is_blocked(root, change, removed)]
+    if blocked:
+        raise RelayError(
+            f"files that git ignores are in the way: {_render(blocked)}",
+            hint="Move them away, then try again.",
+        )
+    try:
+        before = tuple(describe_file(root, change.path) for change in changes)
+    except OSError as error:
+        raise RelayError(f"cannot read {error.filename or root}: {error.strerror}") from error
+    _check_unchanged(root, store, now, base, {change.path for change in changes})
+    return ApplyPlan(merged, changes, before)
+
+
+def apply_plan(root: str, store: Store, plan: ApplyPlan, *, folder: str) -> None:
+    """The working tree has the plan's contents; the user's index is as it was.
+
+    `folder` is a private one of the race's own: there the new files are made before any is written beside
+    its target, and there stands what an interrupted call has done, for `undo_apply`. Raises RelayError; then
+    nothing has changed. May be repeated after a crash.
+    """
+    made = os.path.join(folder, _MADE)
+    remove_tree(made)
+    written = [change.path for change in plan.changes if change.kind is not ChangeKind.DELETED]
+    try:
+        with own_index(store) as variables:
+            run_git(root, "read-tree", plan.result, environ=variables)
+            for start in range(0, len(written), _BATCH):
+                batch = written[start : start + _BATCH]
+                run_git(
+                    root, "checkout-index", "--force", "--quiet", f"--prefix={made}/", "--", *batch,
+                    environ=variables,
+                )  # fmt: skip
+        change_files(root, list(_list_file_changes(plan, made)), record=os.path.join(folder, _RECORD))
+    finally:
+        remove_tree(made)
+
+
+def undo_apply(folder: str) -> None:
+    """What a killed `apply_plan` with that `folder` did is undone, if anything. Raises RelayError."""
+    undo_changes(os.path.join(folder, _RECORD))
+
+
+def _list_file_changes(plan: ApplyPlan, made: str) -> Iterator[FileEdit]:
+    for change, before in zip(plan.changes, plan.before, strict=True):
+        source = "" if change.kind is ChangeKind.DELETED else os.path.join(made, change.path)
+        yield FileEdit(change.path, source, before, change.executable)
+
+
+def _check_unchanged(root: str, store: Store, now: str, base: str, paths: set[str]) -> None:
+    """Raises RelayError where one of `paths` is not as commit `now` has it.
+
+    What was looked at between two equal snapshots is what both have.
+    """
+    again = write_snapshot(root, store, parent=base)
+    changed = [change.path for change in read_changes(root, store, now, again) if change.path in paths]
+    if changed:
+        raise RelayError(f"these were changed just now: {_render(changed)}", hint="Try again.")
+
+
+def _merge(root: str, store: Store, now: str, result: str) -> str:
+    """The merged tree. Raises RelayError naming the paths in conflict."""
+    answer = try_git(
+        root, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", now, result,
+        environ=store.variables(),
+    )  # fmt: skip
+    tree, *paths = bytes(answer.out).split(b"\0")[:-1] or [b""]
+    if answer.code == _CONFLICT and not answer.cut:
+        names = [os.fsdecode(path) for path in dict.fromkeys(paths)]
+        raise RelayError(
+            f"these were changed here since the race began, in the same lines: {_render(names)}",
+            hint="See what would come: agent-relay race diff",
+        )
+    if not answer.ok:
+        raise RelayError(f"git merge-tree failed in {root}: {render_failure(answer)}")
+    return tree.decode("ascii")
+
+
+def _is_blocked(root: str, change: Change, removed: set[str]) -> bool:
+    """Whether something stands at the path or above it that the snapshot of the tree did not have."""
+    if change.kind is ChangeKind.DELETED:
+        return False
+    above = os.path.dirname(change.path)
+    while above:
+        found = _lstat(os.path.join(root, above))
+        if found is not None and not stat.S_ISDIR(found.st_mode) and above not in removed:
+            return True
+        above = os.path.dirname(above)
+    if change.kind is not ChangeKind.ADDED:
+        return False
+    there = _lstat(os.path.join(root, change.path))
+    if there is None:
+        return False
+    # A folder that only holds what is removed makes room for the file.
+    return not (stat.S_ISDIR(there.st_mode) and _is_emptied(root, change.path, removed))
+
+
+def _is_emptied(root: str, path: str, removed: set[str]) -> bool:
+    """Whether the folder holds nothing but what is removed, and folders."""
+    return all(
+        os.path.relpath(os.path.join(folder, name), root) in removed
+        for folder, folders, names in os.walk(os.path.join(root, path))
+        for name in (*names, *(one for one in folders if os.path.islink(os.path.join(folder, one))))
+    )
+
+
+def _lstat(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except OSError:
+        return None
+
+
+def _render(paths: list[str]) -> str:
+    names = ", ".join(render_path(path) for path in paths[:_TOLD])
+    return f"{names} and {len(paths) - _TOLD} more" if len(paths) > _TOLD else names

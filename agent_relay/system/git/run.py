@@ -1,0 +1,285 @@
+"""Run the git program without side effects: no locks, hooks, pagers, prompts, fetches or foreign filters.
+
+Every git of ours is started here, without file-system monitors too. A repository's own settings may name
+filters, and relay looks unasked, before anybody has said that they trust it: a clone cannot bring such
+settings, but an archive that was unpacked can. What the user's own settings name (git-lfs, for one) runs as
+ever: without it contents are compared with the wrong thing.
+"""
+
+import contextlib
+import errno
+import os
+import re
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from agent_relay.system.programs import keep_absolute
+
+TIMEOUT_S = 10.0
+LIMIT_BYTES = 16 << 20
+_CHUNK_BYTES = 1 << 16
+_EXHAUSTED = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
+# Command-line configuration outranks every file, and git hands it on to submodules.
+_OVERRIDES = (
+    "safe.bareRepository=explicit",  # else files of a clone that look like a repository are taken for one
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.quotePath=false",
+    "diff.external=",
+    "diff.autoRefreshIndex=false",  # else `git diff` rewrites the index, optional locks or not
+    "diff.ignoreSubmodules=none",
+    "submodule.recurse=false",
+    "maintenance.auto=false",
+    "gc.auto=0",
+)
+# Variables a git hook or a wrapping tool leaves behind would point us at another repository.
+_KEPT = ("GIT_CONFIG", "GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_EXEC_PATH")
+_FORCED = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+}
+
+
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
+
+
+class GitMissingError(Exception):
+    """There is no git program to run, or no such folder to run it in.
+
+    Or the machine can start no program now: `is_exhausted`, and nothing is known of git then.
+    """
+
+    def __init__(self, why: str, *, is_exhausted: bool = False) -> None:
+        super().__init__(why)
+        self.is_exhausted = is_exhausted
+
+
+@dataclass(slots=True)
+class GitAnswer:
+    """What one git command said. `cut` is true where it was ended at its size or time limit."""
+
+    code: int = -1
+    out: bytearray = field(default_factory=bytearray)
+    error: bytearray = field(default_factory=bytearray)
+    cut: bool = False
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether git finished and reported success."""
+        return self.code == 0 and not self.cut
+
+
+def ask_git(
+    cwd: str,
+    *commands: Sequence[str],
+    limit_bytes: int = LIMIT_BYTES,
+    timeout_s: float = TIMEOUT_S,
+    environ: Mapping[str, str] = NO_VARIABLES,
+) -> list[GitAnswer]:
+    """The answers of `commands`, which run at the same time in `cwd`; a failing command is an answer too.
+
+    `environ` is added to what git sees: another index, another store of objects.
+    Output beyond `limit_bytes` ends its command. Raises GitMissingError where git cannot be started.
+    """
+    running: list[subprocess.Popen[bytes]] = []
+    answers = [GitAnswer() for _ in commands]
+    try:
+        for command in commands:
+            running.append(_start(cwd, command, environ))  # noqa: PERF401 - what started must be known when one fails
+        _drain(running, answers, limit_bytes=limit_bytes, deadline=time.monotonic() + timeout_s)
+    finally:
+        for process, answer in zip(running, answers, strict=False):
+            _end(process, answer)
+    return answers
+
+
+def _start(cwd: str, command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    flags = [part for pair in _OVERRIDES for part in ("-c", pair)]
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name.startswith(_KEPT)
+    }
+    environment["PATH"] = keep_absolute(os.environ.get("PATH", os.defpath))
+    try:
+        return subprocess.Popen(
+            ["git", "--no-pager", "--literal-pathspecs", *flags, *command],
+            cwd=cwd,
+            env=environment | _FORCED | dict(environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as problem:
+        why = problem.strerror or "git cannot be started"
+        raise GitMissingError(why, is_exhausted=problem.errno in _EXHAUSTED) from problem
+
+
+def _drain(
+    running: Sequence[subprocess.Popen[bytes]],
+    answers: Sequence[GitAnswer],
+    *,
+    limit_bytes: int,
+    deadline: float,
+) -> None:
+    with selectors.DefaultSelector() as selector:
+        for process, answer in zip(running, answers, strict=True):
+            for stream, into in ((process.stdout, answer.out), (process.stderr, answer.error)):
+                if stream is not None:
+                    selector.register(stream, selectors.EVENT_READ, (process, answer, into))
+        while selector.get_map():
+            left_s = deadline - time.monotonic()
+            ready = selector.select(max(left_s, 0.0))
+            if not ready and left_s <= 0:
+                for key in list(selector.get_map().values()):
+                    key.data[1].cut = key.data[1].timed_out = True
+                return
+            for key, _ in ready:
+                process, answer, into = key.data
+                chunk = os.read(key.fd, _CHUNK_BYTES)
+                room = limit_bytes - len(into)
+                into += chunk[:room]
+                if chunk and len(chunk) <= room:
+                    continue
+                if chunk:
+                    answer.cut = True
+                    _kill(process)  # it would wait for a reader until the deadline
+                selector.unregister(key.fileobj)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    # The group, because git may have started itself again for a submodule or a filter.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], answer: GitAnswer) -> None:
+    if answer.cut:
+        _kill(process)
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
+    try:
+        answer.code = process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        answer.code = process.wait()
+        answer.cut = answer.timed_out = True
+
+
+_SETTINGS = (
+    "config", "--show-scope", "--null", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$",
+)  # fmt: skip
+_USERS = (b"system", b"global", b"command")
+_INDEX = ("ls-files", "--stage", "-z")
+_SUBMODULE = re.compile(rb"(?:\A|\0)160000 [0-9a-f]+ \d\t([^\0]+)")
+QUESTIONS = (_SETTINGS, _INDEX)
+_MOST_SUBMODULES = 64
+_AT_ONCE = 8
+_MOST_SETTINGS, _MOST_BYTES = 400, 64 << 10
+"""Of one repository: all of them must fit into the variables that a process may be started with."""
+_FOUND, _NONE = 0, 1
+"""How `git config --get-regexp` ends that read everything."""
+_OFF = {"required": "false"}
+
+
+class UnknownFiltersError(Exception):
+    """Which filters a repository's settings name is not known whole, so git cannot be kept from them."""
+
+
+def build_filter_settings(
+    root: str, *, limit_s: float = TIMEOUT_S, first: Sequence[GitAnswer] = ()
+) -> tuple[dict[str, str], bool]:
+    """Return variables by which git in `root` and below has the user's own filters, and whether they do.
+
+    `first` are the answers to `QUESTIONS` in `root` where they are known already.
+    They do not where there are more submodules than can be asked, each of which has settings of its own: git
+    must be kept out of them then. The same holds for one whose settings cannot be read whole. Raises
+    UnknownFiltersError where `root` is such a one, GitMissingError.
+    """
+    settings: list[tuple[str, str, str]] = []
+    waiting, asked, is_whole = [root], 0, True
+    while waiting:
+        if asked > _MOST_SUBMODULES:
+            is_whole = False
+            break
+        batch, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
+        asked += len(batch)
+        commands = [("-C", one, *command) for one in batch for command in QUESTIONS]
+        answers = first if first and asked == 1 else ask_git(root, *commands, timeout_s=limit_s)
+        for one, listed, index in zip(batch, answers[::2], answers[1::2], strict=True):
+            try:
+                settings += _parse(listed)
+            except UnknownFiltersError:
+                if one == root:
+                    raise
+                is_whole = False
+            is_whole = is_whole and index.ok
+            waiting += _find_submodules(one, index)
+    return _render(_choose(settings)), is_whole
+
+
+def _parse(answer: GitAnswer) -> list[tuple[str, str, str]]:
+    """Return whose it is, key and value of every setting, in the order in which git reads them.
+
+    Raise UnknownFiltersError where more may stand behind, or it is more than git can be told to leave alone.
+    """
+    if answer.timed_out:
+        raise UnknownFiltersError("it did not answer in time")
+    fields = bytes(answer.out).split(b"\0")[:-1]
+    is_long = len(fields) > 2 * _MOST_SETTINGS or len(answer.out) > _MOST_BYTES
+    if answer.cut or is_long:
+        raise UnknownFiltersError("its settings name too many filters to be left alone")
+    if answer.code not in (_FOUND, _NONE):
+        raise UnknownFiltersError("its settings cannot be read")
+    found = []
+    for scope, setting in zip(fields[::2], fields[1::2], strict=False):
+        key, mark, value = setting.partition(b"\n")
+        owner = "user" if scope in _USERS else "repository"
+        found.append((owner, os.fsdecode(key), os.fsdecode(value) if mark else "true"))
+    return found
+
+
+def _choose(settings: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return by key what every filter a repository names is to be: what the user says of it, or nothing."""
+    users: dict[str, str] = {}
+    named: dict[str, None] = {}
+    for owner, key, value in settings:
+        if owner == "user":
+            users[key] = value
+        else:
+            named[key] = None
+    return {key: users.get(key, _OFF.get(key.rpartition(".")[2], "")) for key in named}
+
+
+def _render(settings: dict[str, str]) -> dict[str, str]:
+    """Return them as variables: they outrank every file, and take keys that no command line can name."""
+    if not settings:
+        return {}
+    before = os.environ.get("GIT_CONFIG_COUNT", "")
+    count = int(before) if before.isdecimal() else 0
+    found = {"GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (key, value) in enumerate(settings.items(), count):
+        found |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
+
+
+def _find_submodules(root: str, index: GitAnswer) -> list[str]:
+    """Return the folders of those that are there."""
+    paths = (os.path.join(root, os.fsdecode(path)) for path in _SUBMODULE.findall(bytes(index.out)))
+    return [path for path in dict.fromkeys(paths) if os.path.lexists(os.path.join(path, ".git"))]

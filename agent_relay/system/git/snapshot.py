@@ -1,0 +1,210 @@
+"""Git as a race uses it: working trees as commits in a store of the race's own, and what tells them apart."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from agent_relay.domain.errors import RelayError
+from agent_relay.system.disk.files import cannot_write, read_bounded, write_atomic
+from agent_relay.system.git.changes import Change, parse_changes
+from agent_relay.system.git.run import GitAnswer, GitMissingError, ask_git
+
+_SOME_LEFT_OUT = 1
+"""How `git add --ignore-errors` ends where single files failed, be it to be read or to be written down."""
+_TRIES = 3
+"""Files may go between git's two looks at them, which ends it: a process that was left may still write."""
+WORK_S = 600.0
+"""How long git may take over a big tree; far above what a look at a warm one takes."""
+_INDEX_BYTES = 256 << 20
+_PATCH_BYTES = 64 << 20
+_OLDEST = (2, 38)
+"""`merge-tree --write-tree` came with it."""
+# Nothing of ours may be written beside the user's index, and no warning may be taken for an error.
+_PLAIN = (
+    "-c", "core.splitIndex=false", "-c", "core.untrackedCache=false", "-c", "core.safecrlf=false",
+    "-c", "advice.addEmbeddedRepo=false", "-c", "index.sparse=false",
+)  # fmt: skip
+_IDENTITY = {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "agent-relay"), ("EMAIL", "race@agent-relay.invalid"), ("DATE", "@0 +0000"))
+}
+"""Always the same, so that the same tree is always the same commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The race's own objects in `folder`; it also sees those of the repository in `repository`.
+
+    What a race writes down of working trees stands here, so that the user's repository keeps nothing of it.
+    """
+
+    folder: str
+    repository: str
+
+    def variables(self, index: str = "") -> dict[str, str]:
+        """What makes git write here, and use the file `index` instead of the tree's own."""
+        quoted = self.repository.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        found = {"GIT_OBJECT_DIRECTORY": self.folder, "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}
+        return found | ({"GIT_INDEX_FILE": index} if index else {})
+
+
+def run_git(
+    cwd: str, *command: str, environ: Mapping[str, str] | None = None, limit_bytes: int = _PATCH_BYTES
+) -> bytes:
+    """What one git command printed. Raises RelayError with git's own reason where it failed."""
+    answer = try_git(cwd, *command, environ=environ, limit_bytes=limit_bytes)
+    if not answer.ok:
+        raise RelayError(f"git {command[0]} failed in {cwd}: {render_failure(answer)}")
+    return bytes(answer.out)
+
+
+def try_git(
+    cwd: str, *command: str, environ: Mapping[str, str] | None = None, limit_bytes: int = _PATCH_BYTES
+) -> GitAnswer:
+    """The answer of one git command, a failed one too. Raises RelayError where git cannot be started."""
+    try:
+        (answer,) = ask_git(
+            cwd, (*_PLAIN, *command), environ=environ or {}, timeout_s=WORK_S, limit_bytes=limit_bytes
+        )
+    except GitMissingError as error:
+        raise RelayError(f"git cannot be run in {cwd}: {error}") from None
+    return answer
+
+
+def render_failure(answer: GitAnswer) -> str:
+    """Git's own reason in one line."""
+    if answer.timed_out:
+        return f"it took longer than {WORK_S:g} s"
+    if answer.cut:
+        return "it said too much"
+    lines = answer.error.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("fatal: ").removeprefix("error: ") if lines else "it gave no reason"
+
+
+def read_line(cwd: str, *command: str) -> str:
+    """The one line git answers; empty where it has none."""
+    answer = try_git(cwd, *command)
+    return os.fsdecode(bytes(answer.out).removesuffix(b"\n")) if answer.ok else ""
+
+
+def check_version(cwd: str) -> None:
+    """Raises RelayError where git is too old to merge without a working tree."""
+    said = read_line(cwd, "version").split(" ")
+    numbers = said[2].split(".") if len(said) > 2 else []  # noqa: PLR2004 - "git version 2.39.5"
+    found = tuple(int(number) for number in numbers[:2] if number.isdigit())
+    if found < _OLDEST:
+        have = ".".join(numbers) or "unknown"
+        raise RelayError(f"a race needs git 2.38 or newer, this is {have}", hint="Upgrade git.")
+
+
+def open_store(folder: str, root: str) -> Store:
+    """The store in `folder` beside the repository of `root`; made where it is missing. Raises RelayError."""
+    objects = read_line(root, "rev-parse", "--path-format=absolute", "--git-path", "objects")
+    if not objects:
+        raise RelayError(f"{root} is no git repository any more")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    return Store(folder, objects)
+
+
+@contextmanager
+def own_index(store: Store) -> Iterator[dict[str, str]]:
+    """The variables for commands on `store` with an index that nobody else writes, gone afterwards.
+
+    Two looks at one tree may overlap, and git of a killed daemon may still be at work: with one file for
+    both, or with the lock such a git has left, half a tree would be taken for the whole. Raises RelayError.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="index-", dir=store.folder, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise cannot_write(store.folder, error) from error
+    with folder as path:
+        yield store.variables(os.path.join(path, "index"))
+
+
+def write_snapshot(tree: str, store: Store, *, parent: str = "") -> str:
+    """The commit that holds all files of the working tree `tree` that git does not ignore.
+
+    Written to `store` only. What cannot be read is left out. The same files under the same parent give the
+    same commit. Raises RelayError.
+    """
+    with own_index(store) as variables:
+        _add_all(tree, variables)
+        written = run_git(tree, "write-tree", environ=variables).decode("ascii").strip()
+        parents = ("-p", parent) if parent else ()
+        message = ("-m", "agent-relay race")
+        commit = run_git(tree, "commit-tree", written, *parents, *message, environ=variables | _IDENTITY)
+    return commit.decode("ascii").strip()
+
+
+def _add_all(tree: str, variables: Mapping[str, str]) -> None:
+    """The index of `variables` has every file of `tree` that can be read. Raises RelayError."""
+    for _ in range(_TRIES):
+        copy_index(tree, variables["GIT_INDEX_FILE"])
+        added = try_git(tree, "add", "--all", "--ignore-errors", ".", environ=variables)
+        if added.ok or (added.code == _SOME_LEFT_OUT and not added.cut and _has_all(tree, variables)):
+            return
+        if added.timed_out:
+            break
+    raise RelayError(f"git add failed in {tree}: {render_failure(added)}")
+
+
+def _has_all(tree: str, variables: Mapping[str, str]) -> bool:
+    """Whether git left out only what fails alone: a repository within, or a file nobody may read."""
+    words = ("ls-files", "--modified", "--others", "--exclude-standard", "-z")
+    paths = run_git(tree, *words, environ=variables).split(b"\0")[:-1]
+    return not any(_is_readable(os.path.join(os.fsencode(tree), path)) for path in paths)
+
+
+def _is_readable(path: bytes) -> bool:
+    return os.path.islink(path) or (os.path.isfile(path) and os.access(path, os.R_OK))
+
+
+def copy_index(tree: str, target: str) -> None:
+    """File `target` is a copy of the index of `tree`, or is gone where that has none. Raises RelayError."""
+    path = read_line(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")
+    try:
+        data = read_bounded(path, limit_bytes=_INDEX_BYTES)
+    except FileNotFoundError:
+        if os.path.lexists(target):
+            os.unlink(target)
+        return
+    write_atomic(target, data, durable=False)
+
+
+def read_changes(cwd: str, store: Store, base: str, result: str) -> tuple[Change, ...]:
+    """What tells commit `result` from commit `base`. Raises RelayError."""
+    common = ("diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    marks = ("--src-prefix=a/", "--dst-prefix=b/", "--full-index")
+    variables = store.variables()
+    raw = run_git(cwd, *common, "--raw", "-z", "--full-index", base, result, environ=variables)
+    patch = try_git(cwd, *common, *marks, "-p", "--unified=0", base, result, environ=variables)
+    if not patch.ok and not patch.cut:
+        raise RelayError(f"git diff-tree failed in {cwd}: {render_failure(patch)}")
+    return parse_changes(raw, bytes(patch.out))
+
+
+def count_lines(cwd: str, store: Store, base: str, result: str) -> tuple[int, int, int]:
+    """Files, added and removed lines between two commits; a renamed file counts by what changed in it."""
+    out = run_git(
+        cwd, "diff-tree", "-r", "--find-renames", "--no-ext-diff", "--shortstat", base, result,
+        environ=store.variables(),
+    )  # fmt: skip
+    counts = dict.fromkeys(("file", "insertion", "deletion"), 0)
+    for part in out.decode("ascii", "replace").split(","):
+        number, _, word = part.strip().partition(" ")
+        name = next((name for name in counts if word.startswith(name)), "")
+        if name:
+            counts[name] = int(number)
+    return counts["file"], counts["insertion"], counts["deletion"]
+
+
+def read_patch(cwd: str, store: Store, base: str, result: str, words: Sequence[str] = ()) -> bytes:
+    """The diff from commit `base` to commit `result` as git prints it, binary files included."""
+    command = ("diff-tree", "-r", "-p", "--find-renames", "--no-ext-diff", "--no-textconv", *words)
+    return run_git(cwd, *command, base, result, environ=store.variables())

@@ -1,0 +1,133 @@
+"""Count what a receiver takes and what not, and tell people: at once, then seldom, and when it works again.
+
+Figures are always counted; people are told of a failure when it begins, when it loses something, and at its
+end.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from agent_relay.domain.protocol.figure import Figure, Labels
+
+QUIET_S = 60.0
+"""A receiver that fails, works and fails again is told of no more often than this."""
+SELDOM_S = 300.0
+"""How often it is said again that a receiver goes on failing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Who things are sent to: `key` for figures; `name`, and one or more of what it takes, for people."""
+
+    key: str
+    name: str
+    thing: str
+    things: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many things were `taken` and `lost`; `trouble` is why the newest try failed, if it did."""
+
+    taken: int = 0
+    lost: int = 0
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportState:
+    """What was said last: whether things fail, whether that loses any, of how many `lost` in all.
+
+    `at_s` is when, on any clock that goes on; `None` for never.
+    """
+
+    is_failing: bool = False
+    is_losing: bool = False
+    lost: int = 0
+    at_s: float | None = None
+
+
+NO_REPORT = ReportState()
+
+
+def update_report(
+    receiver: Receiver, count: Count, said: ReportState, now_s: float
+) -> tuple[str, ReportState]:
+    """The line that is to be said now, empty for none, and what has been said after it."""
+    is_failing, is_losing = bool(count.trouble), count.lost > said.lost
+    wait_s = SELDOM_S if said.is_failing else QUIET_S
+    is_late = said.at_s is None or now_s - said.at_s >= wait_s
+    if is_failing != said.is_failing:
+        is_due = said.is_failing or is_late
+    else:
+        is_due = is_losing and (is_late or (is_failing and not said.is_losing))
+    if not is_due:
+        return "", said
+    after = replace(said, is_failing=is_failing, lost=count.lost, at_s=now_s)
+    after = replace(after, is_losing=is_failing and (is_losing or (said.is_failing and said.is_losing)))
+    return render(receiver, count, is_losing=is_losing), after
+
+
+def render(receiver: Receiver, count: Count, *, is_losing: bool) -> str:
+    """How it goes, in a line; `is_losing` where something was given up that nobody was told of."""
+    things = receiver.things
+    line = f"{receiver.name} takes {things} again."
+    if count.trouble:
+        line = f"{receiver.name} does not take {things}: {count.trouble}."
+    if is_losing:
+        line += f" {count.lost} {receiver.thing if count.lost == 1 else things} given up so far."
+    elif count.trouble:
+        line += " They are tried again."
+    return line
+
+
+def build_delivery_figures(counts: Mapping[str, Count]) -> list[Figure]:
+    """How each receiver does, by its key."""
+    done: dict[Labels, float] = {
+        (key, outcome): float(value)
+        for key, count in counts.items()
+        for outcome, value in (("taken", count.taken), ("given_up", count.lost))
+    }
+    failing: dict[Labels, float] = {(key,): float(bool(count.trouble)) for key, count in counts.items()}
+    about = "Events told and pushes made, and those that were given up."
+    return [
+        Figure("deliveries", "counter", about, ("to", "outcome"), done, "{delivery}"),
+        Figure("delivery_failing", "gauge", "Whether the newest try failed.", ("to",), failing, "1"),
+    ]
+
+
+class DeliveryCounter:
+    """One receiver's, noted by any thread; `tell` is given the lines people have to read."""
+
+    def __init__(
+        self, receiver: Receiver, tell: Callable[[str], None], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.receiver = receiver
+        self._tell = tell
+        self._clock = clock
+        self._turn = threading.Lock()
+        self._said = NO_REPORT
+        self.count = Count()
+
+    def note(self, *, taken: int = 0, lost: int = 0, trouble: str | None = None) -> None:
+        """So many more were taken or given up; `trouble` is how the newest try went, `None` for as before."""
+        with self._turn:
+            before = self.count
+            self.count = replace(
+                before,
+                taken=before.taken + taken,
+                lost=before.lost + lost,
+                trouble=before.trouble if trouble is None else trouble,
+            )
+            line, self._said = update_report(self.receiver, self.count, self._said, self._clock())
+            if line:
+                self._tell(line)
+
+    def end(self) -> None:
+        """What was lost is told, however lately something was said; nothing where all arrived."""
+        with self._turn:
+            if self.count.lost > self._said.lost:
+                self._tell(render(self.receiver, self.count, is_losing=True))
+                self._said = replace(self._said, lost=self.count.lost)

@@ -1,0 +1,51 @@
+"""A notification on the desktop of whoever's environment it is, where there is one."""
+
+import html
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+from agent_relay.system.programs import keep_absolute
+
+_PROGRAM = "notify-send"
+_LIMIT_S = 5.0
+_KEPT = ("HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "LANG")
+"""What the program needs to reach the desktop; the rest of the environment, keys included, is none of its."""
+
+
+def find_desktop(environ: Mapping[str, str]) -> str:
+    """Return the program that shows a notification; empty without one, or without a session bus."""
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    has_bus = bool(environ.get("DBUS_SESSION_BUS_ADDRESS")) or (
+        os.path.isabs(runtime) and os.path.exists(os.path.join(runtime, "bus"))
+    )
+    if not has_bus:
+        return ""
+    return shutil.which(_PROGRAM, path=keep_absolute(environ.get("PATH", ""))) or ""
+
+
+def show_on_desktop(environ: Mapping[str, str], title: str, text: str, *, limit_s: float = _LIMIT_S) -> str:
+    """Show it, and return why that failed: empty where it did not, or where there is no desktop."""
+    program = find_desktop(environ)
+    if not program:
+        return ""
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    try:
+        done = subprocess.run(
+            # Desktops read the text, and only the text, as a little HTML.
+            [program, "--app-name=agent-relay", "--", title, html.escape(text, quote=False)],
+            env={**kept, "PATH": keep_absolute(environ.get("PATH", ""))},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=limit_s,
+            start_new_session=True,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return "late"
+    except OSError as error:
+        return type(error).__name__
+    return f"status-{done.returncode}" if done.returncode else ""

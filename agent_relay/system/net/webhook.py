@@ -1,0 +1,175 @@
+"""Tells a webhook what happened: in order, a few times at most, and never keeping anybody waiting."""
+
+import http.client
+import json
+import queue
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from email.message import Message
+from functools import partial
+from http import HTTPStatus
+from typing import IO
+
+from agent_relay import __version__
+from agent_relay.system.net.delivery_report import DeliveryCounter
+from agent_relay.system.net.request_deadline import Deadline, LookUp, Resolver, ask_system
+
+MOST_WAITING = 256
+"""Events kept for a receiver that is slow or gone; above that the oldest are given up."""
+WAITS_S = (1.0, 2.0, 4.0, 8.0)
+"""Between two tries of the same event; after the last one it is given up."""
+_LIMIT_S = 10.0
+"""How long one try may take from its beginning to the answer, however often a byte comes."""
+LATE = "it does not answer in time"
+_BLOCK_BYTES = 8192
+_AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+
+
+class Webhook:
+    """One receiver; `deliveries` counts events, and knows why the newest could not be told."""
+
+    def __init__(
+        self,
+        url: str,
+        deliveries: DeliveryCounter,
+        *,
+        pause: Callable[[float], None] = time.sleep,
+        limit_s: float = _LIMIT_S,
+        look_up: LookUp = ask_system,
+    ) -> None:
+        self._url = url
+        self._deliveries = deliveries
+        self._pause = pause
+        self._limit_s = limit_s
+        self._resolver = Resolver(look_up)
+        self._waiting: queue.Queue[Mapping[str, object]] = queue.Queue(MOST_WAITING)
+        self._is_sending = False
+
+    def start(self) -> None:
+        """From now on events are sent, by a thread that keeps no process waiting."""
+        threading.Thread(target=self._run, name="webhook", daemon=True).start()
+
+    def put(self, event: Mapping[str, object]) -> None:
+        """`event` will be sent; returns at once. Where too many wait, the oldest is given up for it."""
+        while True:
+            try:
+                return self._waiting.put_nowait(event)
+            except queue.Full:
+                try:
+                    self._waiting.get_nowait()
+                    self._deliveries.note(lost=1)
+                except queue.Empty:
+                    continue
+
+    def send(self, event: Mapping[str, object]) -> bool:
+        """Whether the receiver took it, after a few tries."""
+        body = json.dumps(event).encode()
+        for wait_s in (*WAITS_S, None):
+            trouble, is_final = self._try(body)
+            is_final = is_final or wait_s is None
+            self._deliveries.note(taken=not trouble, lost=bool(trouble) and is_final, trouble=trouble)
+            if is_final or wait_s is None:
+                break
+            self._pause(wait_s)
+        return not trouble
+
+    def end(self) -> None:
+        """What still waits is given up, and counted so."""
+        self._deliveries.note(lost=self._waiting.qsize() + self._is_sending)
+
+    def _run(self) -> None:
+        while True:
+            event = self._waiting.get()
+            self._is_sending = True
+            self.send(event)
+            self._is_sending = False
+
+    def _try(self, body: bytes) -> tuple[str, bool]:
+        """Why it could not be told, empty where it was, and whether trying again would change nothing."""
+        request = urllib.request.Request(  # noqa: S310 - https, or http to this machine: `check_address`
+            self._url,
+            body,
+            {"Content-Type": "application/json", "User-Agent": f"agent-relay/{__version__}"},
+            method="POST",
+        )
+        with Deadline(self._limit_s, self._resolver) as deadline:
+            try:
+                with _build_opener(self._url, deadline).open(request, timeout=self._limit_s):
+                    # The library takes the end of a connection for the end of an answer.
+                    return (LATE, False) if deadline.is_over else ("", True)
+            except urllib.error.HTTPError as error:
+                with error:
+                    is_theirs = error.code >= HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _AGAIN
+                    return f"it answered {error.code}", not is_theirs
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                # Also an answer that is none, from whatever listens there.
+                return describe_failure(error, is_late=deadline.is_over), False
+
+
+def describe_failure(error: Exception, *, is_late: bool) -> str:
+    """Why nothing was taken, in words for people; `is_late` where it was hung up on."""
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if is_late or isinstance(reason, TimeoutError):
+        return LATE
+    if isinstance(reason, OSError) and reason.strerror:
+        return f"it cannot be reached ({reason.strerror})"
+    return f"it cannot be reached ({type(reason).__name__})"
+
+
+def _build_opener(url: str, deadline: Deadline) -> urllib.request.OpenerDirector:
+    # A machine's own receiver is not behind a proxy; a redirect would lead past the address's check.
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Plain(deadline), _Encrypted(deadline)]
+    if url.startswith("http:"):
+        handlers.append(urllib.request.ProxyHandler({}))
+    return urllib.request.build_opener(*handlers)
+
+
+class _Plain(urllib.request.HTTPHandler):
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """The answer, if one comes before the deadline."""
+        return self.do_open(partial(_PlainLine, self._deadline), req)
+
+
+class _Encrypted(urllib.request.HTTPSHandler):
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """The answer, if one comes before the deadline."""
+        return self.do_open(partial(_EncryptedLine, self._deadline), req)
+
+
+class _PlainLine(http.client.HTTPConnection):
+    def __init__(
+        self,
+        deadline: Deadline,
+        host: str,
+        /,
+        *,
+        port: int | None = None,
+        timeout: float | None = None,
+        source_address: tuple[str, int] | None = None,
+        blocksize: int = _BLOCK_BYTES,
+    ) -> None:
+        super().__init__(host, port, timeout=timeout, source_address=source_address, blocksize=blocksize)
+        self._create_connection = deadline.connect
+
+
+class _EncryptedLine(_PlainLine, http.client.HTTPSConnection):
+    """Watched as the plain one is, and encrypted."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(  # noqa: PLR0917 - its base's arguments
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> None:
+        """Nowhere: the address the user wrote is the only one that is told anything."""
+        del req, fp, code, msg, headers, newurl

@@ -1,0 +1,369 @@
+"""What a holder answers: one function per operation of the protocol described in this package."""
+
+import os
+import stat
+
+from agent_relay.terminal.holder._leg import Holder
+from agent_relay.terminal.holder._peers import HolderPeer
+from agent_relay.terminal.holder._terminal import LONGEST_TEXT, MOST_TEXTS, Bar, Terminal
+from agent_relay.terminal.holder._typing_queue import REFUSED_BYTES
+from agent_relay.terminal.keystrokes import KeyScanner, kitty_key
+from agent_relay.terminal.notification import render_notification
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PROTOCOL = 1
+# Worst case six bytes of JSON for one byte of output: stays under the longest frame.
+TAIL_LIMIT_BYTES = 128 << 10
+_MOST_ROWS = 1000
+_MOST_COLS = 2000
+_MOST_PX = 0xFFFF
+_TEXT_LENGTH = 2000
+_HIGHEST_CONTROL = 0x1F
+
+
+class RefusedError(Exception):
+    """The operation was understood and not done; `code` is for programs, the sentence for people."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+def answer(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> None:
+    """Do what the message asks and answer it; what it gets wrong is told to its sender only.
+
+    A mistake of ours is refused as `failed`, and the connection ends, with the terminal it attached.
+    """
+    op, number = message.get("op"), message.get("id")
+    operation = (_OPERATIONS.get(op) if isinstance(op, str) else None) or _unknown
+    # Only plain ids are given back: writing one that is nested deeply takes more stack than reading it.
+    reply: dict[str, object] = {"id": number if isinstance(number, int | str) else None, "ok": True}
+    try:
+        reply |= operation(leg, peer, message)
+    except RefusedError as refusal:
+        reply |= {"ok": False, "code": refusal.code, "error": str(refusal)}
+    except Exception as error:  # noqa: BLE001 - the root of one message: it costs its sender, and nobody else
+        leg.faults.note(error, f"answering {op}")
+        peer.send(reply | {"ok": False, "code": "failed", "error": "the holder made a mistake with this"})
+        leg.peers.drop(peer)
+        return
+    peer.send(reply)
+    if op == "leave" and reply["ok"] and message.get("later") is not True:
+        leg.loop.stop()
+
+
+def _number(message: dict[str, object], name: str, low: int, high: int, default: int | None = None) -> int:
+    value = message.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise RefusedError("bad-request", f"{name} must be a number from {low} to {high}")
+    return value
+
+
+def _bytes(message: dict[str, object], name: str) -> bytes:
+    value = message.get(name)
+    try:
+        return value.encode("latin-1") if isinstance(value, str) else _refuse_bytes(name)
+    except UnicodeEncodeError:
+        return _refuse_bytes(name)
+
+
+def _refuse_bytes(name: str) -> bytes:
+    raise RefusedError("bad-request", f"{name} must be text of one character per byte")
+
+
+def _text(message: dict[str, object], name: str) -> str:
+    value = message.get(name)
+    if not isinstance(value, str) or len(value) > _TEXT_LENGTH:
+        raise RefusedError("bad-request", f"{name} must be text of at most {_TEXT_LENGTH} characters")
+    return value
+
+
+def _size(message: dict[str, object]) -> tuple[int, int, int, int]:
+    return (
+        _number(message, "rows", 1, _MOST_ROWS),
+        _number(message, "cols", 1, _MOST_COLS),
+        _number(message, "width_px", 0, _MOST_PX, 0),
+        _number(message, "height_px", 0, _MOST_PX, 0),
+    )
+
+
+def _unknown(_leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    op = message.get("op")
+    raise RefusedError("unknown-op", f"there is no operation {op[:40] if isinstance(op, str) else None!r}")
+
+
+def _hello(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    return {"protocol": PROTOCOL, "pid": os.getpid(), "child": leg.child.pid, "born": leg.child.born}
+
+
+def _status(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    tail = leg.output.tail
+    return {
+        "pid": os.getpid(),
+        "child": leg.child.pid,
+        "born": leg.child.born,
+        "rows": leg.size[0],
+        "cols": leg.size[1],
+        "attached": len(leg.terminals.all),
+        "typed": leg.terminals.line.count,
+        "key_age_s": leg.key_age_s(),
+        "offset": tail.total,
+        "tail_start": tail.start,
+        "title": leg.output.title(),
+        "agent_state": leg.output.scanner.state,
+        "alternate": leg.output.is_alternate(),
+        "emulator": leg.output.emulator is not None,
+        "queued": leg.typing.size,
+        "noted": leg.noted,
+        "bar": leg.terminals.bar is not None,
+        "holds_keys": leg.terminals.holds_keys,
+        "held": leg.terminals.input.held,
+        "faults": leg.faults.count,
+        "exit": None if leg.exit is None else leg.exit_event(),
+    }
+
+
+def _screen(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    screen = leg.output.screen(peek=message.get("peek") is True)
+    if screen is None:
+        raise RefusedError("no-emulator", "the terminal emulator's library is missing")
+    return {"screen": screen, "offset": leg.output.tail.total}
+
+
+def _tail(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    limit = _number(message, "limit", 1, TAIL_LIMIT_BYTES, TAIL_LIMIT_BYTES)
+    total = leg.output.tail.total
+    offset, data = leg.output.tail.read(_number(message, "offset", 0, 1 << 62, max(0, total - limit)), limit)
+    return {"offset": offset, "data": data.decode("latin-1"), "total": total}
+
+
+def _input(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    data = _bytes(message, "data")
+    noted = _text({"note": leg.noted, **message}, "note")
+    if leg.child.exit is not None:
+        raise RefusedError("ended", "the program has ended")
+    if message.get("unless_typed") is True and leg.terminals.line.count:
+        raise RefusedError("typed", "somebody is in the middle of a line")
+    if leg.typing.size + len(data) > REFUSED_BYTES:
+        raise RefusedError("full", "the program does not read its input")
+    leg.typing.put(peer, data, in_paste=message.get("goes_on") is True)
+    leg.noted = noted
+    if data.endswith((b"\r", b"\x03", b"\x15")):
+        leg.terminals.line.count = 0
+    return {"queued": leg.typing.size}
+
+
+def _resize(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    size = _size(message)
+    if peer.terminal is not None:
+        leg.terminals.resize(peer.terminal, size)
+    else:
+        leg.resize(size)
+    return {}
+
+
+def _signal(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    try:
+        return {"reached": leg.child.signal(str(message.get("signal")))}
+    except ValueError as error:
+        raise RefusedError("bad-request", str(error)) from error
+
+
+def _watch(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    peer.watching = True
+    return _status(leg, peer, message)
+
+
+def _attach(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    held = _bytes({"held": "", **message}, "held")
+    passed, peer.fds = peer.fds, []
+    try:
+        terminal = _build_terminal(leg, peer, message, passed)
+    finally:
+        for fd in passed:
+            os.close(fd)
+    peer.terminal = terminal
+    leg.terminals.add(terminal)
+    leg.nudge()
+    leg.terminals.input.hold_again(terminal, held)
+    return {"child": leg.child.pid}
+
+
+def _build_terminal(leg: Holder, peer: HolderPeer, message: dict[str, object], passed: list[int]) -> Terminal:
+    """The terminal to attach; its descriptor is taken out of `passed` where it is used as it is."""
+    if leg.exit is not None:
+        raise RefusedError("ended", "the program has ended")
+    if peer.terminal is not None:
+        raise RefusedError("bad-request", "this connection attached a terminal already")
+    if not passed:
+        raise RefusedError("bad-request", "no terminal was passed")
+    size = _size(message) if "rows" in message else leg.size
+    keys = KeyScanner(_number(message, "relay_key", 0, _HIGHEST_CONTROL, 0), leg.terminals.line)
+    if stat.S_ISSOCK(os.fstat(passed[0]).st_mode):
+        fd = passed.pop(0)
+        os.set_blocking(fd, False)
+    else:
+        fd = _open_tty(leg, passed[0])
+    terminal = Terminal(fd, keys, size, peer.send, message.get("modes"))
+    terminal.keeps = message.get("keep") is True
+    terminal.form = str(message.get("form", ""))
+    return terminal
+
+
+def _open_tty(leg: Holder, fd: int) -> int:
+    """The passed tty opened anew. Refuses what is not a terminal of our user.
+
+    O_NONBLOCK belongs to the open file, not to the descriptor: set on the passed one it would reach the
+    user's shell.
+    """
+    given = os.fstat(fd)
+    if not os.isatty(fd) or given.st_uid != os.geteuid():
+        raise RefusedError("tty-refused", "that is not your terminal")
+    if given.st_rdev == leg.own_tty:
+        # Its output would be its input, without end.
+        raise RefusedError("own-terminal", "this terminal is the agent's own")
+    try:
+        opened = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise RefusedError("tty-refused", f"the terminal cannot be opened: {error.strerror}") from error
+    if os.fstat(opened).st_rdev != given.st_rdev:
+        os.close(opened)
+        raise RefusedError("tty-refused", "another terminal was opened")
+    return opened
+
+
+def _terminal(peer: HolderPeer) -> Terminal:
+    if peer.terminal is None:
+        raise RefusedError("bad-request", "this connection attached no terminal")
+    return peer.terminal
+
+
+def _pause(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    terminal = _terminal(peer)
+    leg.terminals.pause(terminal)
+    return {"rest": leg.terminals.input.take_unread(terminal).decode("latin-1")}
+
+
+def _cover(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    leg.terminals.cover(_terminal(peer))
+    return {}
+
+
+def _resume(leg: Holder, peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    terminal, typed = _terminal(peer), _bytes({"typed": "", **message}, "typed")
+    if message.get("relay_key") is True and terminal.keys.relay_key:
+        relay_key = terminal.keys.relay_key
+        if terminal.holds:
+            terminal.held.add(bytes((relay_key,)))
+        else:
+            key = kitty_key(relay_key) if leg.output.wants_kitty_keys() else bytes((relay_key,))
+            leg.typing.put(terminal, key, in_paste=False)
+    if terminal in leg.terminals.all:
+        leg.terminals.resume(terminal)
+        leg.nudge()
+        leg.terminals.input.type(terminal, typed)
+    return {}
+
+
+def _detach(leg: Holder, peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    chosen = list(leg.terminals.all) if peer.terminal is None else [peer.terminal]
+    for terminal in chosen:
+        leg.terminals.remove(terminal, {"event": "detached"})
+    return {"detached": len(chosen)}
+
+
+def _say(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    """Every client shows the text as it can; the terminals themselves are the agent's."""
+    told: dict[str, object] = {"event": "say", "text": _text(message, "text")}
+    if message.get("kind") == "rest":
+        told["kind"] = "rest"
+    for terminal in leg.terminals.all:
+        terminal.tell(told)
+    return {"told": len(leg.terminals.all)}
+
+
+def _bar(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    """Show it or take it away. What an agent that has ended was not given stays its client's."""
+    told = _texts(message)
+    leg.terminals.question = None
+    if told:
+        leg.terminals.set_bar(Bar(told, holds_keys=message.get("holds_keys") is True))
+    elif leg.child.exit is None and leg.terminals.bar is not None:
+        leg.terminals.set_bar(None)
+        leg.nudge()
+    return {}
+
+
+def _asking(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    """Give the child nothing of what is held: it would be taken for an answer."""
+    told, had_bar = _texts(message), leg.terminals.bar is not None
+    if told and leg.child.exit is None:
+        leg.terminals.show_question(Bar(told, holds_keys=False))
+        if had_bar and leg.terminals.bar is None:
+            leg.nudge()
+    return {}
+
+
+def _texts(message: dict[str, object]) -> list[str]:
+    texts = message.get("texts")
+    if not isinstance(texts, list) or len(texts) > MOST_TEXTS:
+        raise RefusedError("bad-request", f"texts must be a list of at most {MOST_TEXTS}")
+    told = [text for text in texts if isinstance(text, str) and len(text) <= LONGEST_TEXT]
+    if len(told) < len(texts):
+        raise RefusedError("bad-request", f"texts must be of at most {LONGEST_TEXT} characters")
+    return told
+
+
+def _notify(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    """Every terminal calls for its person, by the bell and in the form it takes."""
+    title, text = _text(message, "title"), _text(message, "text")
+    bell, osc = message.get("bell") is True, message.get("osc") is True
+    for terminal in tuple(leg.terminals.all):
+        form = terminal.form if osc else ""
+        leg.terminals.send_alert(terminal, render_notification(form, title, text, bell=bell))
+    return {"told": len(leg.terminals.all)}
+
+
+def _luggage(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    return {"luggage": leg.spec.luggage}
+
+
+def _collect(leg: Holder, _peer: HolderPeer, _message: dict[str, object]) -> dict[str, object]:
+    if leg.exit is None:
+        raise RefusedError("running", "the program has not ended")
+    return {"exit": leg.exit, "survivors": leg.child.end_session()}
+
+
+def _leave(leg: Holder, _peer: HolderPeer, message: dict[str, object]) -> dict[str, object]:
+    if message.get("later") is True:
+        leg.dismiss()
+    elif leg.exit is None:
+        raise RefusedError("running", "the program has not ended")
+    return {}
+
+
+_OPERATIONS: "dict[str, Callable[[Holder, HolderPeer, dict[str, object]], dict[str, object]]]" = {
+    "hello": _hello,
+    "status": _status,
+    "screen": _screen,
+    "tail": _tail,
+    "input": _input,
+    "resize": _resize,
+    "signal": _signal,
+    "watch": _watch,
+    "attach": _attach,
+    "pause": _pause,
+    "cover": _cover,
+    "resume": _resume,
+    "detach": _detach,
+    "say": _say,
+    "bar": _bar,
+    "asking": _asking,
+    "notify": _notify,
+    "luggage": _luggage,
+    "collect": _collect,
+    "leave": _leave,
+}

@@ -1,0 +1,196 @@
+"""What the child wrote: the emulated screen, the tail by byte offset, the states it announced."""
+
+from collections import deque
+
+from agent_relay.terminal.emulation.output_scanner import AgentStateScanner
+from agent_relay.terminal.emulation.repaint import BEGIN, END_SYNC
+from agent_relay.terminal.emulation.snapshot import snapshot
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from agent_relay.terminal._bar_frame import BarFrame
+    from agent_relay.terminal.emulation.emulator import Emulator
+    from agent_relay.terminal.holder._event_loop import Faults
+    from agent_relay.terminal.holder._terminal import Bar
+
+    Found = TypeVar("Found")
+    Given = TypeVar("Given")
+
+TAIL_BYTES = 1 << 20
+# Small enough to come from the allocator's own store: one large buffer costs a read five times as much.
+_BLOCK_BYTES = 64 << 10
+# Without an emulator the last bytes are replayed and the program is nudged to repaint, as dtach does.
+_REPLAYED_BYTES = 64 << 10
+# One that breaks more often would be built anew with every read.
+_MOST_RENEWED = 8
+
+
+class Tail:
+    """The last MiB written (up to two blocks more), addressed by the bytes written before it."""
+
+    __slots__ = ("_blocks", "_closed", "_open", "total")
+
+    def __init__(self) -> None:
+        self._blocks: deque[bytearray] = deque()
+        self._closed = 0
+        self._open = bytearray()
+        self.total = 0
+
+    def append(self, data: bytes) -> None:
+        """Take the next bytes; what no longer fits is forgotten."""
+        self._open += data
+        self.total += len(data)
+        if len(self._open) >= _BLOCK_BYTES:
+            self._blocks.append(self._open)
+            self._closed += len(self._open)
+            self._open = bytearray()
+            while self._closed - len(self._blocks[0]) >= TAIL_BYTES:
+                self._closed -= len(self._blocks.popleft())
+
+    @property
+    def start(self) -> int:
+        """The offset of the oldest byte kept."""
+        return self.total - self._closed - len(self._open)
+
+    def read(self, offset: int, limit: int) -> tuple[int, bytes]:
+        """At most `limit` bytes from `offset` or the oldest byte kept, with the offset they begin at."""
+        at = self.start
+        begin = min(max(offset, at), self.total)
+        parts = []
+        for block in (*self._blocks, self._open):
+            parts.append(block[max(0, begin - at) : max(0, begin + limit - at)])
+            at += len(block)
+        return begin, b"".join(parts)
+
+
+class Output:
+    """Everything known from the child's output. `emulator` is `None` where its library is missing.
+
+    Where the emulator raises, it is replaced by one that shows nothing yet, and `was_lost` tells so once;
+    where that happens again and again, none is left.
+    """
+
+    __slots__ = ("_faults", "_renewed", "_was_lost", "emulator", "scanner", "tail")
+
+    def __init__(self, emulator: "Emulator | None", faults: "Faults") -> None:
+        self.emulator = emulator
+        self.scanner = AgentStateScanner()
+        self.tail = Tail()
+        self._faults = faults
+        self._renewed = 0
+        self._was_lost = False
+
+    def take(self, data: bytes) -> bytes:
+        """Take the next bytes; returns what a terminal would answer to them."""
+        self.tail.append(data)
+        try:
+            self.scanner.feed(data)
+        except Exception as error:  # noqa: BLE001 - the root of the work on one read: the next one is read, too
+            self._faults.note(error, "reading the agent's states")
+            self.scanner = AgentStateScanner()
+
+        def feed(emulator: "Emulator") -> bytes:
+            emulator.feed(data)
+            return emulator.take_replies()
+
+        return self._ask("feeding the screen", feed, b"")
+
+    def resize(self, *, rows: int, cols: int, width_px: int, height_px: int) -> None:
+        """The terminal changed its size."""
+
+        def resize(emulator: "Emulator") -> None:
+            emulator.resize(cols, rows, width_px=width_px, height_px=height_px)
+
+        self._ask("resizing the screen", resize, None)
+        if self._was_lost:
+            self._ask("resizing the screen", resize, None)
+
+    def repaint(self) -> bytes:
+        """What brings a terminal in any state to this one's."""
+        return self._ask("repainting", lambda emulator: emulator.repaint(), b"") or self._replay()
+
+    def paint_frame(self, frame: "BarFrame", bar: "Bar", *, rows: int, cols: int) -> bytes:
+        """What brings a terminal of that size with the bar up to date; empty where it is, or cannot be."""
+
+        def paint(emulator: "Emulator") -> bytes:
+            return frame.paint(
+                emulator,
+                bar.texts,
+                rows=rows,
+                cols=cols,
+                holds_keys=bar.holds_keys,
+                is_drawn=self.tail.total > 0,
+            )
+
+        return self._ask("painting the bar", paint, b"")
+
+    def _replay(self) -> bytes:
+        return BEGIN + END_SYNC + self.tail.read(self.tail.total - _REPLAYED_BYTES, _REPLAYED_BYTES)[1]
+
+    def see_colors(self) -> None:
+        """Terminals may miss from now on that colors they have are given up."""
+        self._ask("reading colors", lambda emulator: emulator.see_colors(), {})
+
+    def uncolor(self) -> bytes:
+        """What a terminal that is let go must be told of the palette; empty if nothing."""
+        return self._ask("reading colors", lambda emulator: emulator.uncolor(), b"")
+
+    def wants_marks(self) -> bool:
+        """Whether the program asked for marks around pastes; unknown without an emulator, and then yes."""
+        return self._ask("reading modes", lambda emulator: emulator.mode(2004), otherwise=True)
+
+    def wants_kitty_keys(self) -> bool:
+        """Whether the program asked for the kitty keyboard protocol; unknown without an emulator."""
+        return self._ask("reading modes", lambda emulator: bool(emulator.modes()["kitty"]), otherwise=False)
+
+    def is_within(self) -> bool:
+        """Whether the child is in the middle of a sequence; unknown without an emulator, and then no."""
+        return self._ask(
+            "reading what has begun", lambda emulator: bool(emulator.unfinished()), otherwise=False
+        )
+
+    def is_alternate(self) -> bool:
+        """Whether the alternate screen is shown; unknown without an emulator."""
+        return self._ask("reading modes", lambda emulator: emulator.alternate(), otherwise=False)
+
+    def title(self) -> str:
+        """The window title, empty if none."""
+        return self._ask("reading the title", lambda emulator: emulator.title(), "")
+
+    def screen(self, *, peek: bool) -> dict[str, object] | None:
+        """The screen as `logic.screen` reads it; `None` without an emulator.
+
+        Rows scrolled away and states announced are handed out once, unless this is only a `peek`.
+        """
+
+        def read(emulator: "Emulator") -> dict[str, object]:
+            if peek:
+                return snapshot(emulator, self.scanner)
+            seen = self.scanner.take_seen()
+            return snapshot(emulator, self.scanner, scrolled=emulator.take_scrolled(), seen=seen)
+
+        return self._ask("reading the screen", read, None)
+
+    def take_lost(self) -> bool:
+        """Whether the screen was lost since the last call, and shows again only what is drawn from now on."""
+        was_lost, self._was_lost = self._was_lost, False
+        return was_lost
+
+    def _ask(self, doing: str, ask: "Callable[[Emulator], Found]", otherwise: "Given") -> "Found | Given":
+        """What the emulator says to `ask`; `otherwise` where there is none, or where it raises."""
+        emulator = self.emulator
+        if emulator is None:
+            return otherwise
+        try:
+            return ask(emulator)
+        except Exception as error:  # noqa: BLE001 - the root of all work on the screen: the agent works without
+            self._faults.note(error, doing)
+            self._was_lost, self._renewed, self.emulator = True, self._renewed + 1, None
+            # What broke is not freed: freeing it may end the process.
+            if self._renewed <= _MOST_RENEWED:
+                with self._faults.guard("renewing the screen"):
+                    self.emulator = emulator.renew()
+            return otherwise

@@ -1,0 +1,367 @@
+"""The terminals attached to a leg: each with its own queue, none able to stall the agent or the others."""
+
+import os
+import time
+from functools import partial
+
+from agent_relay.terminal._bar_frame import BarFrame, render_scroll
+from agent_relay.terminal.bar_row import render_lone_bar
+from agent_relay.terminal.holder._event_loop import GONE, IN, OUT, Loop
+from agent_relay.terminal.holder._terminal_input import AnswerRouter, TerminalInput
+from agent_relay.terminal.keystrokes import TypedLine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_relay.terminal.holder._event_loop import Faults
+    from agent_relay.terminal.holder._output import Output
+    from agent_relay.terminal.holder._terminal import Bar, Terminal
+    from agent_relay.terminal.holder._terminal_input import Answerer
+    from agent_relay.terminal.holder._typing_queue import TypingQueue
+
+READ_BYTES = 64 << 10
+# A terminal with more than this waiting pauses the agent's output, but only while it makes progress.
+HIGH_BYTES = 1 << 20
+GRACE_S = 0.25
+# While the bar is shown, terminals are painted at most this often.
+_FRAME_S = 0.04
+# A child that has begun a sequence mostly ends it within the next read.
+_CALL_S = 0.05
+_CALL_TRIES = 40
+
+
+class Terminals:
+    """All attached terminals of a leg.
+
+    The child's terminal has the size of the one that was attached, resized or typed on last: a person in
+    front of a large terminal is not confined by a small one forgotten elsewhere. `changed()` is called when
+    one came, went or was typed on, `resized(size)` when the child's terminal shall have another size. `over`
+    is whether some terminal has more waiting than it may, so that output should not be read, and `eased()` is
+    called when such a one has caught up. `has_read()` is whether the child has read all that was typed.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_eased",
+        "_faults",
+        "_loop",
+        "_output",
+        "_resized",
+        "active",
+        "all",
+        "bar",
+        "changed",
+        "input",
+        "key_at",
+        "line",
+        "over",
+        "question",
+        "typing",
+    )
+
+    def __init__(
+        self,
+        loop: Loop,
+        output: "Output",
+        faults: "Faults",
+        *,
+        resized: "Callable[[tuple[int, int, int, int]], None]",
+        changed: "Callable[[], None]",
+        eased: "Callable[[], None]",
+        has_read: "Callable[[], bool]",
+    ) -> None:
+        self._loop = loop
+        self._output = output
+        self._faults = faults
+        self._resized = resized
+        self.changed = changed
+        self._eased = eased
+        self.active: Terminal | None = None
+        self._answering = AnswerRouter()
+        self.typing: TypingQueue | None = None
+        self.input = TerminalInput(self, loop, output, faults, has_read)
+        self.all: list[Terminal] = []
+        self.bar: Bar | None = None
+        self.question: Bar | None = None
+        self.line = TypedLine()
+        self.key_at: float | None = None
+        self.over = False
+
+    def add(self, terminal: "Terminal") -> None:
+        """The terminal is attached: it is painted, and what is typed on it reaches the child.
+
+        Raises OSError where it cannot be watched; then it is closed.
+        """
+        try:
+            self._loop.watch(
+                terminal.fd,
+                OUT,
+                lambda ready: self._serve(terminal, ready),
+                lambda: self.remove(terminal, {"event": "detached"}),
+            )
+        except OSError:
+            os.close(terminal.fd)
+            raise
+        self.all.append(terminal)
+        self._show_bar(terminal)
+        self.rearm_one(terminal)
+        self.activate(terminal)
+        self.changed()
+
+    @property
+    def holds_keys(self) -> bool:
+        """Whether what is typed is held."""
+        return self.bar is not None and self.bar.holds_keys
+
+    def set_bar(self, bar: "Bar | None") -> None:
+        """Every terminal shows this bar from now on; where it is taken away, what was held is typed."""
+        was_lone = self.bar is not None and self._output.emulator is None
+        self.bar = bar
+        for terminal in tuple(self.all):
+            with self._faults.guard("showing the bar"):
+                self._show_bar(terminal)
+                if was_lone and bar is None:
+                    self.repaint(terminal)
+        if bar is not None and self._output.emulator is None:
+            self._show_output()
+
+    def show_question(self, question: "Bar") -> None:
+        """Keep what is held below this bar until another one is set: the child asks something.
+
+        Where nothing is held there is none, until a terminal brings something along.
+        """
+        self.question = question
+        bar = question if self.input.held else None
+        if bar is not None or self.bar is not None:
+            self.set_bar(bar)
+
+    def _show_bar(self, terminal: "Terminal") -> None:
+        if self.bar is None or not terminal.keys.in_paste:
+            self.input.hold(terminal)
+        if self.bar is None:
+            self.input.type_held(terminal)
+        if self.bar is None or self._output.emulator is None:
+            if terminal.frame is not None:
+                terminal.keeps, terminal.frame = terminal.frame.keeps, None
+                self.repaint(terminal)
+        elif terminal.frame is None:
+            terminal.frame = BarFrame(keeps=terminal.keeps)
+            self.repaint(terminal)
+        terminal.lagging = terminal.lagging or terminal.frame is not None
+        self.rearm_one(terminal)
+
+    def see_output(self) -> None:
+        """There may be something new below the bar; it is painted soon."""
+        if self.bar is not None:
+            self._loop.after("bar", _FRAME_S, self._show_output)
+
+    def _show_output(self) -> None:
+        for terminal in self.all:
+            if terminal.frame is not None and self._output.emulator is None:
+                # It broke, too often to be replaced: from now on there is only the program's own output.
+                self._show_bar(terminal)
+            if terminal.frame is not None:
+                terminal.lagging = True
+            elif self.bar is not None and terminal.keeps_up:
+                rows, cols, _, _ = terminal.size
+                terminal.out += render_lone_bar(self.bar.texts, rows, cols)
+            self.rearm_one(terminal)
+
+    def _paint(self, terminal: "Terminal") -> bytes:
+        """What brings the terminal up to date."""
+        rows, cols, _, _ = terminal.size
+        if terminal.frame is not None and self.bar is not None:
+            return self._output.paint_frame(terminal.frame, self.bar, rows=rows, cols=cols)
+        keeps, terminal.keeps = terminal.keeps, False
+        return (render_scroll(rows) if keeps else b"") + self._output.repaint()
+
+    def remove(self, terminal: "Terminal", event: "dict[str, object] | None" = None) -> None:
+        """The terminal is let go, its client told why; the child does not notice."""
+        if terminal not in self.all:
+            return
+        held = b""
+        with self._faults.guard("giving held keys back"):
+            held = self.input.take_held(terminal)
+        self.all.remove(terminal)
+        self._loop.forget(terminal.fd)
+        self._loop.cancel(terminal)
+        guard = self._faults.guard
+        with guard("dropping what waits for a terminal"):
+            self._drop(terminal)
+        with guard("giving colors back"):
+            self._uncolor(terminal)
+        os.close(terminal.fd)
+        if event is not None:
+            shown = self.bar.texts if self.bar is not None else []
+            terminal.tell({**event, "held": held.decode("latin-1"), "bar": shown})
+        with guard("letting others type"):
+            if self.typing is not None:
+                self.typing.leave(terminal)
+        with guard("choosing another terminal"):
+            if self.active is terminal:
+                self.active = None
+                if self.all:
+                    self.activate(self.all[-1])
+        self.changed()
+
+    def _uncolor(self, terminal: "Terminal") -> None:
+        """Which palette entries the program changed is known here only; all else its client gives back."""
+        if reset := self._output.uncolor():
+            try:
+                # Behind half a sequence, maybe, which the first byte ends.
+                os.write(terminal.fd, b"\x18" + reset)
+            except OSError:
+                return
+
+    def resize(self, terminal: "Terminal", size: tuple[int, int, int, int]) -> None:
+        """The person changed the terminal's size."""
+        terminal.size = size
+        if terminal.frame is not None:
+            self.repaint(terminal)
+        self.active = None
+        self.activate(terminal)
+
+    def activate(self, terminal: "Terminal") -> None:
+        """The child's terminal has the size of this one."""
+        if self.active is not terminal:
+            self.active = terminal
+            self._resized(terminal.size)
+
+    def send(self, data: bytes) -> None:
+        """Give every terminal that keeps up the child's output."""
+        self.over = False
+        for terminal in tuple(self.all):
+            if terminal.keeps_up:
+                try:
+                    self._send(terminal, data)
+                except Exception as error:  # noqa: BLE001 - the root of one terminal's turn: the others get theirs
+                    self._faults.note(error, "showing output")
+                    self.remove(terminal, {"event": "detached"})
+
+    def _send(self, terminal: "Terminal", data: bytes) -> None:
+        if terminal.out:
+            terminal.out += data
+            self.over = self.over or len(terminal.out) > HIGH_BYTES
+            return
+        sent = self.write(terminal, data)
+        if sent < len(data):
+            terminal.out += data[sent:]
+            terminal.progress = time.monotonic()
+            self.rearm_one(terminal)
+
+    def ask(self, answers: bytes) -> bool:
+        """What was sent last asks what the emulator answers so; whether a terminal will answer instead."""
+        return self._answering.ask(self.active, self.all, answers)
+
+    def find_answering(self, now: float) -> "Answerer | None":
+        """The terminal whose answers, coming `now`, reach the program."""
+        return self._answering.find(self.active, self.all, now)
+
+    def relieve(self) -> bool:
+        """Give up on terminals that take nothing; whether output may be read again."""
+        now = time.monotonic()
+        free = True
+        for terminal in self.all:
+            if len(terminal.out) > HIGH_BYTES // 2:
+                if now - terminal.progress > GRACE_S:
+                    self.repaint(terminal)
+                else:
+                    free = False
+        return free
+
+    def repaint(self, terminal: "Terminal") -> None:
+        """Forget what waits for the terminal: it gets the screen as it is when it can take it."""
+        self._drop(terminal)
+        if terminal.frame is not None:
+            terminal.frame.forget()
+        terminal.lagging = True
+        self.rearm_one(terminal)
+
+    def _drop(self, terminal: "Terminal") -> None:
+        """Nothing waits for it any more; questions it was not shown are answered instead of it."""
+        self._output.see_colors()
+        if (answers := terminal.drop()) and self.typing is not None:
+            self.typing.put(self, answers, in_paste=False)
+
+    def send_alert(self, terminal: "Terminal", data: bytes, *, tries: int = _CALL_TRIES) -> None:
+        """Show what changes nothing on the screen, where the child is not in the middle of a sequence.
+
+        A terminal that its client uses shows it at once: the client writes whole sequences only. Where no
+        moment comes within a while, it is not shown.
+        """
+        if not data or not tries or terminal not in self.all:
+            return
+        # Below the bar, the terminal gets whole pictures only.
+        is_within = terminal.frame is None and self._output.is_within()
+        if not terminal.covered and (terminal.lagging or is_within):
+            again = partial(self.send_alert, terminal, data, tries=tries - 1)
+            self._loop.after((terminal, data), _CALL_S, again)
+        elif terminal.out and not terminal.covered:
+            terminal.out += data
+        else:
+            self.write(terminal, data)
+
+    def pause(self, terminal: "Terminal") -> None:
+        """Its client uses the terminal itself: neither read nor written here until `resume`."""
+        terminal.paused = True
+        self.cover(terminal)
+
+    def cover(self, terminal: "Terminal") -> None:
+        """Its client shows something on it: not written here until `resume`; what is typed goes on."""
+        terminal.covered = True
+        self._drop(terminal)
+        self.rearm_one(terminal)
+
+    def resume(self, terminal: "Terminal") -> None:
+        """The terminal is ours again; it is repainted."""
+        terminal.paused = terminal.covered = False
+        self.repaint(terminal)
+        self.activate(terminal)
+
+    def rearm(self) -> None:
+        """Whose turn it is to be read may have changed."""
+        for terminal in self.all:
+            self.rearm_one(terminal)
+
+    def settled(self) -> bool:
+        """Whether every terminal has all there is."""
+        return not any((terminal.out or terminal.lagging) and not terminal.covered for terminal in self.all)
+
+    def rearm_one(self, terminal: "Terminal") -> None:
+        """Whether it is to be read or written may have changed."""
+        events = 0
+        if not terminal.paused:
+            may_read = self.typing is not None and (terminal.holds or self.typing.may_read(terminal))
+            readable = may_read and not terminal.ended
+            writable = not terminal.covered and (bool(terminal.out) or terminal.lagging)
+            events = IN * readable | OUT * writable
+        self._loop.want(terminal.fd, events)
+
+    def write(self, terminal: "Terminal", data: "bytes | bytearray") -> int:
+        """How much of it the terminal took; one that is gone is let go, and takes all."""
+        try:
+            return os.write(terminal.fd, data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.remove(terminal, {"event": "terminal-gone"})
+            return len(data)
+
+    def _serve(self, terminal: "Terminal", ready: int) -> None:
+        if ready & OUT:
+            # What waits of a frame is shown first: the next one is told from it.
+            if terminal.lagging and not terminal.covered and not (terminal.out and terminal.frame):
+                terminal.lagging = False
+                terminal.out[:] = self._paint(terminal)
+            sent = self.write(terminal, terminal.out)
+            if sent:
+                terminal.take(sent)
+                if self.over and len(terminal.out) <= HIGH_BYTES // 2:
+                    self._eased()
+            if terminal in self.all and not terminal.out:
+                self.rearm_one(terminal)
+        if ready & IN and terminal in self.all:
+            self.input.read(terminal)
+        elif ready & GONE and not ready & OUT:
+            self.remove(terminal, {"event": "terminal-gone"})

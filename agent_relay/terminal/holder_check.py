@@ -1,0 +1,85 @@
+"""Check whether a holder could be started now."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+from agent_relay.domain.text.reasons import find_reason
+from agent_relay.terminal.holder.entry import CHECK
+from agent_relay.terminal.holder_start import ENTRY, build_command
+
+_CHECK_S = 20.0
+_AGAIN_S = 1.0
+"""How long a fault is believed: whoever is asked more often must not start a program each time."""
+
+
+class HolderCheck:
+    """Tells whether a holder could be started: by a start that holds nothing, and once only while it stands.
+
+    Safe to be asked from several threads.
+    """
+
+    def __init__(
+        self, *, python: str = sys.executable, entry: str = ENTRY, limit_s: float = _CHECK_S
+    ) -> None:
+        self._limit_s = limit_s
+        self._python = python
+        self._entry = entry
+        self._place = entry.rsplit(os.sep, 3)[0]
+        self._proven: dict[str, tuple[int, int, int]] = {}
+        self._fault = ""
+        self._asked_at = float("-inf")
+        self._turn = threading.Lock()
+
+    def find_fault(self) -> str:
+        """Return why no holder can be started, for the user; empty where one can.
+
+        Takes some 60 ms where its files have changed since they were last proven, else a hundredth of that.
+        """
+        with self._turn:
+            if self._proven and all(_identify(path) == known for path, known in self._proven.items()):
+                return ""
+            if not os.path.exists(self._entry):
+                return f"agent-relay is no longer installed in {self._place}"
+            if not os.path.exists(self._python):
+                return f"the Python that agent-relay runs on has gone: {self._python}"
+            if not self._fault or time.monotonic() - self._asked_at >= _AGAIN_S:
+                self._fault = self._try_out()
+                self._asked_at = time.monotonic()
+            return self._fault
+
+    def _try_out(self) -> str:
+        self._proven = {}
+        try:
+            done = subprocess.run(
+                [*build_command(python=self._python, entry=self._entry), CHECK],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                cwd="/",
+                env={},
+                timeout=self._limit_s,
+                check=False,
+            )
+            files = json.loads(done.stdout) if done.returncode == 0 else []
+        except subprocess.TimeoutExpired:
+            late = f"agent-relay in {self._place} did not start a program within {self._limit_s:g} s"
+            return f"{late}: this machine is overloaded, or the disk it is on does not answer"
+        except (OSError, ValueError) as error:
+            return f"agent-relay in {self._place} cannot start anything: {error}"
+        if not files:
+            why = find_reason(done.stderr.decode("utf-8", "replace")) or f"status {done.returncode}"
+            return f"agent-relay in {self._place} cannot start anything: {why}"
+        self._proven = {path: _identify(path) for path in (self._python, *files)}
+        return ""
+
+
+def _identify(path: str) -> tuple[int, int, int]:
+    """Return what changes when another file takes the place of this one; zeros where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

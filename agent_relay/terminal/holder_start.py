@@ -1,0 +1,131 @@
+"""Programs of holders: started, kept waiting for a leg, and told what to hold.
+
+A daemon keeps one that waits, so that nobody who starts an agent waits for an interpreter. It is loaded first
+of all by the daemon, so it imports little.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.terminal.holder.spec import HolderSpec
+
+ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "holder", "entry.py")
+_PIECE = 1 << 16
+
+
+def build_command(*, python: str = sys.executable, entry: str = ENTRY) -> list[str]:
+    """Return the arguments that start a holder, which is told its spec on standard input."""
+    # Without -X utf8 a holder under another locale would read names written here differently.
+    return [python, "-I", "-S", "-X", "utf8", entry]
+
+
+class WaitingHolder:
+    """A holder's program that has loaded all it needs and waits for its spec. For one thread at a time.
+
+    It ends when this process does. Making one raises OSError where it cannot be started.
+    """
+
+    def __init__(self, *, python: str = sys.executable) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._pid = os.posix_spawn(
+                    python,
+                    build_command(python=python),
+                    {},
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), 1),
+                        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_RDWR, 0),
+                    ],
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP},
+                )
+            except OSError:
+                ours.close()
+                raise
+        self._connection = ours
+
+    def hold(self, order: bytes, spec: "HolderSpec", *, limit_s: float) -> bytes | None:
+        """Give it the `order`, its spec as bytes; return the line it answers, nothing where its holder ended.
+
+        `None` where it ended before there was a holder, so that no agent was started. It gets copies of the
+        spec's descriptors. It is over for this process then, however it went. Raises TimeoutError where no
+        answer comes within `limit_s`.
+        """
+        try:
+            said = self._ask(order, [fd for fd in (spec.lock_fd, spec.tree_fd) if fd >= 0], limit_s)
+        except TimeoutError:
+            os.kill(self._pid, signal.SIGKILL)
+            raise
+        except OSError:
+            said = b""
+        finally:
+            self._connection.close()
+            _, status = os.waitpid(self._pid, 0)
+        # It ends with 0 once it has forked the holder.
+        return said if said or status == 0 else None
+
+    def end(self) -> None:
+        """It holds nothing and is gone, also where it is stopped or too busy to see the connection's end."""
+        os.kill(self._pid, signal.SIGKILL)
+        self._connection.close()
+        os.waitpid(self._pid, 0)
+
+    def _ask(self, order: bytes, descriptors: list[int], limit_s: float) -> bytes:
+        ends_at = time.monotonic() + limit_s
+        self._connection.settimeout(limit_s)
+        socket.send_fds(self._connection, [b" "], descriptors)
+        self._connection.sendall(order)
+        self._connection.shutdown(socket.SHUT_WR)
+        said = b""
+        while not said.endswith(b"\n"):
+            self._connection.settimeout(max(0.001, ends_at - time.monotonic()))
+            if not (part := self._connection.recv(_PIECE)):
+                break
+            said += part
+        return said
+
+
+class _Spare:
+    """The one program that waits in this process. Safe to be used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: WaitingHolder | None = None
+
+    def prepare(self) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            self._waiting = self._waiting or WaitingHolder()
+
+    def take(self) -> WaitingHolder | None:
+        with self._lock:
+            taken, self._waiting = self._waiting, None
+            return taken
+
+
+_SPARE = _Spare()
+
+
+def prepare_spare() -> None:
+    """Have a program wait for the next leg. Where none can be started, that leg's start takes longer."""
+    _SPARE.prepare()
+
+
+def take_spare() -> WaitingHolder | None:
+    """Return the program that waits, which is the caller's from now on; `None` where none does."""
+    return _SPARE.take()
+
+
+def end_spare() -> None:
+    """No program waits; harmless where none does."""
+    if (waiting := _SPARE.take()) is not None:
+        waiting.end()

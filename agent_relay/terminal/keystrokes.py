@@ -1,0 +1,254 @@
+"""What a person's terminal sends: the relay key found in it, pastes left alone, typed characters counted."""
+
+import re
+
+from agent_relay.terminal.query_answers import AnswerSieve
+
+_PASTE_BEGIN = b"\x1b[200~"
+_PASTE_END = b"\x1b[201~"
+_CTRL = 4
+_SHIFT = 1
+# Bits of caps lock and num lock in a modifier (kitty keyboard protocol): neither makes it another key.
+_LOCKS = 64 | 128
+_RELEASED = b"3"
+_ENTER = 0x0D
+_ASCII = 0x80
+# Ctrl-C and Ctrl-U, by the codes of their letters.
+_CTRL_SUBMITS = frozenset({0x63, 0x75})
+# From here on the kitty protocol numbers keys that write nothing (caps lock, media keys).
+_FUNCTIONAL = 57344
+# The beginning of what may become a key or a paste: held for a moment when a read ends in it.
+_BEGUN = re.compile(rb"\x1b(?:\[[0-9:;]{0,20})?\Z")
+# Whole sequences (keys, mouse, focus, the terminal's answers), which are not typed text. Numbers with more
+# digits than a key's code or modifiers can have are no key's: Python refuses to read the longest of them.
+_SEQUENCE = re.compile(
+    rb"\x1b\[(?P<code>\d{1,7})(?::\d*)*(?:;(?P<modifiers>\d{0,4})(?::(?P<kind>\d{1,4}))?(?:;[0-9:]*)?)?u"
+    rb"|\x1b\[M...|\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.|\x1b[\]P_^][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[^\[\]OP_^]",
+    re.DOTALL,
+)
+_SEQUENCE_BEGUN = re.compile(rb"\x1b(?:\[(?:M.{0,2}|[0-?]*[ -/]*)|O|[\]P_^][^\x07\x1b]*\x1b?)?\Z", re.DOTALL)
+_LONGEST_ANSWER = 4096
+_SUBMIT = re.compile(rb"[\r\x03\x15]")
+_ERASE = re.compile(rb"[\x08\x7f]")
+# Characters that are part of no key's sequence unless one has begun.
+_PLAIN = bytes(range(0x20, 0x7F))
+_FOCUS = re.compile(rb"(?:\x1b\[[IO])+")
+# Control characters write nothing, and a character of several bytes is one.
+_SILENT = re.compile(rb"[\x00-\x07\x09\x0b-\x1f\x80-\xbf]+")
+
+
+class TypedLine:
+    """How many characters people typed since the last submit: Enter, Ctrl-C or Ctrl-U. At 0 none waits."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def type(self, text: bytes) -> None:
+        """Count keys without escape sequences."""
+        parts = _SUBMIT.split(text)
+        if len(parts) > 1:
+            self.count = 0
+        for number, part in enumerate(_ERASE.split(parts[-1])):
+            self.count = max(0, self.count - (number > 0)) + len(_SILENT.sub(b"", part))
+
+
+class KeyScanner:
+    """One terminal's input, cut anywhere.
+
+    `relay_key` is a control byte (0x1d is Ctrl-]), 0 for none; its forms in the kitty keyboard protocol
+    (`CSI 93;5u`) and in xterm's modifyOtherKeys (`CSI 27;5;93~`) count as well. Within a bracketed paste
+    nothing is a key. `line` is shared by all terminals of a leg.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_marks",
+        "_recent",
+        "_sieve",
+        "answers",
+        "bare",
+        "cursor_due",
+        "held",
+        "in_paste",
+        "line",
+        "relay_key",
+    )
+
+    def __init__(self, relay_key: int, line: TypedLine) -> None:
+        code = b"%d" % _code(relay_key)
+        key = (
+            rb"|(?P<key>%b|\x1b\[%b(?::\d*)*;(?P<kitty>\d{1,4})(?::(?P<kind>\d{1,4}))?(?:;[0-9:]*)?u"
+            rb"|\x1b\[27;5;%b~)"
+        )
+        self._marks = re.compile(
+            re.escape(_PASTE_BEGIN)
+            + (key % (re.escape(bytes((relay_key,))), code, code) if relay_key else b"")
+        )
+        self._recent = b""
+        self._begun = b""
+        self.in_paste = False
+        self.held = b""
+        self._sieve: AnswerSieve | None = None
+        self.answers = b""
+        self.bare = False
+        self.cursor_due = 0
+        self.line = line
+        self.relay_key = relay_key
+
+    def is_plain(self, data: bytes) -> bool:
+        """Whether that is text and nothing else, whatever came before it, as nearly all that is typed."""
+        return not (self.in_paste or self.held or self._begun or self._sieve or data.strip(_PLAIN))
+
+    def feed(self, data: bytes, *, sift: bool = False) -> tuple[bytes, bytes | None]:
+        """The bytes to pass on, and `None`; or what came after the relay key, which itself is not passed on.
+
+        The start of what may become a key stays in `held`: take it with `release` when nothing follows soon.
+        With `sift`, what the terminal answered by itself is not among those bytes, but in `answers`; of them,
+        `cursor_due` are to come in a form that is a key's otherwise (`logic.answers`). Pastes that begin in
+        `data` lose their marks where `bare` was set.
+        """
+        found = self._scan(data, sift=sift)
+        self.bare = self.bare and self.in_paste
+        return found
+
+    def _scan(self, data: bytes, *, sift: bool) -> tuple[bytes, bytes | None]:
+        data, self.held = self.held + data, b""
+        self.answers = b""
+        sieve = self._get_sieve(sift=sift)
+        passed, at = [], 0
+        while at < len(data):
+            if self.in_paste:
+                piece, at = self._leave_bare(data, at) if self.bare else self._leave_paste(data, at)
+                passed.append(piece)
+                continue
+            mark = self._mark(data, at)
+            if mark is None:
+                end = max(at, sieve.find_begun(data)) if sieve else _find_begun(data, at)
+                self.held = data[end:]
+                passed.append(self._type(data[at:end], sieve))
+                break
+            passed.append(self._type(data[at : mark.start()], sieve))
+            if mark.group() != _PASTE_BEGIN:
+                return b"".join(passed), data[mark.end() :]
+            self.in_paste = True
+            self._recent = b""
+            passed.append(b"" if self.bare else _PASTE_BEGIN)
+            at = mark.end()
+        return b"".join(passed), None
+
+    def _get_sieve(self, *, sift: bool) -> "AnswerSieve | None":
+        if not sift:
+            self._forget_answer()
+            return None
+        if self._sieve is None:
+            self._sieve = AnswerSieve()
+        return self._sieve
+
+    def _type(self, data: bytes, sieve: "AnswerSieve | None") -> bytes:
+        """What of this input outside of pastes is to be passed on, counted."""
+        if sieve is not None:
+            data, answers, self.cursor_due = sieve.sift(data, self.cursor_due)
+            self.answers += answers
+        self._count(data)
+        return data
+
+    @property
+    def answering(self) -> bool:
+        """Whether a long answer has begun and not ended."""
+        return self._sieve is not None and self._sieve.within
+
+    def release(self) -> bytes:
+        """What was held, because nothing followed: it was the Escape key, and no answer goes on."""
+        self._forget_answer()
+        held, self.held = self.held, b""
+        if self.in_paste:
+            # It began the mark of the paste's end, maybe, and is passed on; the end is looked for from there.
+            self._recent, self.bare = held, False
+        self._count(held)
+        return held
+
+    def _forget_answer(self) -> None:
+        if self._sieve is not None:
+            self._sieve.within = False
+
+    def _mark(self, data: bytes, at: int) -> "re.Match[bytes] | None":
+        """The next beginning of a paste, or the relay key pressed: not released, no other modifiers."""
+        for mark in self._marks.finditer(data, at):
+            if mark.group() == _PASTE_BEGIN or mark["kitty"] is None:
+                return mark
+            if (int(mark["kitty"]) - 1) & ~_LOCKS == _CTRL and mark["kind"] != _RELEASED:
+                return mark
+        return None
+
+    def _leave_bare(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The rest of the paste that goes on at `at`, without the mark of its end, and where that ends."""
+        stop = data.find(_PASTE_END, at)
+        self.in_paste = stop < 0
+        if self.in_paste:
+            sizes = range(min(len(_PASTE_END) - 1, len(data) - at), -1, -1)
+            stop = len(data) - next(size for size in sizes if data.endswith(_PASTE_END[:size]))
+            self.held = data[stop:]
+        self.line.count += stop - at
+        return data[at:stop], len(data) if self.in_paste else stop + len(_PASTE_END)
+
+    def _leave_paste(self, data: bytes, at: int) -> tuple[bytes, int]:
+        """The rest of the paste that goes on at `at`, and where that ends in `data`."""
+        # The end mark may have begun in an earlier read, which was passed on already.
+        joined = self._recent + data[at:]
+        end = joined.find(_PASTE_END)
+        if end < 0:
+            self.line.count += len(data) - at
+            self._recent = joined[-len(_PASTE_END) + 1 :]
+            return data[at:], len(data)
+        self.in_paste = False
+        stop = at + end + len(_PASTE_END) - len(self._recent)
+        # Less than nothing where the mark began earlier: its beginning was counted as text then.
+        self.line.count += stop - at - len(_PASTE_END)
+        return data[at:stop], stop
+
+    def _count(self, data: bytes) -> None:
+        data, self._begun = self._begun + data, b""
+        begun = _SEQUENCE_BEGUN.search(data)
+        if begun is not None and len(data) - begun.start() < _LONGEST_ANSWER:
+            data, self._begun = data[: begun.start()], data[begun.start() :]
+        self.line.type(_SEQUENCE.sub(_typed, data))
+
+
+def _find_begun(data: bytes, at: int) -> int:
+    """Where what may become a key or a paste begins in the tail of `data`; its length if nowhere."""
+    begun = _BEGUN.search(data, at)
+    return begun.start() if begun else len(data)
+
+
+def _code(relay_key: int) -> int:
+    """The code of the key that makes this control byte when pressed with Ctrl: letters are lower-case."""
+    code = relay_key | 0x40
+    return code + 0x20 if chr(code).isupper() else code
+
+
+def _typed(sequence: "re.Match[bytes]") -> bytes:
+    """The plain byte a key in the kitty protocol's form stands for; nothing for all other sequences."""
+    if sequence["code"] is None or sequence["kind"] == _RELEASED:
+        return b""
+    code = int(sequence["code"])
+    modifiers = (int(sequence["modifiers"] or b"1") - 1) & ~_LOCKS
+    if modifiers == _CTRL and code in _CTRL_SUBMITS:
+        return bytes((code & 0x1F,))
+    if modifiers & ~_SHIFT:
+        return b""
+    if code == _ENTER:
+        # Shift-Enter adds a line to what is being typed.
+        return b"\n" if modifiers else b"\r"
+    return bytes((code,)) if code < _ASCII else b"x" * (code < _FUNCTIONAL)
+
+
+def is_focus(data: bytes) -> bool:
+    """Whether this only says that the terminal's window got or lost the focus."""
+    return _FOCUS.fullmatch(data) is not None
+
+
+def kitty_key(relay_key: int) -> bytes:
+    """The relay key in the kitty protocol's form, for a program that asked for that protocol."""
+    return b"\x1b[%d;%du" % (_code(relay_key), _CTRL + 1)

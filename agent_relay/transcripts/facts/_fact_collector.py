@@ -1,0 +1,190 @@
+"""Collect facts in the order a transcript tells them, whatever its format."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+from agent_relay.domain.facts import CommandRun, Facts, FileChange, Message, TodoItem, Tokens, ToolError
+from agent_relay.transcripts.lenient_json import LineCounter
+from agent_relay.transcripts.message_text import clip
+
+Status = Literal["pending", "in_progress", "completed", "cancelled"]
+Action = Literal["created", "modified", "deleted", "renamed", "read"]
+
+_STATUSES: dict[str, Status] = {
+    "pending": "pending",
+    "todo": "pending",
+    "open": "pending",
+    "blocked": "pending",
+    "in_progress": "in_progress",
+    "in-progress": "in_progress",
+    "active": "in_progress",
+    "completed": "completed",
+    "complete": "completed",
+    "done": "completed",
+    "cancelled": "cancelled",
+    "canceled": "cancelled",
+    "deleted": "cancelled",
+}
+
+
+def parse_status(text: str) -> Status:
+    """The status an agent's word means; unknown words are pending, so that no step is lost."""
+    return _STATUSES.get(text.lower(), "pending")
+
+
+@dataclass(slots=True)
+class Collector:
+    """Facts so far. `turn` counts the user's prompts; `answered` is whether the last one was answered.
+
+    `waiting` holds the prompts since the last answer; `interrupted` says the user broke the turn off.
+    """
+
+    agent: str
+    place: str = ""
+    turn: int = 0
+    answered: bool = True
+    interrupted: bool = False
+    at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    conversation: list[Message] = field(default_factory=list)
+    commands: list[CommandRun] = field(default_factory=list)
+    files: list[FileChange] = field(default_factory=list)
+    plan: list[TodoItem] = field(default_factory=list)
+    errors: list[ToolError] = field(default_factory=list)
+    background: list[str] = field(default_factory=list)
+    tokens: dict[str, Tokens] = field(default_factory=dict)
+    waiting: list[Message] = field(default_factory=list)
+    limit_text: str = ""
+    summary: str = ""
+
+    def see(self, at: datetime | None) -> None:
+        """Take note of a record's time."""
+        if at is None:
+            return
+        self.at = at
+        self.started_at = min(at, self.started_at or at)
+        self.ended_at = max(at, self.ended_at or at)
+
+    def hear_user(self, text: str, place: str) -> None:
+        """Add the user's words as a new turn; an earlier limit is history from here on."""
+        if self.answered or self.interrupted:
+            self.waiting.clear()
+        self.turn += 1
+        self.answered = self.interrupted = False
+        self.limit_text = ""
+        said = Message(role="user", text=text, turn=self.turn, at=self.at, place=place)
+        self.conversation.append(said)
+        if all(one.text != text for one in self.waiting):
+            self.waiting.append(said)
+
+    def hear_agent(self, text: str, place: str) -> None:
+        """Add the agent's words; whether they answer the prompt is for the reader to say."""
+        self.conversation.append(
+            Message(role="assistant", text=text, turn=self.turn, at=self.at, place=place)
+        )
+
+    def run(self, command: str, output: str, exit_code: int | None, place: str) -> None:
+        """Add a command the agent ran."""
+        self.commands.append(
+            CommandRun(
+                command=command,
+                output=clip(output),
+                exit_code=exit_code,
+                turn=self.turn,
+                at=self.at,
+                place=place,
+            )
+        )
+
+    def touch(
+        self,
+        path: str,
+        action: Action,
+        place: str,
+        *,
+        counts: tuple[int, int] | None = None,
+        previous_path: str | None = None,
+    ) -> None:
+        """Add a file operation; `counts` are added and removed lines."""
+        if not path:
+            return
+        added, removed = counts or (None, None)
+        self.files.append(
+            FileChange(
+                path=path,
+                action=action,
+                turn=self.turn,
+                added=added,
+                removed=removed,
+                previous_path=previous_path,
+                at=self.at,
+                place=place,
+            )
+        )
+
+    def fail(self, tool: str, text: str, place: str) -> None:
+        """Add a tool call that failed."""
+        self.errors.append(
+            ToolError(tool=tool, text=clip(text, limit=2000), turn=self.turn, at=self.at, place=place)
+        )
+
+    def replace_plan(self, steps: list[tuple[str, str]]) -> None:
+        """Take a whole new plan: texts and the agent's words for their status."""
+        self.plan = [
+            TodoItem(text, parse_status(status), self.turn) for text, status in steps if text.strip()
+        ]
+
+    def sum_tokens(self) -> Tokens:
+        """Usage over all records counted once."""
+        found = self.tokens.values()
+        return Tokens(
+            input=sum(one.input for one in found),
+            cached=sum(one.cached for one in found),
+            cache_write=sum(one.cache_write for one in found),
+            output=sum(one.output for one in found),
+            reasoning=sum(one.reasoning for one in found),
+        )
+
+    def _join_waiting(self) -> Message | None:
+        """The unanswered prompts as one: "continue" typed into a limit does not hide what it was about."""
+        if not self.waiting:
+            return None
+        return replace(self.waiting[-1], text="\n\n".join(one.text for one in self.waiting))
+
+    def build(
+        self,
+        *,
+        native_id: str,
+        cwd: str,
+        model: str = "",
+        counter: LineCounter | None = None,
+        context_window: int | None = None,
+    ) -> Facts:
+        """The facts."""
+        counter = counter or LineCounter()
+        return Facts(
+            agent=self.agent,
+            native_id=native_id,
+            cwd=cwd,
+            transcript=self.place,
+            model=model,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            conversation=tuple(self.conversation),
+            commands=tuple(self.commands),
+            files=tuple(self.files),
+            plan=tuple(self.plan),
+            errors=tuple(self.errors),
+            unprocessed_prompt=None if self.answered else self._join_waiting(),
+            limit_text=self.limit_text,
+            summary=self.summary,
+            background=tuple(self.background),
+            tokens=self.sum_tokens(),
+            context_window=context_window,
+            lines=counter.seen,
+            skipped_lines=counter.skipped,
+            strange_lines=counter.strange,
+            last_lines=counter.list_last(is_understood=bool(self.conversation)),
+        )

@@ -1,0 +1,105 @@
+"""Read commands, files and the plan from Gemini CLI's tool calls.
+
+Apart from `gemini`, because the usage reader counts changed lines with it and loads no facts.
+"""
+
+import re
+
+from agent_relay.transcripts._diff_counts import count_lines, count_replacement, count_unified
+from agent_relay.transcripts.lenient_json import get_count, get_list, get_map, get_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.transcripts.facts._fact_collector import Collector
+
+_UNTRUSTED = re.compile(r"</?untrusted_context>\n?")
+# The lines the CLI puts after a command's output; the status only where it is not 0.
+_TRAILER = re.compile(r"\n?(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*+\s*+\Z")
+# It stands in the last characters; looking through all of the output takes longer than reading the file.
+_TRAILER_LENGTH = 4000
+_MOST_TRAILERS = 16
+_STATUS = re.compile(r"Exit Code: (-?\d+)")
+
+
+def hear_tool(facts: "Collector", call: object, place: str) -> None:
+    """Take one entry of `toolCalls` with its result."""
+    name, status = get_text(call, "name"), get_text(call, "status")
+    output, error = _read_result(call)
+    arguments = get_map(call, "args")
+    if name == "run_shell_command":
+        _hear_shell(facts, call, output or error, place)
+    elif status in ("error", "cancelled"):
+        facts.fail(name, error or output or status, place)
+    elif status not in ("success", ""):
+        return
+    else:
+        _hear_success(facts, name, call, output=output, place=place)
+    if name == "write_todos" and status == "success":
+        todos = get_list(arguments, "todos")
+        facts.replace_plan([(get_text(one, "description"), get_text(one, "status")) for one in todos])
+
+
+def _hear_success(facts: "Collector", name: str, call: object, *, output: str, place: str) -> None:
+    arguments = get_map(call, "args")
+    path = get_text(arguments, "file_path") or get_text(arguments, "absolute_path")
+    match name:
+        case "read_file":
+            facts.touch(path, "read", place)
+        case "replace" | "edit":
+            is_new = get_text(arguments, "old_string") == ""
+            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
+        case "write_file":
+            is_new = "new file" in output[:200]
+            facts.touch(path, "created" if is_new else "modified", place, counts=count_change(call))
+        case _:
+            pass
+
+
+def _read_result(call: object) -> tuple[str, str]:
+    """Output and error text of a call's function responses."""
+    outputs: list[str] = []
+    errors: list[str] = []
+    for part in get_list(call, "result"):
+        response = get_map(part, "functionResponse", "response")
+        outputs.append(get_text(response, "output"))
+        errors.append(get_text(response, "error"))
+    return "\n".join(filter(None, outputs)), "\n".join(filter(None, errors))
+
+
+def count_change(call: object) -> tuple[int, int] | None:
+    """Added and removed lines of an edit, `None` where the call tells of none."""
+    display = get_map(call, "resultDisplay")
+    stat = get_map(display, "diffStat")
+    if "model_added_lines" in stat:
+        added = get_count(stat, "model_added_lines") + get_count(stat, "user_added_lines")
+        return added, get_count(stat, "model_removed_lines") + get_count(stat, "user_removed_lines")
+    if get_text(display, "fileDiff"):
+        return count_unified(get_text(display, "fileDiff"))
+    arguments = get_map(call, "args")
+    if get_text(arguments, "new_string"):
+        return count_replacement(get_text(arguments, "old_string"), get_text(arguments, "new_string"))
+    return (count_lines(get_text(arguments, "content")), 0) if get_text(arguments, "content") else None
+
+
+def _hear_shell(facts: "Collector", call: object, output: str, place: str) -> None:
+    command = get_text(get_map(call, "args"), "command")
+    status = get_text(call, "status")
+    if status == "cancelled" and not output:
+        facts.fail("run_shell_command", f"{command}\ncancelled", place)
+        return
+    text = _UNTRUSTED.sub("", output)
+    trailer = ""
+    for _ in range(_MOST_TRAILERS):
+        found = _TRAILER.search(text, max(0, len(text) - _TRAILER_LENGTH))
+        if found is None:
+            break
+        trailer = f"{found[0]}{trailer}"
+        text = text[: found.start()]
+    is_background = get_map(call, "args").get("is_background") is True
+    if is_background:
+        facts.background.append(f"shell: {command}")
+    named = _STATUS.search(trailer)
+    exit_code = int(named[1]) if named else None
+    if named is None and status == "success" and "Signal: " not in trailer and not is_background:
+        exit_code = 0
+    facts.run(command, text.removeprefix("Output: "), exit_code, place)

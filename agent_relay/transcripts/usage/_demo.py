@@ -1,0 +1,55 @@
+"""Read usage from the demo agents' transcripts: every record stands on one line of its own, once."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agent_relay.transcripts.lenient_json import decode_mended, get_count, get_text
+from agent_relay.transcripts.usage.line_spans import ByteBlock, iterate_spans
+from agent_relay.transcripts.usage.records import (
+    AnswerUsage,
+    LinesChanged,
+    PromptSent,
+    ReaderState,
+    SessionOpened,
+    TurnFailed,
+    UsageRecord,
+    get_tokens,
+    note_moment,
+)
+
+_rows = msgspec.json.Decoder(dict[str, object])
+
+
+def read_demo_usage(data: ByteBlock, memory: ReaderState) -> Iterator[UsageRecord]:
+    """The marks of whole lines; `memory` goes on from line to line."""
+    for start, end in iterate_spans(data):
+        try:
+            row = decode_mended(data[start:end], _rows.decode)
+        except (msgspec.DecodeError, RecursionError):
+            memory.skipped += 1
+            continue
+        yield from _read_row(row, memory)
+
+
+def _read_row(row: dict[str, object], memory: ReaderState) -> Iterator[UsageRecord]:
+    at = note_moment(memory, row.get("at"))
+    # Rows have no names of their own: their order among the session's is one.
+    memory.total = str(int(memory.total or 0) + 1)
+    key, session = f"{memory.session}#{memory.total}", memory.session
+    match get_text(row, "type"):
+        case "session":
+            memory.session = get_text(row, "id") or memory.session
+            yield SessionOpened(memory.session, get_text(row, "cwd"))
+        case "prompt":
+            yield PromptSent(key, at, session)
+        case "limit":
+            yield TurnFailed(key, at, session)
+        case "edit":
+            yield LinesChanged(key, at, session, get_count(row, "added"), get_count(row, "removed"))
+        case "usage":
+            tokens = {"input": get_tokens(row, "input"), "output": get_tokens(row, "output")}
+            model = get_text(row, "model") or "scripted"
+            yield AnswerUsage(key, at, session, model, tokens["input"], output=tokens["output"])
+        case _:
+            pass

@@ -1,0 +1,44 @@
+"""Cut a block of bytes into lines and look at their ends only, so that tools' output is not decoded."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from agent_relay.transcripts.lenient_json import LINE_BYTES
+
+Span = tuple[int, int]
+
+
+class ByteBlock(Protocol):
+    """Bytes that can be searched where they are: of `bytes`, or the first of larger memory."""
+
+    def find(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
+        """Where `literal` stands first; -1 for nowhere."""
+
+    def rfind(self, literal: bytes, start: int = ..., end: int = ..., /) -> int:
+        """Where `literal` stands last; -1 for nowhere."""
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        """A copy of a part."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+
+def iterate_spans(data: ByteBlock) -> Iterator[Span]:
+    """Start and end (without the line feed) of every line that is not too long to be a record."""
+    find, start, size = data.find, 0, len(data)
+    while (end := find(b"\n", start, size)) >= 0:
+        if start < end <= start + LINE_BYTES:
+            yield start, end
+        start = end + 1
+    if start < size <= start + LINE_BYTES:
+        yield start, size
+
+
+def has_near_ends(data: ByteBlock, span: Span, literal: bytes, *, head: int, tail: int) -> bool:
+    """Whether `literal` stands in the first `head` or the last `tail` bytes of the line."""
+    start, end = span
+    # Most often it stands near the end: what is looked for from there is found at once.
+    if end - start <= head + tail:
+        return data.rfind(literal, start, end) >= 0
+    return data.rfind(literal, end - tail, end) >= 0 or data.find(literal, start, start + head) >= 0

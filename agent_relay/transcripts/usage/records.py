@@ -1,0 +1,150 @@
+"""The dated records usage is added up from, the same for every agent, and a reader's state between reads.
+
+They are msgspec structs because hundreds of thousands of them are written to and read from the index.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+import msgspec
+
+from agent_relay.transcripts.lenient_json import parse_moment
+
+MOST_TOKENS = 10**12
+"""No request is this large; a record that says so is damaged, and would not fit the index's integers."""
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A moment that can be read while its record is; one without a zone is not."""
+# The year 2286; days far beyond it cannot be named.
+_LATEST_MS = 10**13
+_DAY_S = 86_400
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class AnswerUsage(msgspec.Struct, frozen=True, array_like=True, tag="u", gc=False):
+    """One answer of a model, billed to the native session `session`.
+
+    Several with one `key` are one answer written down several times: the one with the most output counts.
+    `chain` is the running total of the session and those it was forked from after the answer, empty where the
+    format has none: it is what an answer without a key is known by. `input` leaves out what was `cached` or
+    written to the cache, `output` includes `reasoning`, `cache_write` includes `cache_write_long` (for an
+    hour). `at` is the epoch in ms, 0 where nothing dates it.
+    """
+
+    key: str
+    at: int
+    session: str
+    model: str = ""
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache_write_long: int = 0
+    chain: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the answer, each counted once."""
+        return self.input + self.cached + self.cache_write + self.output
+
+
+class PackedAnswers(msgspec.Struct, frozen=True, array_like=True, tag="a", gc=False):
+    """Answers without keys of one session, in order of time, each with a total none of the others has.
+
+    The first came `at`, the last at `last`. `models` are their models in order, each with how many answers in
+    a row are its; `chains` their totals, a line each. `counts` are six columns as MessagePack: `at`, `input`,
+    `cached`, `cache_write`, `output` and `reasoning`.
+    """
+
+    session: str
+    at: int
+    last: int
+    models: tuple[tuple[str, int], ...]
+    chains: str
+    counts: bytes
+
+
+class PromptSent(msgspec.Struct, frozen=True, array_like=True, tag="p", gc=False):
+    """The user sent a prompt: a turn begins."""
+
+    key: str
+    at: int
+    session: str
+
+
+class TurnFailed(msgspec.Struct, frozen=True, array_like=True, tag="f", gc=False):
+    """The turn ended in an error of the provider: a limit, most often."""
+
+    key: str
+    at: int
+    session: str
+
+
+class LinesChanged(msgspec.Struct, frozen=True, array_like=True, tag="c", gc=False):
+    """The agent changed lines of a file."""
+
+    key: str
+    at: int
+    session: str
+    added: int
+    removed: int
+
+
+class SessionOpened(msgspec.Struct, frozen=True, array_like=True, tag="o", gc=False):
+    """What a transcript says of one of its sessions.
+
+    `parent` is the session it was forked from or works for; `is_side` marks the latter, a subagent, whose
+    work belongs to its parent.
+    """
+
+    session: str
+    cwd: str = ""
+    parent: str = ""
+    is_side: bool = False
+
+
+UsageRecord = AnswerUsage | PackedAnswers | PromptSent | TurnFailed | LinesChanged | SessionOpened
+
+
+class ReaderState(msgspec.Struct):
+    """What a reader keeps between two readings of a growing file; nothing of it is text of a conversation.
+
+    `total` is the running total last seen, `model` the one at work, `at` the last moment in epoch ms.
+    Until `replays_until` (epoch ms) the file repeats what another one tells. `is_told` is whether the file
+    has said whose it is, `has_items` whether it lists finished items. `skipped` counts lines that could not
+    be read.
+    """
+
+    session: str = ""
+    cwd: str = ""
+    parent: str = ""
+    is_side: bool = False
+    model: str = ""
+    at: int = 0
+    total: str = ""
+    skipped: int = 0
+    replays_until: int = 0
+    is_told: bool = False
+    has_items: bool = False
+
+
+def note_moment(memory: ReaderState, value: object) -> int:
+    """The record's moment in epoch ms; the last one known where it has none that can be."""
+    moment = parse_moment(value)
+    return memory.at if moment is None else keep_moment(memory, moment)
+
+
+def keep_moment(memory: ReaderState, moment: datetime) -> int:
+    """As above, of a moment that was read already."""
+    since = moment - _EPOCH
+    at = (since.days * _DAY_S + since.seconds) * 1000 + since.microseconds // 1000
+    if 0 < at < _LATEST_MS:
+        memory.at = at
+    return memory.at
+
+
+def get_tokens(value: Mapping[str, object], key: str) -> int:
+    """The number of tokens under `key`: 0 where there is none, or none anybody could have used."""
+    found = value.get(key)
+    return found if type(found) is int and 0 <= found <= MOST_TOKENS else 0

@@ -1,0 +1,256 @@
+"""Sum up what was used and done by session, leg, agent, model or day."""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+import msgspec
+
+from agent_relay.domain.state import State
+from agent_relay.transcripts.usage.answer_columns import Columns, list_columns
+from agent_relay.usage._dedupe import Native
+from agent_relay.usage.groupings import Grouping
+from agent_relay.usage.segments import NativeTurn, OwnerFinder, Run, WorkOwner, cut_runs, cut_turns
+from agent_relay.usage.session_work import WAITING, LegWork, SessionWork, StateSpan
+from agent_relay.usage.totals import UNNAMED, MetricsRow, Rate, Rates
+
+DAY_MS = 86_400_000
+_LONGEST_MS = 7 * DAY_MS
+"""No turn is longer: an answer that says so was dated by a wrong clock."""
+
+
+class Question(msgspec.Struct, frozen=True):
+    """What is asked: rows `by` what, since when (epoch in ms), of which agent (empty for all).
+
+    `day_of` names the user's day of a moment in epoch ms, `rates` prices models; neither changes within a
+    quarter of an hour. `is_ours_only` leaves out what was no leg's work.
+    """
+
+    by: Grouping
+    rates: Rates
+    day_of: Callable[[int], str]
+    since: int = 0
+    agent: str = ""
+    is_ours_only: bool = False
+
+
+def sum_rows(
+    works: Sequence[SessionWork], natives: Sequence[Native], question: Question
+) -> tuple[list[MetricsRow], MetricsRow]:
+    """The rows, in the order of their first moment, and the row of everything."""
+    table = _Table(question)
+    table.add_works(works, {native.session for native in natives})
+    for native in natives:
+        table.add_native(native)
+    rows = sorted((row for row in table.rows.values() if row.key), key=lambda row: (row.first, row.key))
+    return rows, table.sum_up()
+
+
+class _Table:
+    """Rows by key; the one without a key is of what has no place in such rows."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._legs: dict[str, list[tuple[WorkOwner, LegWork]]] = {}
+        self._found: dict[tuple[str, bool, str], MetricsRow | None] = {}
+        self._agents = list[str]()
+        self.rows: dict[str, MetricsRow] = {}
+
+    def sum_up(self) -> MetricsRow:
+        """The row of everything."""
+        total = MetricsRow("total", agents=self._agents)
+        for row in self.rows.values():
+            total.merge(row)
+        return total
+
+    def add_works(self, works: Sequence[SessionWork], told: AbstractSet[str]) -> None:
+        """Take in what journals tell: time, limits, handoffs; `told` are the native sessions there are."""
+        since = self._question.since
+        for work in works:
+            agents = {leg.leg: leg.agent for leg in work.legs}
+            for span in work.spans:
+                if span.state is not State.ENDED and span.end > since:
+                    self._add_span(work, agents.get(span.leg, ""), span)
+            for leg in work.legs:
+                owner = WorkOwner(work.session, leg.leg, leg.agent)
+                self._add_leg(owner, leg, told)
+                for native in leg.natives:
+                    self._legs.setdefault(native, []).append((owner, leg))
+            for passing in work.passings:
+                owner = WorkOwner(work.session, passing.leg, agents.get(passing.leg, ""))
+                row = self._at(owner, passing.at)
+                if row is not None:
+                    row.handoffs += 1
+                    if passing.is_failover:
+                        row.failovers_ms.append(passing.took_ms)
+
+    def _add_leg(self, owner: WorkOwner, leg: LegWork, told: AbstractSet[str]) -> None:
+        for at in leg.limits:
+            row = self._at(owner, at)
+            if row is not None:
+                row.limits += 1
+        if not any(native in told for native in leg.natives):
+            row = self._at(owner, leg.end)
+            if row is not None:
+                row.untold += 1
+
+    def add_native(self, native: Native) -> None:
+        """Take in what one native session tells, each mark as the work of the leg that did it."""
+        legs = self._legs.get(native.session, [])
+        find = OwnerFinder(legs, native)
+        limits = [at for _, leg in legs if leg.natives[-1] == native.session for at in leg.limits]
+        answers = list_columns(native.used)
+        turns = cut_turns(native, answers, limits)
+        starts, since = [turn.at for turn in turns], self._question.since
+        runs = cut_runs(answers.at, answers.models, find, since)
+        turn_runs = cut_runs(starts, [turn.model for turn in turns], find, since)
+        self._add_answers(runs, answers)
+        for change in native.changes:
+            row = self._at(find(change.at), change.at)
+            if row is not None:
+                row.added += change.added
+                row.removed += change.removed
+        times = self._add_turns(turn_runs, turns, find.own)
+        for at, pieces in ((answers.at, runs), (starts, turn_runs)):
+            times += [(at[begin], at[end - 1]) for owner, begin, end in pieces if owner is find.own]
+        for begin, end in self._find_own_time(native, find, times):
+            row = self._at(find.own, begin)
+            if row is not None:
+                row.wall_ms = (row.wall_ms or 0) + end - begin
+
+    def _add_answers(self, runs: Sequence[Run], answers: Columns) -> None:
+        by_model, parts = (
+            self._question.by == "model",
+            list[tuple[MetricsRow, str, Sequence[Rate], int, int]](),
+        )
+        for owner, begin, end in runs:
+            first, model = answers.at[begin], answers.models[begin]
+            named = (model or UNNAMED) if by_model else ""
+            row = self._at(owner, first, last=answers.at[end - 1], model=named)
+            if row is None:
+                continue
+            rates = self._question.rates(model, first)
+            last = parts[-1] if parts else None
+            # Mostly several quarters of an hour go to one row, and are added up at once.
+            goes_on = last and last[0] is row and last[1:3] == (model, rates) and last[4] == begin
+            parts.append((row, model, rates, parts.pop()[3] if goes_on else begin, end))
+        for row, model, rates, begin, end in parts:
+            row.bill.add_all(model, [column[begin:end] for column in answers.counts], rates)
+
+    def _add_turns(
+        self, runs: Sequence[Run], all_turns: Sequence[NativeTurn], own: WorkOwner
+    ) -> list[tuple[int, int]]:
+        """Take them in; those of `own` that went on over a midnight were at work at the times returned."""
+        by_model, nights = self._question.by == "model", list[tuple[int, int]]()
+        for owner, begin, end in runs:
+            turns = all_turns[begin:end]
+            first, last, model = turns[0].at, turns[-1], turns[0].model
+            row = self._at(owner, first, last=last.at, model=model if by_model else "")
+            if row is None:
+                continue
+            row.turns += len(turns)
+            row.failed += sum(turn.is_failed for turn in turns)
+            if owner is own:
+                row.active_ms = (row.active_ms or 0) + sum(turn.active_ms for turn in turns)
+                # Only the last of a quarter of an hour can have gone on until after it.
+                nights += self._share(row, own, last)
+        return nights
+
+    def _share(self, row: MetricsRow, own: WorkOwner, turn: NativeTurn) -> list[tuple[int, int]]:
+        """Its time day by day, each day's in its own row; `row` had all of it."""
+        end, day_of = turn.at + turn.active_ms, self._question.day_of
+        if self._question.by != "day" or turn.active_ms > _LONGEST_MS or day_of(turn.at) == day_of(end):
+            return []
+        days = list(self._split(turn.at, end))
+        for begin, until in days[1:]:
+            row.active_ms = (row.active_ms or 0) - (until - begin)
+            later = self._at(own, begin) or row
+            later.active_ms = (later.active_ms or 0) + until - begin
+        return days
+
+    def _add_span(self, work: SessionWork, agent: str, span: StateSpan) -> None:
+        owner = WorkOwner(work.session, span.leg, agent)
+        for begin, end in self._split(max(span.begin, self._question.since), span.end):
+            row = self._at(owner, begin)
+            if row is not None:
+                length = end - begin
+                row.wall_ms = (row.wall_ms or 0) + length
+                row.active_ms = (row.active_ms or 0) + (length if span.state is State.BUSY else 0)
+                row.waiting_ms = (row.waiting_ms or 0) + (length if span.state in WAITING else 0)
+
+    def _find_own_time(
+        self, native: Native, find: OwnerFinder, times: list[tuple[int, int]]
+    ) -> list[tuple[int, int]]:
+        """From the first to the last of what was no leg's work, day by day where rows are days.
+
+        `times` are those of its answers, its prompts and its nights.
+        """
+        since, by_day = self._question.since, self._question.by == "day"
+        for listed in (native.failures, native.changes):
+            times += [(mark.at, mark.at) for mark in listed if mark.at >= since and find(mark.at) is find.own]
+        dated = [(first, last) for first, last in times if first]
+        begin, end = min(dated, default=(0, 0))[0], max((last for _, last in dated), default=0)
+        day_of = self._question.day_of
+        if not by_day or day_of(begin) == day_of(end):
+            return [(begin, end)] if dated else []
+        spans: dict[str, tuple[int, int]] = {}
+        for first, last in dated:
+            begin, end = spans.get(day_of(first), (first, last))
+            spans[day_of(first)] = min(begin, first), max(end, last)
+        return list(spans.values())
+
+    def _split(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """The time in pieces that lie within one day of the user's, where rows are days."""
+        if self._question.by != "day":
+            yield begin, end
+            return
+        day_of = self._question.day_of
+        while day_of(begin) != day_of(end):
+            low, high = begin, min(end, begin + DAY_MS + 2 * 3_600_000)
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if day_of(middle) == day_of(begin) else (low, middle)
+            yield begin, high
+            begin = high
+        yield begin, end
+
+    def _at(self, owner: WorkOwner, at: int, *, last: int = 0, model: str = "") -> MetricsRow | None:
+        """The row something belongs to; none where it was not asked for.
+
+        What goes on until `last` does so within a quarter of an hour; what nothing dates, at 0, moves no
+        row's moments.
+        """
+        if at < self._question.since:
+            return None
+        key = self._name(owner, at, model)
+        known = owner.agent, owner.session == owner.leg, key
+        row = self._found[known] if known in self._found else self._find(known)
+        if row is not None:
+            if at and (not row.first or at < row.first):
+                row.first = at
+            row.last = max(row.last, last or at)
+        return row
+
+    def _find(self, known: tuple[str, bool, str]) -> MetricsRow | None:
+        agent, is_own, key = known
+        row = None
+        if self._question.agent in ("", agent) and not (is_own and self._question.is_ours_only):
+            row = self.rows.setdefault(key, MetricsRow(key))
+            for agents in (self._agents, row.agents):
+                if agent and agent not in agents:
+                    agents.append(agent)
+        self._found[known] = row
+        return row
+
+    def _name(self, owner: WorkOwner, at: int, model: str) -> str:
+        """The key of the row; empty for what has no place in such rows."""
+        match self._question.by:
+            case "session":
+                return owner.session
+            case "leg":
+                return owner.leg
+            case "agent":
+                return owner.agent
+            case "day":
+                return self._question.day_of(at) if at else "unknown"
+            case _:
+                return model

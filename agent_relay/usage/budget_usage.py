@@ -1,0 +1,252 @@
+"""Count how much of each of the user's budgets is used, from files alone.
+
+A budget counts for a session's legs, or for a day and everything on this machine. Counting is repeated
+while a leg lives, so an error of ours may come back with every round: `ErrorDeduplicator` reports each kind
+once.
+"""
+
+import os
+import traceback
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta, tzinfo
+
+from agent_relay.domain.budgets import Budget, Mark, Spending
+from agent_relay.domain.documents.adapter import Transcript
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.session import Session
+from agent_relay.session.fold import ImpossibleEventError
+from agent_relay.store.journal import read_events
+from agent_relay.transcripts.usage.answer_columns import list_answers, list_columns
+from agent_relay.transcripts.usage.readers import USAGE_READERS
+from agent_relay.usage._dedupe import Native
+from agent_relay.usage._native_usage import read_usage
+from agent_relay.usage._session_work_fold import fold_work
+from agent_relay.usage.aggregation import Question, sum_rows
+from agent_relay.usage.number_format import render_cost
+from agent_relay.usage.prices import PriceList
+from agent_relay.usage.scan.damage import Damage, describe_damage
+from agent_relay.usage.session_work import SessionWork, to_ms
+from agent_relay.usage.totals import Bill, Rate, Rates
+
+_NAMED = 3
+"""How many models without a known price are named."""
+_NAME_LENGTH = 40
+_NO_GAPS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The user's day from `begin` to `end` (aware), by its date."""
+
+    name: str
+    begin: datetime
+    end: datetime
+
+
+def find_day(now: datetime, zone: tzinfo) -> Day:
+    """The day it is in the zone."""
+    today = now.astimezone(zone).date()
+    begin, end = (datetime.combine(date, time(), zone) for date in (today, today + timedelta(days=1)))
+    return Day(today.isoformat(), begin, end)
+
+
+def count_spending(
+    budgets: Sequence[Budget],
+    work: SessionWork | None,
+    natives: Sequence[Native],
+    rates: Rates,
+    day: Day,
+    *,
+    gaps: Mapping[str, str] = _NO_GAPS,
+    damages: Sequence[Damage] = (),
+) -> tuple[Spending, ...]:
+    """How each budget stands, in order; `work` is the session at work, `None` where nothing tells of it.
+
+    `gaps` say by agent why some of what it used could not be counted, `damages` how much of its records.
+    """
+    session = _sum_session(work, natives, rates)
+    found = []
+    for budget in budgets:
+        since = _find_begins(budget, work, {one.agent for one in damages}, day)
+        gap = next((why for agent, why in gaps.items() if budget.agent in ("", agent)), "")
+        gap = gap or describe_damage(damages, since)
+        if budget.per == "day":
+            spending = _judge(budget, _sum_day(budget.agent, natives, rates, day), gap)
+            found.append(_date(spending, day))
+        else:
+            found.append(_judge(budget, session.get(budget.agent, Bill()), gap))
+    return tuple(found)
+
+
+def tell_uncounted(budgets: Sequence[Budget], why: str, day: Day) -> tuple[Spending, ...]:
+    """That none of the budgets is counted, and `why`."""
+    told = [
+        Spending(one.name, Mark.UNCOUNTED, f"{one.name} is not watched: {why}", one.agent, one.then)
+        for one in budgets
+    ]
+    return tuple(
+        _date(one, day) if budget.per == "day" else one for budget, one in zip(budgets, told, strict=True)
+    )
+
+
+def _date(spending: Spending, day: Day) -> Spending:
+    return Spending(
+        spending.budget, spending.mark, spending.text, spending.agent, spending.then, day.name,
+        day.end.isoformat(),
+    )  # fmt: skip
+
+
+def _sum_session(work: SessionWork | None, natives: Sequence[Native], rates: Rates) -> dict[str, Bill]:
+    """By agent what its legs used in the session, and by the empty name what all did."""
+    if work is None:
+        return {}
+    named = {native for leg in work.legs for native in leg.natives}
+    own = [native for native in natives if native.session in named]
+    question = Question("agent", rates, lambda _at: "", is_ours_only=True)
+    rows, total = sum_rows([work], own, question)
+    return {"": total.bill} | {row.key: row.bill for row in rows}
+
+
+def _sum_day(agent: str, natives: Sequence[Native], rates: Rates, day: Day) -> Bill:
+    bill, begin, end = Bill(), to_ms(day.begin), to_ms(day.end)
+    for native in natives:
+        if agent in ("", native.agent):
+            moments = list_columns(native.used).at
+            first, behind = bisect_left(moments, begin), bisect_left(moments, end)
+            # Few sessions were at work on the day, and only theirs are looked at one by one.
+            for used in list_answers(native.used)[first:behind] if first < behind else ():
+                bill.add(used, rates)
+    return bill
+
+
+def _find_begins(
+    budget: Budget, work: SessionWork | None, agents: Collection[str], day: Day
+) -> dict[str, int]:
+    """By agent, of those whose use counts for the budget, from when on it does (epoch in ms)."""
+    if budget.per == "day":
+        begins = dict.fromkeys(agents, to_ms(day.begin))
+    else:
+        legs = sorted(work.legs if work is not None else (), key=lambda leg: -leg.begin)
+        begins = {leg.agent: leg.begin for leg in legs}
+    return {agent: begin for agent, begin in begins.items() if budget.agent in {"", agent}}
+
+
+def _judge(budget: Budget, bill: Bill, gap: str) -> Spending:
+    mark = _find_mark(budget, bill)
+    if mark is Mark.OPEN and gap:
+        mark = Mark.UNCOUNTED
+    return Spending(budget.name, mark, _tell(budget, bill, mark, gap), budget.agent, budget.then)
+
+
+def _find_mark(budget: Budget, bill: Bill) -> Mark:
+    """What has no known price counts as nothing but keeps the budget from counting as open."""
+    if budget.dollars is None:
+        part = 100 * bill.tokens / budget.tokens
+    else:
+        part = float(100 * (bill.cost or 0) / budget.dollars)
+    if part >= 100:  # noqa: PLR2004 - percent
+        return Mark.SPENT
+    if part >= budget.warn:
+        return Mark.WARN
+    return Mark.UNPRICED if bill.unpriced and budget.dollars is not None else Mark.OPEN
+
+
+def _tell(budget: Budget, bill: Bill, mark: Mark, gap: str) -> str:
+    """In words, without a capital: `$4.12 of your budget of $5.00 a day is used`."""
+    unpriced = "" if budget.dollars is None else _tell_unpriced(bill)
+    if mark is Mark.UNPRICED:
+        return "; ".join(
+            part for part in (f"{unpriced}, so {budget.name} cannot be kept for them", gap) if part
+        )
+    if mark is Mark.UNCOUNTED:
+        return f"not all that counts for {budget.name} can be counted: {gap}"
+    more = "; ".join(part for part in (unpriced, gap) if part)
+    if budget.dollars is None:
+        used = f"{bill.tokens:,} tokens"
+    else:
+        used = render_cost(bill.cost or None, is_whole=True)
+    used = f"{'at least ' if more else ''}{used}"
+    told = f"{budget.name} is used up ({used})" if mark is Mark.SPENT else f"{used} of {budget.name} is used"
+    return f"{told}; {more}" if more else told
+
+
+def _tell_unpriced(bill: Bill) -> str:
+    """That some models' prices are not known; empty where all are."""
+    if not bill.unpriced:
+        return ""
+    names = sorted(bill.unpriced)
+    shown = ", ".join(name[:_NAME_LENGTH] for name in names[:_NAMED])
+    rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"no price is known for {sum(bill.unpriced.values()):,} tokens of {shown}{rest}"
+
+
+class BudgetCounter:
+    """Counts for `budgets`; the agents' records are found by `specs`, what was read is kept in the index."""
+
+    def __init__(self, budgets: Sequence[Budget], specs: Mapping[str, Transcript], index: str) -> None:
+        self._budgets = budgets
+        self._specs = specs
+        self._index = index
+        self._prices: PriceList | None = None
+
+    def count(
+        self, session: Session, *, now: datetime, zone: tzinfo, environ: Mapping[str, str]
+    ) -> tuple[Spending, ...]:
+        """How the budgets stand for the session, and what keeps them from being counted.
+
+        Raises RelayError where nothing tells.
+        """
+        read = read_usage(self._specs, self._index, home=environ.get("HOME", ""), environ=environ)
+        journal = os.path.join(session.root, ".agent-relay", "sessions", session.id, "journal.jsonl")
+        try:
+            work = fold_work(read_events(journal), now)
+        except ImpossibleEventError as error:
+            raise RelayError(f"{journal} contradicts itself") from error
+        unread = {leg.agent for leg in session.legs if not self._is_read(leg.agent)}
+        gaps = {agent: f"{agent} leaves no records that can be read" for agent in sorted(unread)} | read.gaps
+        return count_spending(
+            self._budgets,
+            work,
+            read.natives,
+            self._get_rates,
+            find_day(now, zone),
+            gaps=gaps,
+            damages=read.damages,
+        )
+
+    def tell_uncounted(self, why: str, *, now: datetime, zone: tzinfo) -> tuple[Spending, ...]:
+        """That no budget is counted, and `why`."""
+        return tell_uncounted(self._budgets, why, find_day(now, zone))
+
+    def _is_read(self, agent: str) -> bool:
+        spec = self._specs.get(agent)
+        return spec is not None and spec.reader in USAGE_READERS
+
+    def _get_rates(self, model: str, at_ms: int) -> Sequence[Rate]:
+        if all(budget.dollars is None for budget in self._budgets):
+            return ()
+        if self._prices is None:
+            self._prices = PriceList()
+        return self._prices.get_rates(model, at_ms)
+
+
+_MOST_KINDS = 20
+"""As many crash reports are kept; a mistake that never comes twice the same way must not push others out."""
+
+
+class ErrorDeduplicator:
+    """What one task that goes on in rounds got wrong; `report` is told of every kind once."""
+
+    def __init__(self, report: Callable[[BaseException], None]) -> None:
+        self._report = report
+        self._known: set[tuple[object, ...]] = set()
+
+    def note(self, error: Exception) -> None:
+        """`error` was reported, now or before: those of one type, raised on the same way, are of one kind."""
+        way = traceback.walk_tb(error.__traceback__)
+        kind = (type(error), *((frame.f_code, line) for frame, line in way))
+        if kind not in self._known and len(self._known) < _MOST_KINDS:
+            self._known.add(kind)
+            self._report(error)

@@ -1,0 +1,313 @@
+"""Gather what a question about metrics is about, from files alone: journals and the agents' records.
+
+It also finds where each agent's records are, as its adapter says, and lists the other files and variables
+that the figures depend on. It imports what finding the records needs; the rest is loaded while others read
+them.
+"""
+
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+
+import msgspec
+
+from agent_relay.agents.adapter_folders import (
+    ADAPTER_FILE,
+    find_builtin_folder,
+    find_trust_list,
+    list_folders,
+    project_adapters,
+    user_adapters,
+)
+from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.store.session_index import list_index
+from agent_relay.store.session_summaries import find_near_root, read_sessions_at
+from agent_relay.system.disk.files import read_bounded
+from agent_relay.system.disk.folders import Folders
+from agent_relay.usage._native_usage import read_usage
+from agent_relay.usage.scan.files import UsageSpec
+from agent_relay.usage.scan.plan import UsageRead
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_relay.usage._dedupe import Native
+    from agent_relay.usage.session_work import SessionWork
+
+
+_PROGRAMS = ("agent_relay", "genai_prices")
+
+
+class TrackedEnvironment(Mapping[str, str]):
+    """Variables of an environment, and the names of those that were asked for."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self.names: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.names.add(name)
+        return self._environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environ)
+
+    def __len__(self) -> int:
+        return len(self._environ)
+
+
+def list_inputs(folders: Folders, root: str) -> list[str]:
+    """What tells which sessions there are and how agents' files are read; also what is not there."""
+    own = os.path.join(root, ".agent-relay")
+    places = (find_builtin_folder(), user_adapters(folders.config), project_adapters(root))
+    index = [os.path.join(folders.sessions, f"{session}.json") for session, _ in list_index(folders.sessions)]
+    return [
+        *(own, os.path.join(own, "sessions"), folders.sessions, *index, find_trust_list(folders.state)),
+        *(path for place in places for path in _list_below(place)),
+        *_list_programs(),
+    ]
+
+
+def _list_below(place: str) -> Iterator[str]:
+    """Everything in a folder, and in those its links lead to, none of them twice."""
+    yield place
+    seen = set[str]()
+    for folder, below, names in os.walk(place, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            below.clear()
+            continue
+        seen.add(real)
+        yield from (os.path.join(folder, name) for name in (*below, *names))
+
+
+def _list_programs() -> list[str]:
+    """The modules that made the figures: another version of one may make others."""
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in _PROGRAMS]
+    return [path for module in modules if (path := getattr(module, "__file__", None))]
+
+
+_LIMIT_BYTES = 1 << 20
+
+
+class _Transcript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An adapter's table of this name, as `domain.adapter` has it."""
+
+    reader: str
+    folder: str
+    pattern: str
+    usage: tuple[str, ...] = ()
+    held_open: bool = False
+
+
+class _Adapter(msgspec.Struct):
+    """What of an adapter says where its records are."""
+
+    transcript: _Transcript | None = None
+
+
+def load_specs(folders: Folders, *, root: str, problems: list[str]) -> dict[str, UsageSpec]:
+    """Return them by agent, of all `load_adapters` would give, in its order.
+
+    Adapters that come with us were checked before they came. Where there are others, all are checked, and
+    `problems` gets a sentence for each that is left out: figures without its records are not whole.
+    """
+    if _is_there(user_adapters(folders.config)) or _is_there(project_adapters(root)):
+        return _load_checked(folders, root, problems)
+    found: dict[str, UsageSpec] = {}
+    place = find_builtin_folder()
+    for name in list_folders(place):
+        try:
+            text = read_bounded(os.path.join(place, name, ADAPTER_FILE), limit_bytes=_LIMIT_BYTES).decode()
+            spec = msgspec.convert(tomllib.loads(_cut_table(text)), _Adapter).transcript
+        except (OSError, ValueError, RelayError, RecursionError):
+            return _load_checked(folders, root, problems)
+        if spec is not None:
+            found[name] = spec
+    return found
+
+
+def _cut_table(text: str) -> str:
+    """The table of the transcript alone, as ours are written: all of one is dear to parse."""
+    _, head, rest = text.partition("\n[transcript]\n")
+    return head + rest.partition("\n[")[0]
+
+
+def _load_checked(folders: Folders, root: str, problems: list[str]) -> dict[str, UsageSpec]:
+    from agent_relay.agents.catalog import read_catalog
+
+    catalog = read_catalog(folders, root=root)
+    problems += [f"an adapter is left out: {one.sentence}" for one in catalog.broken]
+    found = catalog.adapters.items()
+    return {str(name): one.adapter.transcript for name, one in found if one.adapter.transcript}
+
+
+def _is_there(place: str) -> bool:
+    """Whether anything is, or nobody can tell."""
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which work is asked about: one `session`, all on this machine, or else this repository's.
+
+    With `is_chain` also the sessions that one goes back to or went on in; without a name, the newest one's.
+    """
+
+    session: str = ""
+    is_chain: bool = False
+    is_all: bool = False
+
+
+class Gathered(msgspec.Struct):
+    """The work asked about; `is_ours_only` leaves out what native sessions did outside our legs.
+
+    It `is_lasting` where it stays the same for as long as none of the files and folders at `looked` changes,
+    and no path of `places` leads elsewhere: nothing is under way, and everything could be read.
+    """
+
+    works: "list[SessionWork]"
+    natives: "list[Native]"
+    read: UsageRead
+    is_ours_only: bool = False
+    problems: list[str] = msgspec.field(default_factory=list)
+    looked: list[str] = msgspec.field(default_factory=list)
+    places: dict[str, str] = msgspec.field(default_factory=dict)
+    is_lasting: bool = False
+
+
+def gather_metrics(
+    folders: Folders,
+    wanted: Wanted,
+    *,
+    cwd: str,
+    environ: Mapping[str, str],
+    now: datetime,
+    hands: int = 1,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Gathered:
+    """Everything `wanted` is about; `hands` and `meanwhile` are for `read_usage`, which ours is done in, too.
+
+    Raises WrongUseError for a session that is not there, or not only one.
+    """
+    root = find_near_root(cwd)
+    places = [(str(view["session"]), root) for view in read_sessions_at(root, folders.sessions)]
+    if wanted.is_chain and not wanted.session:
+        if not places:
+            raise WrongUseError("there is no session here", hint="See: agent-relay metrics --all")
+        wanted = msgspec.structs.replace(wanted, session=places[0][0])
+    index = list_index(folders.sessions)
+    known = set(places)
+    everywhere = places + [one for one in index if one not in known]
+    works, problems, looked = list["SessionWork"](), list[str](), list[str]()
+
+    def prepare() -> None:
+        meanwhile()
+        works.extend(_read_works(everywhere if wanted.is_all or wanted.session else places, now, problems))
+        looked.extend(list_inputs(folders, root))
+
+    specs = load_specs(folders, root=root, problems=problems)
+    read = read_usage(
+        specs, folders.usage_index, home=environ.get("HOME", ""), environ=environ,
+        hands=hands, meanwhile=prepare,
+    )  # fmt: skip
+    gathered = Gathered(works, read.natives, read, problems=problems + read.problems)
+    gathered.looked = [*read.looked, *looked, *(_journal(*one) for one in everywhere)]
+    gathered.is_lasting = not gathered.problems and not any(work.is_under_way for work in works)
+    if wanted.session:
+        _choose(gathered, wanted)
+    elif not wanted.is_all:
+        _keep_inside(gathered, root)
+    return gathered
+
+
+def check_agent(gathered: Gathered, agent: str, folders: Folders, *, cwd: str) -> None:
+    """Check that the agent did something here or is known.
+
+    Raises WrongUseError, or ConfigurationError where its adapter cannot be used.
+    """
+    told = {leg.agent for work in gathered.works for leg in work.legs}
+    if agent in told or any(native.agent == agent for native in gathered.natives):
+        return
+    from agent_relay.agents.catalog import read_catalog
+
+    read_catalog(folders, root=find_near_root(cwd)).get(agent)
+
+
+def _keep_inside(gathered: Gathered, root: str) -> None:
+    """Narrow down to what was used at `root` or below it, or by our legs there."""
+    cwds = {native.cwd for native in gathered.natives}
+    gathered.places = {cwd: os.path.realpath(cwd) for cwd in cwds if cwd}
+    inside = gathered.places[root] = os.path.realpath(root)
+    named = {native for work in gathered.works for leg in work.legs for native in leg.natives}
+    gathered.natives = [
+        native
+        for native in gathered.natives
+        if native.session in named or _is_below(gathered.places.get(native.cwd, ""), inside)
+    ]
+
+
+def _read_works(
+    places: Collection[tuple[str, str]], now: datetime, problems: list[str]
+) -> "list[SessionWork]":
+    works = list["SessionWork"]()
+    if not places:
+        return works
+    from agent_relay.session.fold import ImpossibleEventError
+    from agent_relay.store.journal import read_events
+    from agent_relay.usage._session_work_fold import fold_work
+
+    for session, root in places:
+        path = _journal(session, root)
+        try:
+            work = fold_work(read_events(path), now)
+        except RelayError as error:
+            problems.append(error.sentence)
+        except ImpossibleEventError:
+            problems.append(f"{path} contradicts itself")
+        else:
+            works += [work] if work is not None else []
+    return works
+
+
+def _journal(session: str, root: str) -> str:
+    return os.path.join(root, ".agent-relay", "sessions", session, "journal.jsonl")
+
+
+def _choose(gathered: Gathered, wanted: Wanted) -> None:
+    """Narrow down to the one session named: ours by its id, an agent's own by `agent:id` or its id."""
+    text = wanted.session
+    ours = [work for work in gathered.works if _is_named(work.session, text.upper())]
+    own = [one for one in gathered.natives if _is_named(one.session, text) or _is_word(one, text)]
+    if len(ours) + len(own) != 1:
+        what = "no session is" if not ours and not own else f"{len(ours) + len(own)} sessions are"
+        raise WrongUseError(f"{what} named {text[:60]!r}", hint="See: agent-relay metrics --all")
+    if wanted.is_chain:
+        from agent_relay.usage._session_work_fold import find_lineage
+
+        gathered.works, gathered.natives = find_lineage(gathered.works, gathered.natives, ours, own)
+    elif ours:
+        named = {native for leg in ours[0].legs for native in leg.natives}
+        gathered.works, gathered.is_ours_only = ours, True
+        gathered.natives = [one for one in gathered.natives if one.session in named]
+    else:
+        gathered.natives = own
+
+
+def _is_named(session: str, text: str) -> bool:
+    return session.startswith(text) or session.endswith(text)
+
+
+def _is_word(native: "Native", text: str) -> bool:
+    agent, _, session = text.partition(":")
+    return native.agent == agent and bool(session) and _is_named(native.session, session)
+
+
+def _is_below(real: str, root: str) -> bool:
+    return real == root or real.startswith(root.rstrip("/") + "/")

@@ -1,0 +1,152 @@
+"""Look up what models cost in the price library's own data, which comes with it: nothing is fetched."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+from agent_relay.domain.documents.lean_imports import ReplacedModule, StubbedModule, load_lean
+from agent_relay.usage.totals import Rate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from genai_prices.data_snapshot import DataSnapshot
+
+_HOUR_MS = 3_600_000
+_LIBRARY, _CHECKER, _TELLER = "genai_prices", "pydantic", "importlib.metadata"
+_FETCHER, _PARSER = f"{_LIBRARY}.update_prices", "urllib.parse"
+_TOLD = ".dist-info"
+# One token more than a threshold is the first that pays its price.
+_ABOVE = 1
+
+
+def load_prices() -> None:
+    """The library is there afterwards; dear to load, and only what shows money needs it.
+
+    What would fetch newer prices is not loaded with it, nor what would check those, tell its version, or take
+    apart a provider's address: here they never do, and together they are dearer than the rest. What it has
+    from Python's back ports Python has.
+    """
+    load_lean(
+        _LIBRARY,
+        _try_out,
+        StubbedModule(_FETCHER),
+        StubbedModule(_PARSER),
+        StubbedModule(_CHECKER, is_mute=True),
+        StubbedModule(_TELLER, is_mute=True),
+        ReplacedModule("typing_extensions", "typing"),
+    )
+
+
+def _try_out() -> None:
+    """The library tells the price of the first model it knows."""
+    from genai_prices import data_snapshot
+
+    snapshot = data_snapshot.get_snapshot()
+    for provider in snapshot.providers[:1]:
+        for model in provider.models[:1]:
+            _ask(snapshot, model.id, datetime.now(UTC))
+
+
+def _find_version() -> str:
+    """The library's, as the folder beside it that tells of its installation is called."""
+    beside = os.path.dirname(os.path.dirname(sys.modules[_LIBRARY].__file__ or ""))
+    names = list[str]()
+    with contextlib.suppress(OSError):
+        names = [one for one in os.listdir(beside) if one.startswith(f"{_LIBRARY}-") and one.endswith(_TOLD)]
+    if len(names) == 1:
+        return names[0].removeprefix(f"{_LIBRARY}-").removesuffix(_TOLD)
+    from importlib.metadata import version
+
+    return version(_LIBRARY)
+
+
+class PriceList:
+    """The rates of models, asked of the library once for each model and price."""
+
+    def __init__(self) -> None:
+        load_prices()
+        from genai_prices import data_snapshot
+
+        self._snapshot = data_snapshot.get_snapshot()
+        self._known: dict[tuple[str, int], Sequence[Rate]] = {}
+        self._changing: dict[str, bool] = {}
+
+    def get_rates(self, model: str, at_ms: int) -> Sequence[Rate]:
+        """The rates of `model` at a moment, by rising size of the request; empty where none is known."""
+        is_changing = self._changing.get(model)
+        if is_changing is None:
+            is_changing = self._changing[model] = self._is_changing(model)
+        key = model, at_ms // _HOUR_MS if is_changing else -1
+        rates = self._known.get(key)
+        if rates is None:
+            rates = self._known[key] = _ask(self._snapshot, model, datetime.fromtimestamp(at_ms / 1000, UTC))
+        return rates
+
+    @property
+    def source(self) -> str:
+        """Where the prices come from: the library and its version."""
+        return f"genai-prices {_find_version()}"
+
+    def find_newest(self, today: date) -> date | None:
+        """The newest change of a price up to today in the data, which is at least as new as that."""
+        from genai_prices.types import StartDateConstraint
+
+        dates = [
+            one.constraint.start_date
+            for provider in self._snapshot.providers
+            for model in provider.models
+            if isinstance(model.prices, list)
+            for one in model.prices
+            if isinstance(one.constraint, StartDateConstraint)
+        ]
+        return max((found for found in dates if found <= today), default=None)
+
+    def _is_changing(self, model: str) -> bool:
+        """Whether its price depends on the moment."""
+        try:
+            _, found = self._snapshot.find_provider_model(model, None, None, None)
+        except LookupError:
+            return False
+        return isinstance(found.prices, list)
+
+
+def _ask(snapshot: "DataSnapshot", model: str, at: datetime) -> Sequence[Rate]:
+    """The rates of the model at a moment, by rising size of the request."""
+    from genai_prices.types import TieredPrices
+
+    try:
+        provider, found = snapshot.find_provider_model(model, None, None, None)
+        prices = found.get_prices(at)
+    except LookupError:
+        return ()
+    starts = {
+        tier.start
+        for price in vars(prices).values()
+        if isinstance(price, TieredPrices)
+        for tier in price.tiers
+    }
+
+    def cost(size: int, **more: int) -> Decimal:
+        from genai_prices import Usage
+
+        usage = Usage(**{"input_tokens": size, "output_tokens": 0} | more)
+        return found.calc_price(usage, provider, genai_request_timestamp=at).total_price
+
+    def rate(above: int) -> Rate:
+        size = above + _ABOVE if above else 0
+        base = cost(size)
+        return Rate(
+            above=above,
+            input=cost(size + 1) - base,
+            cached=cost(size + 1, cache_read_tokens=1) - base,
+            cache_write=cost(size + 1, cache_write_tokens=1) - base,
+            cache_write_long=cost(size + 1, cache_write_tokens=1, cache_write_1h_tokens=1) - base,
+            output=cost(size, output_tokens=1) - base,
+        )
+
+    if not any(isinstance(price, Decimal | TieredPrices) for price in vars(prices).values()):
+        return ()
+    return tuple(rate(above) for above in sorted({0, *starts}))

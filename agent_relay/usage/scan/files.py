@@ -1,0 +1,126 @@
+"""Find every file that tells what an agent has used."""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+
+from agent_relay.agents.source_paths import LegPlace, PathPattern, expand_path
+
+# Deeper than any agent nests; a bound for folders somebody made to hurt.
+_DEPTH = 12
+# The year 2262; some file systems take dates that fit no 64 bits in ns.
+_LATEST_NS = 2**63 - 1
+
+
+class UsageSpec(Protocol):
+    """What an adapter's `Transcript` says of records of usage: where they are, and who understands them."""
+
+    @property
+    def reader(self) -> str:
+        """The name of the reader."""
+
+    @property
+    def folder(self) -> str:
+        """The folder of the transcripts."""
+
+    @property
+    def pattern(self) -> str:
+        """Which files in it are some."""
+
+    @property
+    def usage(self) -> tuple[str, ...]:
+        """The patterns of the records, where they are others."""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A file and the state of it that tells whether it has changed.
+
+    `changed` holds the moments (epoch in ns) at which its contents and anything of it changed last: the
+    first can be set to any moment by whoever copies or restores files, the second cannot.
+    """
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    changed: tuple[int, ...]
+
+
+class Walked(msgspec.Struct, frozen=True):
+    """`folders` were looked into, or would have been; `closed` are sentences about those that cannot be."""
+
+    folders: list[str] = msgspec.field(default_factory=list)
+    closed: list[str] = msgspec.field(default_factory=list)
+
+
+def find_usage_files(
+    spec: UsageSpec, *, home: str, environ: Mapping[str, str], walked: Walked | None = None
+) -> list[Found]:
+    """The files of the agent with this transcript, each once, by path; none where nothing is there.
+
+    Links to folders are followed, but no folder twice. What is in a folder that cannot be looked into is
+    missing, and `walked` is told. Raises ConfigurationError for a broken pattern.
+    """
+    walked = Walked() if walked is None else walked
+    place = LegPlace("", datetime.now(UTC), {"home": home}, environ)
+    found: dict[tuple[int, int], Found] = {}
+    for form in spec.usage or (f"{spec.folder}/{spec.pattern}",):
+        pattern = expand_path(form, place)
+        if pattern is None:
+            continue
+        for path in _walk(pattern.folder, pattern, set(), walked, _DEPTH):
+            one = look_at(path)
+            if one is not None:
+                found.setdefault((one.device, one.inode), one)
+    return sorted(found.values(), key=lambda one: one.path)
+
+
+def look_at(path: str) -> Found | None:
+    """The state of a regular file; `None` for anything else, and for what is gone."""
+    try:
+        known = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(known.st_mode):
+        return None
+    changed: tuple[int, ...] = known.st_mtime_ns, known.st_ctime_ns
+    if not -_LATEST_NS <= min(changed) <= max(changed) <= _LATEST_NS:
+        changed = tuple(max(-_LATEST_NS, min(moment, _LATEST_NS)) for moment in changed)
+    return Found(path, known.st_dev, known.st_ino, known.st_size, changed)
+
+
+def _walk(
+    folder: str, pattern: PathPattern, seen: set[tuple[int, int]], walked: Walked, depth: int
+) -> Iterator[str]:
+    walked.folders.append(folder)
+    try:
+        own = os.stat(folder)
+        if (own.st_dev, own.st_ino) in seen or depth < 0:
+            return
+        seen.add((own.st_dev, own.st_ino))
+        with os.scandir(folder) as entries:
+            listed = sorted((entry.path, _is_folder(entry), entry.is_symlink()) for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        walked.closed.append(f"cannot look into {folder}: {error.strerror}")
+        return
+    for path, is_folder, is_link in listed:
+        if is_link and not is_folder:
+            walked.folders.append(path)  # it may lead to a folder later, and nothing here would change
+        if not is_folder:
+            if pattern.matches(path):
+                yield path
+        elif pattern.may_lie_below(path):
+            yield from _walk(path, pattern, seen, walked, depth - 1)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

@@ -1,0 +1,79 @@
+"""Describe the work of a session of ours: its legs, its waiting and its handoffs, as spans of time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from agent_relay.domain.state import State
+
+WAITING = frozenset({State.LIMITED, State.RESTING})
+"""The states in which a session waits for a limit to end, or for somebody to go on."""
+EARLY_MS = 2_000
+"""A native record may be dated a moment before the leg's first journal line."""
+LATE_MS = 10_000
+"""What an agent wrote while it was being ended is still the leg's."""
+
+
+class StateSpan(msgspec.Struct, frozen=True):
+    """The session was in `state` from `begin` to `end`, with the leg `leg`, epoch in ms."""
+
+    state: State
+    leg: str
+    begin: int
+    end: int
+
+
+class HandoffSpan(msgspec.Struct, frozen=True):
+    """A handoff that was done: begun by a limit or not, from what called for it to the successor at work."""
+
+    from_leg: str
+    leg: str
+    at: int
+    took_ms: int
+    is_failover: bool
+
+
+class LegWork(msgspec.Struct):
+    """One leg's time, epoch in ms, and the native sessions it has been at.
+
+    `begin` is 0 for a leg that was adopted: all that its native session held was its history. `end` is the
+    present for one that lives.
+    """
+
+    leg: str
+    agent: str
+    begin: int
+    end: int
+    natives: list[str] = msgspec.field(default_factory=list)
+    limits: list[int] = msgspec.field(default_factory=list)
+
+
+class SessionWork(msgspec.Struct):
+    """One session of ours as its journal tells it; one that `is_under_way` changes as time passes."""
+
+    session: str
+    root: str
+    cwd: str
+    task: str
+    legs: list[LegWork]
+    spans: list[StateSpan]
+    passings: list[HandoffSpan]
+    is_under_way: bool = False
+
+
+def find_leg(legs: Sequence[LegWork], at: int) -> LegWork | None:
+    """Which of the legs that were at one native session something in it is the work of; `None` for none.
+
+    The newest that had begun, as far as one had; a leg's last words may be written while it is being ended.
+    """
+    found = None
+    for leg in legs:
+        if leg.begin - EARLY_MS <= at <= leg.end + LATE_MS and (found is None or leg.begin <= at):
+            found = leg
+    return found
+
+
+def to_ms(at: datetime) -> int:
+    """`at` as an epoch in ms."""
+    return int(at.timestamp() * 1000)

@@ -1,0 +1,175 @@
+"""Add up tokens, what they cost, and all else that one row of metrics shows.
+
+What is not known, such as the price of a model, is said to be unknown and never counted as nothing.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from operator import add
+
+import msgspec
+
+from agent_relay.transcripts.usage.answer_columns import list_columns
+from agent_relay.transcripts.usage.records import AnswerUsage
+
+UNNAMED = "unknown"
+"""What a model is called that no record names."""
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """US dollars for one token, in requests whose whole input is larger than `above` tokens."""
+
+    above: int
+    input: Decimal
+    cached: Decimal
+    cache_write: Decimal
+    cache_write_long: Decimal
+    output: Decimal
+
+    def __hash__(self) -> int:
+        """Of one price: decimals are dear to hash, and few rates share it."""
+        return hash(self.output)
+
+
+Rates = Callable[[str, int], Sequence[Rate]]
+"""The rates of a model at a moment (epoch in ms), by rising `above`; empty where its price is not known.
+
+They are the same all through a quarter of an hour.
+"""
+
+
+class Bill(msgspec.Struct):
+    """Tokens added up, and their cost.
+
+    `unpriced` are the models without a known price, with the tokens they used; `cost` leaves those out.
+    `paid` are the counts of the others by what they cost, in the order of a rate's prices.
+    """
+
+    input: int = 0
+    cached: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+    answers: int = 0
+    unpriced: dict[str, int] = msgspec.field(default_factory=dict)
+    paid: dict[Rate, list[int]] = msgspec.field(default_factory=dict)
+
+    def add(self, used: AnswerUsage, rates: Rates) -> None:
+        """Take one answer in."""
+        self.add_all(used.model, list_columns((used,)).counts, rates(used.model, used.at))
+
+    def add_all(self, model: str, counts: Sequence[Sequence[int]], rates: Sequence[Rate]) -> None:
+        """Take answers of a model in, by the `counts` of `Columns`, all of when these were its rates."""
+        if not rates:
+            self._add_at(None, counts)
+            tokens = sum(map(sum, counts[:4]))
+            self.unpriced[model or UNNAMED] = self.unpriced.get(model or UNNAMED, 0) + tokens
+            return
+        if len(rates) == 1:
+            self._add_at(rates[0], counts)
+            return
+        above = [rate.above for rate in rates[1:]]
+        new, cached, written, *_ = counts
+        sizes = [*map(add, map(add, new, cached), written)]
+        if max(sizes, default=0) <= above[0]:
+            self._add_at(rates[0], counts)
+            return
+        tiers: list[list[int]] = [[] for _ in rates]
+        for place, size in enumerate(sizes):
+            tiers[bisect_left(above, size)].append(place)
+        for rate, same in zip(rates, tiers, strict=True):
+            if same:
+                self._add_at(rate, [[column[place] for place in same] for column in counts])
+
+    def _add_at(self, rate: Rate | None, counts: Sequence[Sequence[int]]) -> None:
+        """Take answers in that all pay the same; `None` where nobody knows what."""
+        new, cached, written, output, reasoning, long = map(sum, counts)
+        self.answers += len(counts[0])
+        self.input += new
+        self.cached += cached
+        self.cache_write += written
+        self.output += output
+        self.reasoning += reasoning
+        if rate is not None:
+            self._pay(rate, [new, cached, written - long, long, output])
+
+    def _pay(self, rate: Rate, counts: Sequence[int]) -> None:
+        known = self.paid.setdefault(rate, [0] * len(counts))
+        known[:] = map(add, known, counts)
+
+    def merge(self, bill: "Bill") -> None:
+        """Take all of another bill in."""
+        self.answers += bill.answers
+        self.input += bill.input
+        self.cached += bill.cached
+        self.cache_write += bill.cache_write
+        self.output += bill.output
+        self.reasoning += bill.reasoning
+        for rate, counts in bill.paid.items():
+            self._pay(rate, counts)
+        for name, tokens in bill.unpriced.items():
+            self.unpriced[name] = self.unpriced.get(name, 0) + tokens
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, each counted once: reasoning is part of the output."""
+        return self.input + self.cached + self.cache_write + self.output
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars for what has a known price; `None` where nothing has."""
+        if not self.paid:
+            return None if self.unpriced else Decimal(0)
+        return sum((_multiply(rate, sums) for rate, sums in self.paid.items()), Decimal(0))
+
+
+def _multiply(rate: Rate, sums: Sequence[int]) -> Decimal:
+    prices = (rate.input, rate.cached, rate.cache_write, rate.cache_write_long, rate.output)
+    return sum((price * count for price, count in zip(prices, sums, strict=True)), Decimal(0))
+
+
+class MetricsRow(msgspec.Struct):
+    """What one key of the table has come to; times in ms, `None` where nothing tells them.
+
+    `untold` counts legs that left no transcript we can read: what they used is not known.
+    """
+
+    key: str
+    bill: Bill = msgspec.field(default_factory=Bill)
+    agents: list[str] = msgspec.field(default_factory=list)
+    first: int = 0
+    last: int = 0
+    turns: int = 0
+    failed: int = 0
+    wall_ms: int | None = None
+    active_ms: int | None = None
+    waiting_ms: int | None = None
+    handoffs: int = 0
+    limits: int = 0
+    failovers_ms: list[int] = msgspec.field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+    untold: int = 0
+
+    def merge(self, row: "MetricsRow") -> None:
+        """Take all of another row in, but for its key and its agents."""
+        self.bill.merge(row.bill)
+        if row.first and (not self.first or row.first < self.first):
+            self.first = row.first
+        self.last = max(self.last, row.last)
+        self.turns += row.turns
+        self.failed += row.failed
+        self.wall_ms = _add(self.wall_ms, row.wall_ms)
+        self.active_ms = _add(self.active_ms, row.active_ms)
+        self.waiting_ms = _add(self.waiting_ms, row.waiting_ms)
+        self.handoffs += row.handoffs
+        self.limits += row.limits
+        self.failovers_ms += row.failovers_ms
+        self.added += row.added
+        self.removed += row.removed
+        self.untold += row.untold
+
+
+def _add(time: int | None, more: int | None) -> int | None:
+    return time if more is None else (time or 0) + more
