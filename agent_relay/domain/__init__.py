@@ -1,7 +1,7 @@
 """The words of the problem as types: pure values that reach nothing outside memory.
 
 Its doors: `session` (`Session`, `Leg`, `Handoff`, `Terms`) and `state` (`State`); `effects` (`Effect`,
-`Input`) and `usage_effects`; `signal` (`Signal`, `Scope`, `Record`, `Rest`); `context` and `budgets`;
+`Input`); `signal` (`Signal`, `Scope`, `Record`, `Rest`); `context` and `budgets`;
 `screen` (`Screen`); `facts` (`Facts`); `errors` (`RelayError`, `ExitCode`). By subject: `events` (the
 journal's lines), `documents` (adapter, rules, config and packet as pydantic models), `protocol` (what
 other processes are sent), `text` (words for people) and `values` (ids, versions, moments). Every other

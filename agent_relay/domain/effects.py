@@ -1,23 +1,34 @@
-"""Effects the state machine asks the host to perform, and inputs it is fed.
-
-Each effect says which input answers it. Those about an agent's context and about budgets are in
-`usage_effects`.
-"""
+"""Effects: what the state machine asks the host to do; its outcome comes back as an input."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent_relay.domain.session import NO_TERMS, Terms
-from agent_relay.domain.signal import Signal
-from agent_relay.domain.usage_effects import (
-    AwaitQuiet,
-    BudgetsCounted,
-    Compact,
-    CompactSkipped,
-    ContextFilled,
-    Draft,
-    LegQuiet,
-)
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Have the leg's agent write a handoff document in a fork of its session. Nothing answers."""
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitQuiet:
+    """Come back with Quiet once the leg waits for a prompt, nobody types one, and no draft is being written.
+
+    Nothing answers where that does not come to pass.
+    """
+
+    leg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Type the agent's own command that makes its conversation shorter.
+
+    Comes back with Spared where somebody had begun to type; else nothing answers.
+    """
+
+    leg: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +40,6 @@ class CancelContinue:
 
     leg: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueAnnounced:
-    """The leg's screen says that its agent goes on by itself `at`; `None` where it says so no more."""
-
-    leg: str
-    at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class ResumeAsked:
-    """A person wants a session in which everybody rests to go on by itself at the first reset, or not to."""
-
-    agreed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueAsked:
-    """A person wants a session that rested to go on now, with whoever can be had again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,224 +116,4 @@ Effect = (
     | AwaitQuiet
     | Compact
     | CancelContinue
-)
-
-
-@dataclass(frozen=True, slots=True)
-class HandoffAsked:
-    """A person or program asked for a handoff to `agent`, empty for the next; `force` overrides a rest.
-
-    Where `terms` are empty, what is still expected of the agent at work is passed on.
-    """
-
-    agent: str
-    reason: str = "manual"
-    focus: str = ""
-    force: bool = False
-    terms: Terms = NO_TERMS
-
-
-@dataclass(frozen=True, slots=True)
-class CancelAsked:
-    """A person called the handoff off."""
-
-    handoff: str
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RetryAsked:
-    """A person wants the handoff to go on from where it stopped; `force` overrides a rest."""
-
-    handoff: str
-    force: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CloseAsked:
-    """A person said what came of the handoff: `verdict` is completed or failed."""
-
-    handoff: str
-    verdict: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Spawned:
-    """The leg's process lives."""
-
-    leg: str
-    holder_pid: int
-    child_pid: int
-    child_born: int
-
-
-@dataclass(frozen=True, slots=True)
-class StateSeen:
-    """The settled screen (or the agent's own state) reads ready, busy or asking."""
-
-    leg: str
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class PromptTaken:
-    """The agent's own records say that it took a prompt."""
-
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class SignalFound:
-    """The detector found something about the leg."""
-
-    leg: str
-    signal: Signal
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The leg's agent answered a prompt, as its own records say: it is not limited (any more).
-
-    `at` is when, by the record's own time (aware); `None` where that is not known.
-    """
-
-    leg: str
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClockSetBack:
-    """The wall clock was set back while the leg lived: what it writes from now on is newer than `since`."""
-
-    leg: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class LegGone:
-    """The leg's processes are gone: `how` is exited, stopped, lost or unstarted; `why` for the user.
-
-    `is_done` is whether a headless agent had said that its turn is over and well, `said` what it said in a
-    turn of a chat, `refused` the tools it was not allowed to use.
-    """
-
-    leg: str
-    how: str
-    status: int = -1
-    why: str = ""
-    is_done: bool = False
-    said: str = ""
-    refused: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The packet is visible; `lacks` says what could not be read into it; empty for nothing."""
-
-    handoff: str
-    packet: str
-    sequence: int
-    json_path: str
-    text_path: str
-    fingerprint: str
-    lacks: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PublishFailed:
-    """The packet could not be published."""
-
-    handoff: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    """The packet's text is in the leg."""
-
-    handoff: str
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeliverFailed:
-    """The packet's text could not be put into the leg, which lives on."""
-
-    handoff: str
-    leg: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class TaskGiven:
-    """The session's task is in the leg."""
-
-    leg: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResetPassed:
-    """A moment asked for by WakeAt has come."""
-
-
-@dataclass(frozen=True, slots=True)
-class StopAsked:
-    """Somebody asked for the session's end."""
-
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TurnAsked:
-    """Somebody wants a headless turn of `agent`; the rest is as `TurnBegun` has it."""
-
-    agent: str
-    prompt: str
-    most: int = 0
-    ends: bool = False
-    seat: str = ""
-    others: tuple[str, ...] = ()
-    message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Restarted:
-    """A new daemon took over; `leg_lives` is whether the newest leg's holder does.
-
-    `leg_began` is whether its program may have been started, where the journal does not say so.
-    """
-
-    leg_lives: bool
-    leg_began: bool = True
-
-
-Input = (
-    HandoffAsked
-    | CancelAsked
-    | RetryAsked
-    | CloseAsked
-    | Spawned
-    | StateSeen
-    | PromptTaken
-    | SignalFound
-    | Answered
-    | ClockSetBack
-    | ContextFilled
-    | LegQuiet
-    | CompactSkipped
-    | BudgetsCounted
-    | LegGone
-    | Published
-    | PublishFailed
-    | Delivered
-    | DeliverFailed
-    | TaskGiven
-    | ResetPassed
-    | ContinueAnnounced
-    | ResumeAsked
-    | ContinueAsked
-    | StopAsked
-    | TurnAsked
-    | Restarted
 )

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Mapping
 
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import CompactSkipped, LegQuiet
 from agent_relay.domain.session import Session
-from agent_relay.domain.usage_effects import CompactSkipped, LegQuiet
 from agent_relay.engine.delivery.text_delivery import type_line
 from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg
 from agent_relay.engine.legs.monitor import LegMonitor

@@ -9,27 +9,25 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_relay.domain.effects import (
+    AwaitQuiet,
     CancelContinue,
+    Compact,
     DeliverPacket,
     DeliverTask,
+    Draft,
     Effect,
-    Input,
-    LegGone,
     NoteRest,
     PublishPacket,
-    ResetPassed,
-    Restarted,
     ShowMessage,
-    Spawned,
     SpawnLeg,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body
+from agent_relay.domain.inputs import Input, LegGone, ResetPassed, Restarted, Spawned
 from agent_relay.domain.session import Handoff, Leg, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.usage_effects import AwaitQuiet, Compact, Draft
 from agent_relay.engine._context_relief import ContextRelief
 from agent_relay.engine._timers import AgentTimers, sleep_until
 from agent_relay.engine._tree_claims import TreeClaims

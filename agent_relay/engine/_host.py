@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from agent_relay.domain.effects import Effect, Input, StopAsked
+from agent_relay.domain.effects import Effect
 from agent_relay.domain.errors import RelayError, StaleOwnerError
 from agent_relay.domain.events.handoff import (
     HandoffBegun,
@@ -25,6 +25,7 @@ from agent_relay.domain.events.session import (
     SessionRested,
     SignalSeen,
 )
+from agent_relay.domain.inputs import Input, StopAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine.threads import DedicatedThread

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effects import LegGone, NoteRest, PublishPacket, Restarted, SpawnLeg, StopLeg
+from agent_relay.domain.effects import NoteRest, PublishPacket, SpawnLeg, StopLeg
 from agent_relay.domain.events.handoff import HandoffConfirmed, PacketDelivered, PredecessorStopped
 from agent_relay.domain.events.session import LegEnded, SessionEnded
 from agent_relay.domain.events.turn import TurnEnded
+from agent_relay.domain.inputs import LegGone, Restarted
 from agent_relay.domain.session import Handoff, Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.moments import parse_moment

@@ -8,33 +8,7 @@ context.
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_relay.domain.effects import (
-    Answered,
-    CancelAsked,
-    ClockSetBack,
-    CloseAsked,
-    Delivered,
-    DeliverFailed,
-    HandoffAsked,
-    Input,
-    LegGone,
-    NoteRest,
-    PromptTaken,
-    Published,
-    PublishFailed,
-    ResetPassed,
-    Restarted,
-    RetryAsked,
-    ShowMessage,
-    SignalFound,
-    Spawned,
-    StateSeen,
-    StopAsked,
-    StopLeg,
-    TaskGiven,
-    TurnAsked,
-    WakeAt,
-)
+from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events.handoff import HandoffConfirmed
 from agent_relay.domain.events.session import (
@@ -49,12 +23,38 @@ from agent_relay.domain.events.session import (
     SessionStopping,
     SignalSeen,
 )
+from agent_relay.domain.inputs import (
+    Answered,
+    BudgetsCounted,
+    CancelAsked,
+    ClockSetBack,
+    CloseAsked,
+    CompactSkipped,
+    ContextFilled,
+    Delivered,
+    DeliverFailed,
+    HandoffAsked,
+    Input,
+    LegGone,
+    LegQuiet,
+    PromptTaken,
+    Published,
+    PublishFailed,
+    ResetPassed,
+    Restarted,
+    RetryAsked,
+    SignalFound,
+    Spawned,
+    StateSeen,
+    StopAsked,
+    TaskGiven,
+    TurnAsked,
+)
 from agent_relay.domain.session import Leg, Limit, Session, Step
 from agent_relay.domain.signal import Kind, Scope, Signal
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.commands import continue_command
 from agent_relay.domain.text.limit_names import name_limit
-from agent_relay.domain.usage_effects import BudgetsCounted, CompactSkipped, ContextFilled, LegQuiet
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session._recovery import restarted
 from agent_relay.session.fold import is_refusal

@@ -10,19 +10,16 @@ from datetime import UTC, datetime, tzinfo
 
 from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.effects import (
-    DeliverFailed,
     DeliverPacket,
     DeliverTask,
     Effect,
-    Input,
-    LegGone,
-    PublishFailed,
     PublishPacket,
     SpawnLeg,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.events.session import Body
+from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.domain.values.ids import UNKNOWN_OWNER, Owner

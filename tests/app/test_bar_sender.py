@@ -4,7 +4,7 @@ import asyncio
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
-from agent_relay.domain.effects import Delivered
+from agent_relay.domain.inputs import Delivered
 from agent_relay.engine.delivery.bar_sender import BarSender
 from agent_relay.session.handoff.status_bar import DeliveryProgress, DeliveryStage
 from agent_relay.terminal.holder_client import HolderError

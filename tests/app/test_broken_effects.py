@@ -8,26 +8,30 @@ from typing import get_args
 import pytest
 
 from agent_relay.domain.effects import (
+    AwaitQuiet,
     CancelContinue,
-    Delivered,
+    Compact,
     DeliverPacket,
     DeliverTask,
+    Draft,
     Effect,
-    Input,
-    LegGone,
-    Published,
     PublishPacket,
     ShowMessage,
-    SignalFound,
-    Spawned,
     SpawnLeg,
-    StateSeen,
-    StopAsked,
     StopLeg,
     WakeAt,
 )
+from agent_relay.domain.inputs import (
+    Delivered,
+    Input,
+    LegGone,
+    Published,
+    SignalFound,
+    Spawned,
+    StateSeen,
+    StopAsked,
+)
 from agent_relay.domain.state import State
-from agent_relay.domain.usage_effects import AwaitQuiet, Compact, Draft
 from agent_relay.session.outcome import Outcome
 from tests.support.scripted_host import LIMIT, NOW, Scene, begin, find_pid, leg_of, play
 

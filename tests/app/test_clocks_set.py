@@ -7,7 +7,7 @@ import pytest
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.effects import Answered, ClockSetBack, Input, PromptTaken, SignalFound
+from agent_relay.domain.inputs import Answered, ClockSetBack, Input, PromptTaken, SignalFound
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig

@@ -11,11 +11,10 @@ import pytest
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.domain.budgets import Budget, Mark, Spending
-from agent_relay.domain.effects import Input
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import BudgetsCounted, Input
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.signal import Record, Source
-from agent_relay.domain.usage_effects import BudgetsCounted
 from agent_relay.engine.legs._budget_monitor import BudgetMonitor
 from agent_relay.engine.legs._monitor_config import MonitorConfig
 from agent_relay.engine.legs.live_leg import LaunchEnvironment, LiveLeg

@@ -6,23 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agent_relay.domain.effects import (
-    Effect,
+from agent_relay.domain.effects import Effect, NoteRest, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.errors import RelayError, StaleOwnerError
+from agent_relay.domain.events.session import LegNamed, SessionEnded, SessionStopping
+from agent_relay.domain.inputs import (
     HandoffAsked,
     Input,
     LegGone,
-    NoteRest,
     Published,
-    PublishPacket,
     SignalFound,
     Spawned,
-    SpawnLeg,
     StateSeen,
     StopAsked,
-    StopLeg,
 )
-from agent_relay.domain.errors import RelayError, StaleOwnerError
-from agent_relay.domain.events.session import LegNamed, SessionEnded, SessionStopping
 from agent_relay.domain.state import State
 from agent_relay.session.outcome import Outcome
 from tests.support.scripted_host import LIMIT, Disk, Scene, begin, find_pid, leg_of, play

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.effects import Input, Published, PublishFailed
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.handoff import PacketSaved
+from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing.packet_publisher import PacketPublisher
 from agent_relay.session.outcome import Outcome

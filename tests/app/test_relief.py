@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from agent_relay.domain.usage_effects import LegQuiet
+from agent_relay.domain.inputs import LegQuiet
 from agent_relay.engine._context_relief import ContextRelief
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from agent_relay.domain.effects import TurnAsked
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import TurnAsked
 from agent_relay.domain.state import State
 from agent_relay.engine.legs.live_leg import LaunchEnvironment
 from agent_relay.engine.sessions.active_session import ActiveSession

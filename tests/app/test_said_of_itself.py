@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from agent_relay.agents.rules import load_rules
-from agent_relay.domain.effects import Answered, Input, PromptTaken
 from agent_relay.domain.events.session import PromptSeen
+from agent_relay.domain.inputs import Answered, Input, PromptTaken
 from agent_relay.domain.session import Leg, Prompt
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig

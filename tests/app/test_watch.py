@@ -12,7 +12,7 @@ import pytest
 
 from agent_relay.agents.rules import load_rules
 from agent_relay.agents.source_paths import LegPlace
-from agent_relay.domain.effects import Input, SignalFound, StateSeen
+from agent_relay.domain.inputs import Input, SignalFound, StateSeen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Source
 from agent_relay.engine.legs._monitor_config import MonitorConfig

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from agent_relay.domain.effects import Delivered, HandoffAsked
 from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.inputs import Delivered, HandoffAsked
 from agent_relay.domain.session import Handoff, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.session.policy import Availability

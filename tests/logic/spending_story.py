@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_relay.domain.budgets import Mark, Spending
-from agent_relay.domain.usage_effects import BudgetsCounted, LegQuiet
+from agent_relay.domain.inputs import BudgetsCounted, LegQuiet
 from agent_relay.session.outcome import DecisionContext
 from tests.logic.story import NOW, Story
 

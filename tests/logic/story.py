@@ -3,17 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.effects import (
-    Delivered,
-    Effect,
-    Input,
-    LegGone,
-    Published,
-    SignalFound,
-    Spawned,
-    StateSeen,
-)
 from agent_relay.domain.events.session import Event, SessionCreated
+from agent_relay.domain.inputs import Delivered, Input, LegGone, Published, SignalFound, Spawned, StateSeen
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
@@ -22,6 +13,10 @@ from agent_relay.session.handoff.lifecycle import begin_leg
 from agent_relay.session.machine import step
 from agent_relay.session.outcome import DecisionContext, Outcome
 from agent_relay.session.policy import Availability
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_relay.domain.effects import Effect
 
 NOW = datetime(2026, 11, 21, 18, 20, tzinfo=UTC)
 RESET = NOW + timedelta(hours=3)

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from agent_relay.domain.effects import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
+from agent_relay.domain.inputs import CancelAsked, Delivered, DeliverFailed, RetryAsked, StopAsked
 from agent_relay.domain.session import Session, Step
 from agent_relay.domain.signal import Evidence, Scope, Source
 from agent_relay.domain.text.counts import count_columns

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.effects import ShowMessage
-from agent_relay.domain.usage_effects import AwaitQuiet
+from agent_relay.domain.effects import AwaitQuiet, ShowMessage
 from tests.logic.filling_story import HANDOFF, Filling
 from tests.logic.story import NOW
 

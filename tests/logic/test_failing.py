@@ -2,17 +2,8 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
-    DeliverFailed,
-    DeliverPacket,
-    Effect,
-    Input,
-    LegGone,
-    PublishFailed,
-    PublishPacket,
-    SpawnLeg,
-    StopLeg,
-)
+from agent_relay.domain.effects import DeliverPacket, Effect, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.inputs import DeliverFailed, Input, LegGone, PublishFailed
 from agent_relay.session.outcome import build_failure
 
 

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from agent_relay.domain.effects import CancelAsked, DeliverFailed, RetryAsked
 from agent_relay.domain.events.session import Event, SessionCreated, SignalSeen
+from agent_relay.domain.inputs import CancelAsked, DeliverFailed, RetryAsked
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Source
 from agent_relay.session.views.history_lines import list_history

@@ -2,23 +2,20 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import DeliverPacket, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.inputs import (
     CancelAsked,
     Delivered,
     DeliverFailed,
-    DeliverPacket,
     HandoffAsked,
     PromptTaken,
     PublishFailed,
-    PublishPacket,
     ResetPassed,
     Restarted,
     RetryAsked,
     Spawned,
-    SpawnLeg,
-    StopLeg,
 )
-from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from tests.logic.asked_handoff import RESTS, asked, begun, is_at_rest, of

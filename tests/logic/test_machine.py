@@ -5,23 +5,25 @@ from datetime import timedelta
 import pytest
 
 from agent_relay.domain.effects import (
-    Delivered,
     DeliverPacket,
-    HandoffAsked,
-    LegGone,
     NoteRest,
-    PublishFailed,
     PublishPacket,
-    ResetPassed,
     ShowMessage,
-    SignalFound,
     SpawnLeg,
-    StopAsked,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events.session import Event, SessionCreated, SessionEnded, Unknown
+from agent_relay.domain.inputs import (
+    Delivered,
+    HandoffAsked,
+    LegGone,
+    PublishFailed,
+    ResetPassed,
+    SignalFound,
+    StopAsked,
+)
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.state import State

@@ -3,20 +3,22 @@
 import pytest
 
 from agent_relay.domain.effects import (
-    Delivered,
     DeliverPacket,
     DeliverTask,
-    HandoffAsked,
-    LegGone,
     NoteRest,
-    Published,
     PublishPacket,
-    Restarted,
-    Spawned,
     SpawnLeg,
     StopLeg,
-    TaskGiven,
     WakeAt,
+)
+from agent_relay.domain.inputs import (
+    Delivered,
+    HandoffAsked,
+    LegGone,
+    Published,
+    Restarted,
+    Spawned,
+    TaskGiven,
 )
 from agent_relay.domain.session import Step
 from agent_relay.domain.state import State

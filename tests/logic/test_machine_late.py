@@ -4,25 +4,22 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import NoteRest, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import (
     Answered,
     Delivered,
     DeliverFailed,
     HandoffAsked,
-    NoteRest,
     PromptTaken,
     Published,
     PublishFailed,
     Restarted,
     SignalFound,
     Spawned,
-    SpawnLeg,
     StateSeen,
     StopAsked,
-    StopLeg,
-    WakeAt,
 )
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.state import State

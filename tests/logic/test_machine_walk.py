@@ -5,33 +5,28 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import DeliverPacket, DeliverTask, Effect, PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.errors import RelayError
+from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.inputs import (
     Answered,
     CancelAsked,
     CloseAsked,
     Delivered,
     DeliverFailed,
-    DeliverPacket,
-    DeliverTask,
-    Effect,
     HandoffAsked,
     Input,
     LegGone,
     PromptTaken,
     Published,
     PublishFailed,
-    PublishPacket,
     ResetPassed,
     Restarted,
     RetryAsked,
     Spawned,
-    SpawnLeg,
     StateSeen,
     StopAsked,
-    StopLeg,
 )
-from agent_relay.domain.errors import RelayError
-from agent_relay.domain.events.handoff import HandoffBegun
 from agent_relay.domain.session import NO_TERMS, Terms
 from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import LIVE, State

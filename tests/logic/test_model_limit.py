@@ -5,17 +5,16 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import ShowMessage, StopLeg
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import (
     Delivered,
     HandoffAsked,
     PublishFailed,
     ResetPassed,
     Restarted,
-    ShowMessage,
     StateSeen,
-    StopLeg,
 )
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_events

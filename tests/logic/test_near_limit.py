@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import HandoffAsked, Restarted, ShowMessage
+from agent_relay.domain.effects import ShowMessage
 from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.inputs import HandoffAsked, Restarted
 from agent_relay.domain.signal import Evidence, Kind, Scope, Source
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event

@@ -2,10 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_relay.domain.effects import HandoffAsked, StopLeg
+from agent_relay.domain.effects import StopLeg
 from agent_relay.domain.errors import NobodyAvailableError
 from agent_relay.domain.events.handoff import HandoffBegun
 from agent_relay.domain.events.session import Body, Event, LegReady, LegStarted, LegStarting, SessionCreated
+from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Session
 from agent_relay.session.fold import fold_events
 from agent_relay.session.machine import step

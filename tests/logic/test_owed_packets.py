@@ -2,15 +2,9 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
-    DeliverFailed,
-    DeliverPacket,
-    HandoffAsked,
-    PublishPacket,
-    Restarted,
-    SpawnLeg,
-)
+from agent_relay.domain.effects import DeliverPacket, PublishPacket, SpawnLeg
 from agent_relay.domain.events.session import LegStarting
+from agent_relay.domain.inputs import DeliverFailed, HandoffAsked, Restarted
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from tests.logic.asked_handoff import asked, begun, of

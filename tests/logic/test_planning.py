@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_relay.domain.effects import HandoffAsked
+from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Terms
 from agent_relay.session.handoff.interventions import build_handoff_plan
 from agent_relay.session.policy import Availability

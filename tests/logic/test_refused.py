@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import Answered, HandoffAsked, ResetPassed, Restarted, ShowMessage
+from agent_relay.domain.effects import ShowMessage
+from agent_relay.domain.inputs import Answered, HandoffAsked, ResetPassed, Restarted
 from agent_relay.domain.signal import Kind, Scope
 from agent_relay.domain.state import State
 from agent_relay.session.outcome import DecisionContext

@@ -1,6 +1,8 @@
 """The records of handoffs, read off journals that the state machine itself wrote."""
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
+from agent_relay.domain.events.session import Event, LegStarting, SessionCreated, Unknown
+from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
     Delivered,
@@ -10,8 +12,6 @@ from agent_relay.domain.effects import (
     RetryAsked,
     StopAsked,
 )
-from agent_relay.domain.events.handoff import HandoffBegun, HandoffConfirmed
-from agent_relay.domain.events.session import Event, LegStarting, SessionCreated, Unknown
 from agent_relay.domain.session import Step, Terms
 from agent_relay.session.handoff.history import HandoffHistory, HandoffStatus
 from tests.logic.asked_handoff import RESTS, TERMS, asked, made, of

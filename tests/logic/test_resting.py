@@ -4,20 +4,17 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import CancelContinue, ShowMessage, StopLeg, WakeAt
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.inputs import (
     Answered,
-    CancelContinue,
     ContinueAnnounced,
     ContinueAsked,
     ResetPassed,
     Restarted,
     ResumeAsked,
-    ShowMessage,
     StateSeen,
-    StopLeg,
-    WakeAt,
 )
-from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State

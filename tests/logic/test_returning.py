@@ -3,18 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from agent_relay.domain.effects import (
-    Answered,
-    ClockSetBack,
-    HandoffAsked,
-    ResetPassed,
-    Restarted,
-    ShowMessage,
-    StateSeen,
-    StopLeg,
-    WakeAt,
-)
+from agent_relay.domain.effects import ShowMessage, StopLeg, WakeAt
 from agent_relay.domain.events.session import Event, SignalSeen
+from agent_relay.domain.inputs import Answered, ClockSetBack, HandoffAsked, ResetPassed, Restarted, StateSeen
 from agent_relay.domain.session import Step
 from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State

@@ -7,19 +7,17 @@ import pytest
 
 from agent_relay.domain.budgets import Mark
 from agent_relay.domain.context import ContextWishes
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import AwaitQuiet, NoteRest, ShowMessage, StopLeg, WakeAt
+from agent_relay.domain.inputs import (
+    ContextFilled,
     HandoffAsked,
-    NoteRest,
+    LegQuiet,
     Restarted,
-    ShowMessage,
     StateSeen,
     StopAsked,
-    StopLeg,
     TurnAsked,
-    WakeAt,
 )
 from agent_relay.domain.state import State
-from agent_relay.domain.usage_effects import AwaitQuiet, ContextFilled, LegQuiet
 from agent_relay.session.policy import Availability
 from agent_relay.session.views.messages import render_end_line
 from agent_relay.session.warnings import find_spending

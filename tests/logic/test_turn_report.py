@@ -5,9 +5,9 @@ from datetime import UTC
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_relay.domain.effects import CancelAsked, StopAsked
 from agent_relay.domain.events.session import LegNamed, SignalSeen
 from agent_relay.domain.events.usage import BudgetNoted
+from agent_relay.domain.inputs import CancelAsked, StopAsked
 from agent_relay.domain.protocol.run_output import (
     BudgetTold,
     Ended,

@@ -5,24 +5,21 @@ from datetime import timedelta
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import PublishPacket, SpawnLeg, StopLeg, WakeAt
+from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import (
     CancelAsked,
+    ContextFilled,
     HandoffAsked,
     LegGone,
     PromptTaken,
     Published,
-    PublishPacket,
     ResetPassed,
-    SpawnLeg,
     StopAsked,
-    StopLeg,
     TurnAsked,
-    WakeAt,
 )
-from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.signal import Scope
 from agent_relay.domain.state import State
-from agent_relay.domain.usage_effects import ContextFilled
 from tests.logic.filling_story import HANDOFF
 from tests.logic.story import NOW, RESET, Story
 from tests.logic.turn_story import ABLE, TurnStory

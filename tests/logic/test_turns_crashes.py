@@ -2,20 +2,18 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.effects import PublishPacket, SpawnLeg, StopLeg
+from agent_relay.domain.events.session import LegEnded, LegStarting
+from agent_relay.domain.events.turn import SessionWaits
+from agent_relay.domain.inputs import (
     HandoffAsked,
     LegGone,
     PromptTaken,
     Published,
-    PublishPacket,
     Restarted,
     Spawned,
-    SpawnLeg,
     StopAsked,
-    StopLeg,
 )
-from agent_relay.domain.events.session import LegEnded, LegStarting
-from agent_relay.domain.events.turn import SessionWaits
 from agent_relay.domain.state import State
 from tests.logic.turn_story import ABLE, TurnStory
 

@@ -2,15 +2,8 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
-    CancelAsked,
-    HandoffAsked,
-    PublishFailed,
-    PublishPacket,
-    Restarted,
-    RetryAsked,
-    SpawnLeg,
-)
+from agent_relay.domain.effects import PublishPacket, SpawnLeg
+from agent_relay.domain.inputs import CancelAsked, HandoffAsked, PublishFailed, Restarted, RetryAsked
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from tests.logic.asked_handoff import RESTS, asked, begun, of

@@ -2,7 +2,10 @@
 
 import pytest
 
-from agent_relay.domain.effects import (
+from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
+from agent_relay.domain.events.handoff import HandoffClosed
+from agent_relay.domain.events.session import Event
+from agent_relay.domain.inputs import (
     CancelAsked,
     CloseAsked,
     Delivered,
@@ -13,9 +16,6 @@ from agent_relay.domain.effects import (
     Restarted,
     StopAsked,
 )
-from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
-from agent_relay.domain.events.handoff import HandoffClosed
-from agent_relay.domain.events.session import Event
 from agent_relay.domain.session import Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.session.fold import fold_event

@@ -3,8 +3,8 @@
 from datetime import UTC, timedelta
 
 from agent_relay.domain.context import Context, ContextWishes
-from agent_relay.domain.effects import SignalFound
 from agent_relay.domain.events.session import ReturnOffered
+from agent_relay.domain.inputs import SignalFound
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.session.outcome import Outcome

@@ -4,7 +4,7 @@ from datetime import UTC
 
 import pytest
 
-from agent_relay.domain.effects import CancelAsked, CloseAsked, Published, RetryAsked
+from agent_relay.domain.inputs import CancelAsked, CloseAsked, Published, RetryAsked
 from agent_relay.domain.session import NO_TERMS, Step
 from agent_relay.session.views.messages import render_handoff_line, render_intervention, render_message
 from tests.logic.asked_handoff import asked, made, of

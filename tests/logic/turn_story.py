@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effects import LegGone, PromptTaken, TurnAsked
 from agent_relay.domain.events.session import Body
+from agent_relay.domain.inputs import LegGone, PromptTaken, TurnAsked
 from agent_relay.session.handoff.lifecycle import HEADLESS
 from agent_relay.session.outcome import Outcome
 from agent_relay.session.policy import Availability

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from random import Random
 
-from agent_relay.domain.effects import HandoffAsked, LegGone
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.facts import NativeSession
+from agent_relay.domain.inputs import HandoffAsked, LegGone
 from agent_relay.domain.state import State
 from agent_relay.session.adoption import build_history, check_program, is_only_adopted
 from agent_relay.session.machine import step

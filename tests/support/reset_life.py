@@ -8,31 +8,33 @@ from itertools import count
 from random import Random
 
 from agent_relay.domain.effects import (
-    Answered,
     CancelContinue,
-    ContinueAnnounced,
-    ContinueAsked,
-    Delivered,
     DeliverPacket,
     Effect,
-    HandoffAsked,
-    Input,
-    LegGone,
-    Published,
     PublishPacket,
-    ResetPassed,
-    Restarted,
-    ResumeAsked,
     ShowMessage,
-    SignalFound,
-    Spawned,
     SpawnLeg,
-    StateSeen,
     StopLeg,
     WakeAt,
 )
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.handoff import HandoffBegun
+from agent_relay.domain.inputs import (
+    Answered,
+    ContinueAnnounced,
+    ContinueAsked,
+    Delivered,
+    HandoffAsked,
+    Input,
+    LegGone,
+    Published,
+    ResetPassed,
+    Restarted,
+    ResumeAsked,
+    SignalFound,
+    Spawned,
+    StateSeen,
+)
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName
 from agent_relay.domain.values.quiet_hours import NO_QUIET_HOURS, QuietHours, parse_quiet_hours

@@ -5,9 +5,10 @@ import threading
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
-from agent_relay.domain.effects import Effect, Input, Spawned, StateSeen
+from agent_relay.domain.effects import Effect
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import Body, Event, SessionCreated
+from agent_relay.domain.inputs import Input, Spawned, StateSeen
 from agent_relay.domain.session import Session
 from agent_relay.domain.signal import Evidence, Kind, Scope, Signal, Source
 from agent_relay.domain.values.ids import AgentName

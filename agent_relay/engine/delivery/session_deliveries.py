@@ -6,8 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from agent_relay.domain.effects import Delivered, DeliverFailed, Input, TaskGiven
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import Delivered, DeliverFailed, Input, TaskGiven
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.delivery.bar_sender import BarSender
 from agent_relay.engine.delivery.text_delivery import TurnInput, deliver_text, forget_text

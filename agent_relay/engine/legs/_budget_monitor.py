@@ -8,10 +8,9 @@ from datetime import datetime, tzinfo
 from typing import Protocol
 
 from agent_relay.domain.budgets import Spending
-from agent_relay.domain.effects import Input
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import BudgetsCounted, Input
 from agent_relay.domain.session import Session
-from agent_relay.domain.usage_effects import BudgetsCounted
 from agent_relay.engine.legs.live_leg import LiveLeg
 from agent_relay.engine.legs.monitor import LegMonitor
 from agent_relay.engine.services import Services

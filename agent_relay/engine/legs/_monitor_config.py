@@ -11,8 +11,8 @@ from datetime import tzinfo
 from agent_relay.domain.context import NO_WISHES, ContextWishes
 from agent_relay.domain.documents.adapter import SourceSpec, StreamRule
 from agent_relay.domain.documents.rules import Rules
-from agent_relay.domain.effects import Input
 from agent_relay.domain.events.session import PromptSeen
+from agent_relay.domain.inputs import Input
 
 _log = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from datetime import datetime
 from agent_relay.detect.context_gauge import ContextGauge
 from agent_relay.detect.screen_state import AgentState, InputState, believe_state, read_input, read_state
 from agent_relay.domain.context import Level, Reading
+from agent_relay.domain.inputs import ContextFilled
 from agent_relay.domain.screen import Screen
 from agent_relay.domain.session import Leg
 from agent_relay.domain.signal import Record, Signal, Source
-from agent_relay.domain.usage_effects import ContextFilled
 from agent_relay.domain.values.elapsed import ClockJump, start_at
 from agent_relay.engine.legs._monitor_config import MonitorConfig
 from agent_relay.session.limits.context import find_level

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_relay.detect.detector import Detector
 from agent_relay.domain.documents.record_matching import is_meant, open_envelope
-from agent_relay.domain.effects import (
+from agent_relay.domain.inputs import (
     Answered,
     ClockSetBack,
     ContinueAnnounced,

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from agent_relay.domain.effects import Answered, ClockSetBack, Input, LegGone, Spawned
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.session import LegNamed
+from agent_relay.domain.inputs import Answered, ClockSetBack, Input, LegGone, Spawned
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State
 from agent_relay.engine.legs._budget_monitor import BudgetMonitor, build_counter

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent_relay.agents.launch import get_program
-from agent_relay.domain.effects import StopAsked, TurnAsked
 from agent_relay.domain.errors import WrongUseError
 from agent_relay.domain.events.turn import ChatBegun, TurnBegun
+from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.protocol.requests import Handler, Peer, Request
 from agent_relay.domain.protocol.run_output import ChatOver, ChatStarted, TurnNext
 from agent_relay.domain.session import Leg

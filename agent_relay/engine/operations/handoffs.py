@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from agent_relay.domain.effects import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.protocol.requests import Handler, Peer, Request
 from agent_relay.domain.session import PRIORITIES, Session, Terms
 from agent_relay.engine.legs.live_leg import LaunchEnvironment

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from agent_relay.agents.launch import get_program
-from agent_relay.domain.effects import TurnAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
+from agent_relay.domain.inputs import TurnAsked
 from agent_relay.domain.protocol.requests import Handler, Peer, Request
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import State

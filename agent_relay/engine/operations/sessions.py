@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 
 from agent_relay.detect.window_usage import render_windows
-from agent_relay.domain.effects import CancelAsked, ContinueAsked, ResumeAsked
 from agent_relay.domain.errors import WrongUseError
+from agent_relay.domain.inputs import CancelAsked, ContinueAsked, ResumeAsked
 from agent_relay.domain.protocol.requests import Handler, Peer, Request
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State

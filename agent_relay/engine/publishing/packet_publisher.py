@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from agent_relay.domain.effects import Input, Published, PublishFailed
 from agent_relay.domain.errors import RelayError
 from agent_relay.domain.events.handoff import PacketSaved
+from agent_relay.domain.inputs import Input, Published, PublishFailed
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.threads import finish_or_end
 from agent_relay.session.outcome import Outcome

@@ -12,8 +12,8 @@ from functools import partial
 
 from agent_relay.agents.packet_template import build_renderer
 from agent_relay.domain.documents.packet import ResumePacket
-from agent_relay.domain.effects import Published
 from agent_relay.domain.errors import RelayError
+from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.engine.publishing._packet_building import (
     BuiltPacket,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from agent_relay.domain.documents.packet import ResumePacket
 from agent_relay.domain.documents.packet_json import parse_document, render_json
-from agent_relay.domain.effects import Published
 from agent_relay.domain.errors import ConfigurationError, RelayError
+from agent_relay.domain.inputs import Published
 from agent_relay.domain.session import Handoff, Session
 from agent_relay.session.views.messages import session_folder
 from agent_relay.store.packet_publication import IMPORTED

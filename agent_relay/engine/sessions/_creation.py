@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from agent_relay.agents.agent_versions import claim_first_notice
-from agent_relay.domain.effects import HandoffAsked
 from agent_relay.domain.errors import RelayError, WrongUseError
 from agent_relay.domain.events.session import SessionCreated
+from agent_relay.domain.inputs import HandoffAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.values.versions import is_newer
 from agent_relay.engine.legs.native_owners import list_adopted_owners, list_owners

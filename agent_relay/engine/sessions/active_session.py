@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agent_relay.domain.effects import StopAsked, StopLeg, TurnAsked
+from agent_relay.domain.effects import StopLeg
+from agent_relay.domain.inputs import StopAsked, TurnAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import State
 from agent_relay.engine._effect_runner import EffectRunner

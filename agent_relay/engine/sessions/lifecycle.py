@@ -6,8 +6,8 @@ import os
 from datetime import tzinfo
 
 from agent_relay.agents.launch import get_program
-from agent_relay.domain.effects import HandoffAsked, StopAsked, TurnAsked
 from agent_relay.domain.errors import RelayError, StaleOwnerError, WrongUseError
+from agent_relay.domain.inputs import HandoffAsked, StopAsked, TurnAsked
 from agent_relay.domain.session import BY_HAND, NO_TERMS, Session, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.values.elapsed import has_passed

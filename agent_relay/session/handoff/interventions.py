@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_relay.domain.effects import CancelAsked, CloseAsked, PublishPacket, RetryAsked, StopLeg
+from agent_relay.domain.effects import PublishPacket, StopLeg
 from agent_relay.domain.errors import NobodyAvailableError, RelayError, UntrustedDataError, WrongUseError
 from agent_relay.domain.events.handoff import (
     HandoffCancelled,
@@ -15,6 +15,7 @@ from agent_relay.domain.events.handoff import (
     HandoffConfirmed,
     HandoffRetried,
 )
+from agent_relay.domain.inputs import CancelAsked, CloseAsked, RetryAsked
 from agent_relay.domain.session import Handoff, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.text.commands import continue_command, retry_command

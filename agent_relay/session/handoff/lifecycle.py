@@ -8,18 +8,13 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from agent_relay.domain.effects import (
-    Delivered,
-    DeliverFailed,
     DeliverPacket,
     DeliverTask,
     Effect,
-    Published,
-    PublishFailed,
     PublishPacket,
     ShowMessage,
     SpawnLeg,
     StopLeg,
-    TaskGiven,
     WakeAt,
 )
 from agent_relay.domain.events.handoff import (
@@ -32,6 +27,7 @@ from agent_relay.domain.events.handoff import (
 )
 from agent_relay.domain.events.session import Body, LegStarting, SessionEnded, SessionRested, TaskDelivered
 from agent_relay.domain.events.turn import TurnEnded
+from agent_relay.domain.inputs import Delivered, DeliverFailed, Published, PublishFailed, TaskGiven
 from agent_relay.domain.session import Handoff, Leg, Limit, Session, Step, Terms
 from agent_relay.domain.state import State
 from agent_relay.domain.text.counts import render_count

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from agent_relay.domain.budgets import Mark, Spending
-from agent_relay.domain.effects import NoteRest, ShowMessage, StopLeg
+from agent_relay.domain.effects import AwaitQuiet, NoteRest, ShowMessage, StopLeg
 from agent_relay.domain.events.session import SessionStopping
 from agent_relay.domain.events.usage import BudgetApplied, BudgetNoted
+from agent_relay.domain.inputs import BudgetsCounted, LegQuiet
 from agent_relay.domain.session import Leg, Session
 from agent_relay.domain.state import LIVE, State
-from agent_relay.domain.usage_effects import AwaitQuiet, BudgetsCounted, LegQuiet
 from agent_relay.domain.values.moments import parse_moment
 from agent_relay.session.handoff.lifecycle import replace_agent
 from agent_relay.session.outcome import NOTHING, DecisionContext, Outcome

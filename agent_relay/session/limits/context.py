@@ -5,18 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from agent_relay.domain.context import Context, ContextWishes, Level
-from agent_relay.domain.effects import HandoffAsked, ShowMessage
+from agent_relay.domain.effects import AwaitQuiet, Compact, Draft, ShowMessage
 from agent_relay.domain.events.usage import ContextCompacting, ContextNoted, ContextSpared, DraftBegun
+from agent_relay.domain.inputs import CompactSkipped, ContextFilled, HandoffAsked, LegQuiet
 from agent_relay.domain.session import Leg, Session, Terms
 from agent_relay.domain.state import State
-from agent_relay.domain.usage_effects import (
-    AwaitQuiet,
-    Compact,
-    CompactSkipped,
-    ContextFilled,
-    Draft,
-    LegQuiet,
-)
 from agent_relay.domain.values.elapsed import has_passed, is_later
 from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff
 from agent_relay.session.lineage import inherit_terms

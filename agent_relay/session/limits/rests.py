@@ -6,17 +6,7 @@ At a reset a resting session goes on, and a working one is offered its preferred
 
 from datetime import datetime, timedelta
 
-from agent_relay.domain.effects import (
-    Answered,
-    CancelContinue,
-    ContinueAnnounced,
-    ContinueAsked,
-    Effect,
-    Input,
-    ResumeAsked,
-    ShowMessage,
-    WakeAt,
-)
+from agent_relay.domain.effects import CancelContinue, Effect, ShowMessage, WakeAt
 from agent_relay.domain.errors import NobodyAvailableError, WrongUseError
 from agent_relay.domain.events.session import (
     Body,
@@ -27,6 +17,7 @@ from agent_relay.domain.events.session import (
     ReturnOffered,
     SessionWoke,
 )
+from agent_relay.domain.inputs import Answered, ContinueAnnounced, ContinueAsked, Input, ResumeAsked
 from agent_relay.domain.session import Session
 from agent_relay.domain.state import LIVE, State
 from agent_relay.domain.values.elapsed import is_later

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effects import LegGone, PublishPacket
+from agent_relay.domain.effects import PublishPacket
 from agent_relay.domain.events.handoff import HandoffFailed, PredecessorStopped
 from agent_relay.domain.events.session import LegEnded, SessionEnded
+from agent_relay.domain.inputs import LegGone
 from agent_relay.domain.session import Handoff, Leg, Session, Step
 from agent_relay.domain.state import LIVE, State
 from agent_relay.session.handoff.lifecycle import replace_agent, rest_cancelled

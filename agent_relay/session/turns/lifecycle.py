@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from agent_relay.domain.effects import LegGone, TurnAsked
 from agent_relay.domain.errors import AtWorkError
 from agent_relay.domain.events.handoff import HandoffConfirmed, PacketDelivered
 from agent_relay.domain.events.session import Body, LegBusy, LegEnded, LegPrompted, LegStarted, SessionEnded
 from agent_relay.domain.events.turn import SessionWaits, TurnBegun, TurnEnded
+from agent_relay.domain.inputs import LegGone, TurnAsked
 from agent_relay.domain.session import Leg, Session, Step, Turn
 from agent_relay.domain.state import LIVE, State
 from agent_relay.session.handoff.lifecycle import HEADLESS, begin_handoff, begin_leg, rest
