@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from agent_relay.domain.events.session import Event, SessionCreated
 from agent_relay.domain.inputs import Delivered, Input, LegGone, Published, SignalFound, Spawned, StateSeen
@@ -13,7 +14,6 @@ from agent_relay.session.handoff.lifecycle import begin_leg
 from agent_relay.session.machine import step
 from agent_relay.session.outcome import DecisionContext, Outcome
 from agent_relay.session.policy import Availability
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent_relay.domain.effects import Effect
