@@ -38,7 +38,7 @@ from agent_relay.race._steps import RaceStep, RunnerStep, find_race_step, find_r
 from agent_relay.race._workspace import RaceWorkspace, RunnerChanges, run_test
 from agent_relay.race.journal import RaceJournal
 from agent_relay.race.model import Race, RaceState, Runner, RunnerOutcome, RunnerState
-from agent_relay.race.runner import Ended, RunnerActivity, RunnerRequest, Runners, read_runner_usage
+from agent_relay.race.runner import RunnerActivity, RunnerRequest, RunnerResult, Runners, read_runner_usage
 from agent_relay.system.disk.file_transaction import UnfinishedChangeError
 from agent_relay.system.processes import pause_at
 
@@ -272,7 +272,7 @@ class RaceDriver:
         try:
             session = await self._runners.start(wish)
         except RelayError as error:
-            await self._end(runner.number, Ended(RunnerOutcome.FAILED, why=error.sentence))
+            await self._end(runner.number, RunnerResult(RunnerOutcome.FAILED, why=error.sentence))
         else:
             await self.write(RunnerStarted(runner.number, session))
 
@@ -287,17 +287,17 @@ class RaceDriver:
             async with asyncio.timeout(left_s):
                 ended = await self._runners.watch(runner.session, runner.tree, tell)
         except TimeoutError:
-            ended = Ended(RunnerOutcome.TIMED_OUT, why=f"not done within {limit_s} s")
+            ended = RunnerResult(RunnerOutcome.TIMED_OUT, why=f"not done within {limit_s} s")
             await self._runners.stop(runner.tree)
         if not self.place.has_tree(runner):
-            ended = Ended(RunnerOutcome.LOST, why="its worktree was removed")
+            ended = RunnerResult(RunnerOutcome.LOST, why="its worktree was removed")
         if ended.never_began:
             # The daemon was killed while it started an agent: the next one starts it again.
             await self.write(RunnerStopped(runner.number, self._spent_ms(runner)))
         else:
             await self._end(runner.number, ended)
 
-    async def _end(self, number: int, ended: Ended) -> None:
+    async def _end(self, number: int, ended: RunnerResult) -> None:
         spent = self._spent_ms(self.race.get_runner(number))
         await self.write(RunnerEnded(number, ended.how.value, spent, ended.status, ended.why))
 

@@ -91,7 +91,7 @@ class RunnerActivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunnerResult:
     """How a runner's work ended; `status` is its agent's, -1 where it has none.
 
     With `never_began` no agent of it ever ran: it can be started again without doing anything twice.
@@ -117,7 +117,7 @@ class Runners(Protocol):
         """
         ...
 
-    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> Ended:
+    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
         """How it ended; `tell` hears meanwhile how it is doing."""
         ...
 
@@ -155,16 +155,16 @@ class SessionRunners:
                 return session
         return await self._begin(wish, wish.session, f"{_GO_ON if wish.session else ''}{wish.task}")
 
-    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> Ended:
+    async def watch(self, session: str, tree: str, tell: Callable[[RunnerActivity], None]) -> RunnerResult:
         """How the turn ended; one that rests or was refused ends so."""
         while True:
             found = await self._read(session, tree)
             if found is None:
-                return Ended(RunnerOutcome.LOST, why="its session is gone")
+                return RunnerResult(RunnerOutcome.LOST, why="its session is gone")
             tell(RunnerActivity(found.agent, found.shown_state.value))
             if not await asyncio.to_thread(os.path.isdir, tree):
                 await self.stop(tree)
-                return Ended(RunnerOutcome.LOST, why="its worktree was removed")
+                return RunnerResult(RunnerOutcome.LOST, why="its worktree was removed")
             over = report_end(found, self._sessions.zone)
             if over is not None:
                 await self.stop(tree)
@@ -232,14 +232,14 @@ def _asked_nobody(session: Session) -> bool:
     return turn is None or turn.never_began or (session.leg is None and turn.outcome == "stopped")
 
 
-def _judge(over: TurnOver, leg: Leg | None) -> Ended:
+def _judge(over: TurnOver, leg: Leg | None) -> RunnerResult:
     is_killed = leg is None and over.outcome == "stopped"
     if over.never_began or is_killed or (leg is not None and leg.how == "lost" and not leg.child_pid):
-        return Ended(RunnerOutcome.LOST, why=over.why, never_began=True)
+        return RunnerResult(RunnerOutcome.LOST, why=over.why, never_began=True)
     match over.outcome:
         case "done":
-            return Ended(RunnerOutcome.FINISHED, 0)
+            return RunnerResult(RunnerOutcome.FINISHED, 0)
         case "resting":
-            return Ended(RunnerOutcome.LIMITED, why=over.message or "; ".join(over.skipped))
+            return RunnerResult(RunnerOutcome.LIMITED, why=over.message or "; ".join(over.skipped))
         case _:
-            return Ended(RunnerOutcome.FAILED, why=over.why or over.outcome)
+            return RunnerResult(RunnerOutcome.FAILED, why=over.why or over.outcome)

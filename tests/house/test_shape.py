@@ -3,7 +3,6 @@
 import ast
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 
 from tests.house import tree
@@ -16,7 +15,7 @@ FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 def test_files_stay_under_four_hundred_lines() -> None:
     """A file that no longer fits a reader's head has a seam along which it wants to be cut."""
-    allowed = _exceptions()["files"]
+    allowed = tree.read_exceptions("files")
     long = {
         name: count
         for name in tree.python_files("agent_relay", "tests", "docs", "adapters", "examples")
@@ -27,7 +26,7 @@ def test_files_stay_under_four_hundred_lines() -> None:
 
 def test_functions_fit_a_screen() -> None:
     """What fits a screen is read as a whole; the rest is trusted, and should not be."""
-    allowed = _exceptions()["functions"]
+    allowed = tree.read_exceptions("functions")
     long = {
         f"{name}:{function.name}": count
         for name in tree.python_files("agent_relay", "tests", "docs", "adapters", "examples")
@@ -40,14 +39,15 @@ def test_functions_fit_a_screen() -> None:
 
 def test_every_exception_is_still_needed() -> None:
     """An exception that outlives its cause invites the next one."""
-    exceptions = _exceptions()
     sizes = {
         f"{name}:{function.name}": (function.end_lineno or 0) - function.lineno + 1
-        for name in {entry.split(":")[0] for entry in exceptions["functions"]}
+        for name in {entry.split(":")[0] for entry in tree.read_exceptions("functions")}
         for function in _functions(tree.parse(name))
     }
-    assert [entry for entry in exceptions["functions"] if sizes.get(entry, 0) <= FUNCTION_LINES] == []
-    lines = {name: tree.read_text(name).count("\n") for name in exceptions["files"]}
+    assert [
+        entry for entry in tree.read_exceptions("functions") if sizes.get(entry, 0) <= FUNCTION_LINES
+    ] == []
+    lines = {name: tree.read_text(name).count("\n") for name in tree.read_exceptions("files")}
     assert [name for name, count in lines.items() if count <= FILE_LINES] == []
 
 
@@ -99,11 +99,6 @@ def test_every_test_module_and_test_says_why_it_matters() -> None:
         if function.name.startswith("test_") and not ast.get_docstring(function)
     ]
     assert silent == []
-
-
-def _exceptions() -> dict[str, dict[str, str]]:
-    found = tomllib.loads(tree.read_text("tests/house/exceptions.toml"))
-    return {"files": found.get("files", {}), "functions": found.get("functions", {})}
 
 
 def _functions(module: ast.Module) -> Iterator[FUNCTIONS]:

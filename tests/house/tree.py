@@ -3,6 +3,7 @@
 import ast
 import os
 import subprocess
+import tomllib
 
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRST_FOLDER = os.path.join(CHECKOUT, "tests", "golden", "first-folder")
@@ -47,3 +48,9 @@ def adapter_names() -> list[str]:
 def agent_names() -> list[str]:
     """The agents of the world; the scripted ones of the demo are ours."""
     return [name for name in adapter_names() if name not in {"demo", "understudy"}]
+
+
+def read_exceptions(kind: str) -> dict[str, str]:
+    """What may be otherwise than the house asks, each with its reason, by its place."""
+    found: dict[str, str] = tomllib.loads(read_text("tests/house/exceptions.toml")).get(kind, {})
+    return found
